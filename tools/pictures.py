@@ -40,13 +40,11 @@ from tools.sections import DATA
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import one_of
 from traces.base.time import NS_PER_S
-from traces.figures.application.chunk_owners import chunk_owners_figure
-from traces.figures.application.chunk_sizes import chunk_sizes_figure, chunks_figure
+from traces.figures.application.chunk_sizes import chunk_owners_figure, chunk_sizes_figure, chunks_figure
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.application.task_lengths import task_lengths_figure
-from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
-from traces.figures.drawing.panels import quiet
+from traces.figures.drawing.panels import Box, quiet
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.decisions import decisions_figure

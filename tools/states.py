@@ -14,10 +14,14 @@ from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
 from tools.site.pages import DOCS
 from traces.kernels.state import Field, State, fields_of
-from traces.ledger import JobRecords, TaskRecords, TransferRecords
+from traces.ledger import JobRecords, NodeRecords, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.records import EVENTS
 
-RESULTS = DOCS / "reference" / "results.md"
+#: Pages, and the kinds of records that have tables there.
+TABLES = {
+    "results.md": (JobRecords, TaskRecords, TransferRecords, *EVENTS, NodeRecords, PassRecords),
+    "power.md": (PowerRecords,),
+}
 PAGE = DOCS / "reference" / "engine-state.md"
 _HEAD = """# Columns of the engines' states
 
@@ -69,15 +73,15 @@ def page() -> str:
     return re.sub(r":\w+:`", "`", "\n".join(lines).replace("``", "`"))
 
 
-def results() -> str:
-    """Return the page of results, whose tables say of each kind of records what its declaration says."""
-    text = RESULTS.read_text(encoding="utf-8")
-    for kind in (JobRecords, TaskRecords, TransferRecords, *EVENTS):
+def with_tables(name: str) -> str:
+    """Return a page whose tables say of each kind of records what its declaration says."""
+    text = (DOCS / "reference" / name).read_text(encoding="utf-8")
+    for kind in TABLES[name]:
         columns = kind.table_columns()
         said = [f"| `{name}` | {one.stored} | {one.unit} | {one.meaning} |\n" for name, one in columns.items()]
         # Further columns, of which nothing is declared here, follow.
         parts = re.split(
-            rf"(?<=\n)(## {kind.name}\.parquet\n(?:(?!\|).*\n)+\|.*\n\|.*\n)((?:\|.*\n)+)", text, maxsplit=1
+            rf"(?<=\n)((?:## |`){kind.name}\.parquet.*\n(?:(?!\|).*\n)+\|.*\n\|.*\n)((?:\|.*\n)+)", text, maxsplit=1
         )
         rest = [row for row in parts[2].splitlines(keepends=True) if row.split("`")[1] not in columns]
         text = "".join([*parts[:2], *(row.replace("|  |", "| |") for row in said), *rest, parts[3]])
@@ -85,5 +89,6 @@ def results() -> str:
 
 
 if __name__ == "__main__":
-    RESULTS.write_text(results(), encoding="utf-8")
+    for name in TABLES:
+        (DOCS / "reference" / name).write_text(with_tables(name), encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")

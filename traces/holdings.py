@@ -52,12 +52,10 @@ def spans(
 ) -> CoreSpans:
     """Core by core when jobs held them.
 
-    Parameters
-    ----------
-    job, core, start_ns, end_ns : int64 (k,)
-        What jobs started with, and their starts and ends, by job, then core.
-    released, given : (job, core, instant), int64 each
-        What they released before their ends, and were given after their starts, likewise, then by instant.
+    - ``job``, ``core``, ``start_ns``, ``end_ns``: int64 (k,), what jobs started with, and their starts and ends, by job,
+      then core.
+    - ``released``, ``given``: (job, core, instant), int64 each, what they released before their ends, and were given after
+      their starts, likewise, then by instant.
     """
     begins = np.concatenate([[job, core, start_ns], np.array(given, np.int64)], axis=1)
     begins = begins[:, np.lexsort(begins[::-1])]
@@ -84,11 +82,7 @@ def changing(ledger: Ledger) -> list[ReleaseRecords | WidthRecords]:
 def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
     """Core by core when some jobs held them.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    chosen : bool (n,)
-        Which rows of its jobs.
+    - ``chosen``: bool (n,), which rows of its jobs.
     """
     jobs = ledger.jobs
     owner = jobs.owner

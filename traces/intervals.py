@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
+
+#: Half-open intervals of numbers.
+Intervals: TypeAlias = Sequence[tuple[int, int]]
 
 #: -1 is what logs write for a number that is not known, and no range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
@@ -30,6 +33,14 @@ def intervals_of(first: Array, count: Array) -> Array:
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
     """The text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256, OPEN)]``."""
     return " ".join(f"{lo}-{'' if hi == OPEN else hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)
+
+
+def within(numbers: Array, intervals: Intervals) -> Array:
+    """Which numbers are in one of some half-open intervals: bool, of the same shape."""
+    found = np.zeros(len(numbers), np.bool_)
+    for lo, hi in intervals:
+        found |= (numbers >= lo) & (numbers < hi)
+    return found
 
 
 #: So many sets are worked on at once, which is quicker than all, and needs no memory to speak of.

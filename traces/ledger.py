@@ -259,45 +259,87 @@ class TransferRecords(RecordsOfJobs):
         }
         return {"job_id": _JOB_ID} | ends | cores | own
 
-    def table(self, ledger: Ledger) -> dict[str, Array]:
-        """Its table, by names of columns.
+    def cores(self, tasks: TaskRecords, rows: Array) -> tuple[Array, Array]:
+        """The cores that made the data of some transfers, and those that need them."""
+        first = tasks.first[np.searchsorted(self.first[1:], rows, side="right")]
+        return tasks.core[first + self.source[rows]], tasks.core[first + self.target[rows]]
 
-        Raises
-        ------
-        InputError
-            If the ledger has no tasks, whose cores they are between.
-        """
+    def table(self, ledger: Ledger) -> dict[str, Array]:
+        """Its table, by names of columns. Raises InputError if the ledger has no tasks, whose cores they are between."""
         if ledger.tasks is None:
             raise InputError(f"this result has {TaskRecords.missing}")
-        job, tasks = self.job, ledger.tasks
-        columns = {
-            "job_id": ledger.jobs.job_id[job],
-            "source_core": tasks.core[tasks.first[job] + self.source],
-            "target_core": tasks.core[tasks.first[job] + self.target],
-        }
+        source_core, target_core = self.cores(ledger.tasks, np.arange(len(self)))
+        columns = {"job_id": ledger.jobs.job_id[self.job], "source_core": source_core, "target_core": target_core}
         return {name: columns[name] if name in columns else getattr(self, name) for name in self.table_columns()}
 
 
 class PassRecords(RecordKind):
     """One row per scheduling pass, in the order in which they were made."""
 
-    now_ns: Array = column("instant of the pass, since the workload's time 0", "ns")
-    waiting: Array = column("how many jobs waited before it")
-    started: Array = column("how many of them it started")
+    name: ClassVar[str] = "decisions"
+
+    now_ns: Array = column("its instant", "ns")
+    waiting: Array = column("jobs waiting before it")
+    started: Array = column("jobs that it started, not counting preset jobs")
+
+    @classmethod
+    def table_columns(cls) -> dict[str, RecordColumn]:
+        """The columns of its table."""
+        return super().table_columns() | {
+            "decision_ns": RecordColumn("its wall time, which differs from run to run", "ns")
+        }
+
+
+class NodeRecords(RecordKind):
+    """One row for every interval with a constant state of a host, by host, then by time."""
+
+    name: ClassVar[str] = "nodes"
+
+    host: Array = column("number of the host")
+    begin_ns: Array = column("instant of its begin", "ns")
+    end_ns: Array = column("instant of its end", "ns")
+    state: Array = column(
+        "`down`, `maintenance`, `allocated`, `mixed`, `reserved` or `idle`: [the first that fits](metrics.md#states-of-hosts); "
+        "with [`--fallback stop:…`](power.md#fallbacks) or [`--sleep-after`](power.md#sleep) also the state of an unused host: "
+        "`out`, `stopping`, `off` or `booting`",
+        dtype="string",
+    )
+    energy_j: Array | None = column("total energy of the host in the interval", "J", "float64", default=None)
+    energy_jobs_j: Array | None = column(
+        "part of it by cores that jobs held, in tasks or waiting", "J", "float64", default=None
+    )
+    energy_idle_cores_j: Array | None = column(
+        "by cores that no job held, while the host was up", "J", "float64", default=None
+    )
+    energy_base_j: Array | None = column(
+        "by the host in addition to its cores, while it was up", "J", "float64", default=None
+    )
+    energy_off_j: Array | None = column(
+        "by the host while it was off, shutting down, booting, or down by a failure", "J", "float64", default=None
+    )
 
 
 class PowerRecords(RecordKind):
     """What the machine draws over time: each row holds from its instant until the next row's."""
 
-    instant_ns: Array = column("ascending instants since the workload's time 0", "ns")
-    power_mw: Array = column("what is drawn", "mW")
-    full_mw: int = column("what is drawn if all cores work at full speed", "mW", "int", shape="a number")
-    limit_mw: Array | None = column(
-        "the lowest limit in force, -1 where there is none; None where the run has no limits", "mW", default=None
-    )
+    name: ClassVar[str] = "power"
+
+    instant_ns: Array = column("from then on; the first is the first submit", "ns")
+    power_mw: Array = column("power of the machine", "mW")
+    full_mw: int = column("what is drawn if all cores work at full speed", "mW", "int", shape="a number", table="")
+    limit_mw: Array | None = column("the lowest limit in force, known or not; −1 if there is none", "mW", default=None)
     level: Array | None = column(
-        "state of running jobs that may be slowed, 0 at full speed; None where there is no level for all", default=None
+        "with `dvfs`, the state of the running jobs that may be slowed: 0 is full speed; [job by job](#slowing-job-by-job) the "
+        "slowest state of any. 0 also while no such job runs, even above a limit",
+        default=None,
     )
+
+    @classmethod
+    def table_columns(cls) -> dict[str, RecordColumn]:
+        """The columns of its table, which also counts hosts."""
+        words = {"up": "in service", "out": "out of service and idle", "stopping": "shutting down", "off": "off"}
+        words |= {"booting": "booting", "down": "down by a failure or for maintenance"}
+        return super().table_columns() | {f"hosts_{key}": RecordColumn(f"hosts {said}") for key, said in words.items()}
 
 
 @dataclass(frozen=True)

@@ -83,13 +83,8 @@ TASKS, TRANSFERS, HINTS, WIDTHS, SCALES, RELEASES = (
 
 
 def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
-    """The events that a folder of results has tables of, by name of the kind.
-
-    Raises
-    ------
-    InputError
-        If a table is damaged, or has rows of jobs beyond the first ``n_jobs``.
-    """
+    """The events that a folder of results has tables of, by name of the kind. Raises InputError if a table is damaged, or has
+    rows of jobs beyond the first ``n_jobs``."""
     found: dict[str, JobEvents] = {}
     for kind in EVENTS:
         table = LedgerTable(kind)

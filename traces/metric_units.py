@@ -47,18 +47,11 @@ class Shown:
 def shown_as(metric: str, typical: float) -> Shown:
     """How values of a metric are shown.
 
-    Parameters
-    ----------
-    metric : str
-        Its name in a table of results, as ``mean_wait_ns``.
-    typical : float
-        The size of such a value, as the table has it: a duration of at least three hours is shown in hours.
+    - ``metric``: its name in a table of results, as ``mean_wait_ns``.
+    - ``typical``: the size of such a value, as the table has it: a duration of at least three hours is shown in hours.
 
-    Returns
-    -------
-    Shown
-        Durations by size in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them; everything else as
-        it is.
+    Durations are shown by size in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them;
+    everything else as it is.
     """
     if metric.endswith("_ns"):
         size = abs(typical) if math.isfinite(typical) else 0.0
@@ -93,14 +86,9 @@ def interval_text(mean: float, low: float, high: float, *, sign: bool = False) -
     That is two digits of its half width, and up to two more where an end that is not 0 would read as 0; of an interval of no
     width, four digits of the number. A number that is exact stands alone, with four digits.
 
-    Parameters
-    ----------
-    mean : float
-        Finite.
-    low, high : float
-        The interval's ends; NaN for a number that is exact.
-    sign : bool
-        Whether the number shows its sign, as a change does.
+    - ``mean``: finite.
+    - ``low``, ``high``: the interval's ends; NaN for a number that is exact.
+    - ``sign``: whether the number shows its sign, as a change does.
     """
     if math.isnan(low):
         exact = four_digits(mean)

@@ -16,7 +16,7 @@ from traces.base.errors import InputError
 from traces.base.written_file import whole_file
 from traces.compiled import Array
 from traces.intervals import Texts, intervals_texts
-from traces.ledger import STATES, WHY, JobRecords, Ledger
+from traces.ledger import STATES, WHY, JobRecords, Ledger, PowerRecords
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,19 +45,8 @@ ENERGY = "energy_j"
 #: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
 BOOT_WAIT = "boot_wait_ns"
 
-#: Of the table of power over time (``docs/reference/power.md``); those behind ``level`` count hosts.
-POWER_COLUMNS = (
-    "instant_ns",
-    "power_mw",
-    "limit_mw",
-    "level",
-    "hosts_up",
-    "hosts_out",
-    "hosts_stopping",
-    "hosts_off",
-    "hosts_booting",
-    "hosts_down",
-)
+#: Of the table of power over time (``docs/reference/power.md``).
+POWER_COLUMNS = tuple(PowerRecords.table_columns())
 
 #: Of the table of power over time of parts of the machine that have limits of their own.
 POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
@@ -273,14 +262,10 @@ class JobsWriter:
 def finish_jobs(path: Path, texts: Mapping[str, Mapping[int, str]], *, begins: bool) -> None:
     """Give a jobs.parquet the columns that are known only now: it becomes the file that :func:`write_jobs` writes.
 
-    Parameters
-    ----------
-    path : Path
-        The file, without later columns than ``BEGIN``.
-    texts : mapping of str to mapping of int to str
-        Further columns of text, by row; a row without a text has an empty one.
-    begins : bool
-        Whether it keeps the column ``BEGIN``, if it has that.
+    - ``path``: the file, without later columns than ``BEGIN``.
+    - ``texts``: mapping of str to mapping of int to str, further columns of text, by row; a row without a text has an
+      empty one.
+    - ``begins``: whether it keeps the column ``BEGIN``, if it has that.
     """
     import pyarrow.parquet as pq
 
@@ -307,16 +292,10 @@ def finish_jobs(path: Path, texts: Mapping[str, Mapping[int, str]], *, begins: b
 def job_blocks(path: Path, names: Sequence[str]) -> Iterator[dict[str, Array]]:
     """Columns of a jobs.parquet that has been written, some rows after the other.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    names : sequence of str
-        Of ``JOB_COLUMNS``: whole numbers, and ``why`` and ``state``, which are places of ``traces.ledger.WHY`` and ``STATES``.
+    - ``names``: of ``JOB_COLUMNS``: whole numbers, and ``why`` and ``state``, which are places of ``traces.ledger.WHY``
+      and ``STATES``.
 
-    Yields
-    ------
-    dict of str to int64
+    Yields dict of str to int64.
     """
     import pyarrow.parquet as pq
 
@@ -345,12 +324,7 @@ def _numbers(column: Any, dtype: Any) -> Array:
 
 def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
     """Job numbers and names of the rows of a jobs.parquet; None where it has no names, and nothing if there is no such file.
-
-    Raises
-    ------
-    InputError
-        If it is not a table.
-    """
+    Raises InputError if it is not a table."""
     import pyarrow.parquet as pq
 
     if not path.is_file():
@@ -367,14 +341,10 @@ def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
 def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapping[str, Any]]], path: Path) -> None:
     """Write rows as Parquet, block after block, so that no more than one is held; what a row does not have is null.
 
-    Parameters
-    ----------
-    kinds : mapping of str to {"whole", "seed", "real", "text", "truth"}
-        The columns and their types: int64, uint64, double, string, bool.
-    blocks : iterable of sequence of mapping
-        Rows by name.
-    path : Path
-        The file, which takes its name when it is whole.
+    - ``kinds``: mapping of str to {"whole", "seed", "real", "text", "truth"}, the columns and their types: int64, uint64,
+      double, string, bool.
+    - ``blocks``: iterable of sequence of mapping, rows by name.
+    - ``path``: the file, which takes its name when it is whole.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -410,12 +380,7 @@ def _readable(path: Path) -> Iterator[None]:
 
 def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read any table back that has at least these columns; with ``alone``, only the columns of these names that it has.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it has not.
-    """
+    Raises InputError if there is none, or it has not."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -431,47 +396,26 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
 
 
 def read_power(path: Path) -> pd.DataFrame:
-    """Read a power.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
+    """Read a power.parquet back. Raises InputError if there is none, or it is not one."""
     return read_rows(path, POWER_COLUMNS)
 
 
 def read_power_domains(path: Path) -> pd.DataFrame | None:
-    """Read a power_domains.parquet back; None if there is none.
-
-    Raises
-    ------
-    InputError
-        If it is not one.
-    """
+    """Read a power_domains.parquet back; None if there is none. Raises InputError if it is not one."""
     return read_rows(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Read only these columns of a table, and the ``optional`` ones that it has.
-
-    Raises
-    ------
-    InputError
-        If there is no such table, or it lacks one of ``columns``.
-    """
+    """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if there is no such table,
+    or it lacks one of ``columns``."""
     return read_rows(path, columns, (*columns, *optional))
 
 
 def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Read only these columns of a table of numbers, one group of rows after another.
 
-    The memory is that of the columns: :func:`read_columns` needs twice as much, which matters for tasks.
-
-    Raises
-    ------
-    InputError
-        If there is no such table, it lacks one of the columns, or one does not hold a number in each row.
+    The memory is that of the columns: :func:`read_columns` needs twice as much, which matters for tasks. Raises InputError
+    if there is no such table, it lacks one of the columns, or one does not hold a number in each row.
     """
     import pandas as pd
     import pyarrow as pa
@@ -506,13 +450,7 @@ def distinct(column: Any) -> tuple[Array, list[Any]]:
 
 
 def table_rows(path: Path) -> int:
-    """How many rows a Parquet file has, without reading them.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """How many rows a Parquet file has, without reading them. Raises InputError if it is none."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 
@@ -523,11 +461,5 @@ def table_rows(path: Path) -> int:
 
 
 def read_jobs(path: Path) -> pd.DataFrame:
-    """Read a jobs.parquet back.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is not one.
-    """
+    """Read a jobs.parquet back. Raises InputError if there is none, or it is not one."""
     return read_rows(path, JOB_COLUMNS)

@@ -71,19 +71,11 @@ def wait_bars(
 def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tuple[Array, Array]:
     """Which bars their cores waited for, and since when.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Sound, with tasks.
-    bars : CoreBars
-        Of the ledger.
-    transfers : TransferRecords
-        The ledger's.
+    - ``ledger``: sound, with tasks.
+    - ``transfers``: the ledger's.
 
-    Returns
-    -------
-    bar, from_ns : ndarray of int64, shape (k,)
-        Ascending places in ``bars``; the wait ends where that bar begins.
+    Returns:
+    - ``bar``, ``from_ns``: int64 (k,), ascending places in ``bars``; the wait ends where that bar begins.
     """
     tasks = ledger.tasks
     none = np.zeros(0, np.int64)
@@ -101,23 +93,15 @@ def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tup
 def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
     """When cores waited for data.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Sound (``traces.checks.ledger.check_ledger``).
+    - ``ledger``: sound (``traces.checks.ledger.check_ledger``).
 
-    Returns
-    -------
-    job, task : ndarray of int32, shape (k,)
-        Row of the job, and the number within it of the task that was waited for; the core is that of the task. By core,
-        then by time.
-    from_ns, to_ns : ndarray of int64, shape (k,)
-        The wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. None where the ledger has no transfers.
+    Returns:
+    - ``job``, ``task``: int32 (k,), row of the job, and the number within it of the task that was waited for; the core is that
+      of the task. By core, then by time.
+    - ``from_ns``, ``to_ns``: int64 (k,), the wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. None where the
+      ledger has no transfers.
 
-    Raises
-    ------
-    InvariantError
-        If a core does two things at once, or a task row does not exist.
+    Raises InvariantError if a core does two things at once, or a task row does not exist.
     """
     if ledger.tasks is None or ledger.transfers is None:
         none = np.zeros(0, np.int64)
@@ -133,19 +117,12 @@ def graph_waits(
 ) -> tuple[Array, Array]:
     """When cores waited for data in one job, of plain columns.
 
-    Parameters
-    ----------
-    core, start_ns, end_ns : ndarray of int, shape (n,)
-        Where and when each task ran; core -1 where it did not.
-    target, sent_ns, arrived_ns : ndarray of int, shape (m,)
-        Of each transfer the task that it was for, and its time.
-    begin_ns : int
-        When the job began.
+    - ``core``, ``start_ns``, ``end_ns``: int (n,), where and when each task ran; core -1 where it did not.
+    - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), of each transfer the task that it was for, and its time.
+    - ``begin_ns``: when the job began.
 
-    Returns
-    -------
-    task, from_ns : ndarray of int64, shape (k,)
-        Each wait ends at the start of its task. By core, then by time.
+    Returns:
+    - ``task``, ``from_ns``: int64 (k,), each wait ends at the start of its task. By core, then by time.
     """
     n = len(core)
     order = np.lexsort((end_ns, start_ns, core))

@@ -10,8 +10,7 @@ from als.graphs.contract import MAKE_GRAPH, NO_ROOM, GraphDraft, GraphModel
 from als.streams import GRAPHS, fill_round_keys, start_stream
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown, where_raised
 from traces.compiled import Array
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 #: Tasks and cores of the job: as few as show what a rule writes.
 _TASKS: Final = 16

@@ -8,8 +8,7 @@ import numpy as np
 
 from als.lengths.contract import NEXT_LENGTH, NORMAL, WORK_NORMAL, LengthModel
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 #: Tasks of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
 _TASKS: Final = 16

@@ -10,8 +10,7 @@ from als.graphs.order import index_edges, topological_order
 from als.planners.contract import COSTS, NO_CORE, PLAN, SOUND, Planner, PlanningProblem, first_fault
 from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_raised, whole
 from traces.compiled import Array
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 # A diamond, a task that waits for nothing behind it, and one without work: tasks 0 to 5 on two hosts, of whose four cores the
 # second is absent.

@@ -8,8 +8,7 @@ from typing import Final
 import numpy as np
 
 from als.techniques.contract import FACTS, MEAN_S, NEXT_CHUNK, NEXT_CHUNK_FULL, Technique
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 #: Tasks and cores of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
 _TASKS: Final = 16

@@ -8,8 +8,7 @@ import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator, PlacementRequest
 from bls.availability.free_cores import free_give, new_free
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 #: The first core of each of three hosts, and the number of cores; of those, which are taken; and how many jobs ask for.
 _HOST_FIRST: Final = (0, 4, 44, 76)

@@ -16,8 +16,7 @@ from bls.policies.contract import KnownJobs, ScoringPolicy
 from traces.base.errors import PluginError, TwolevelError, blamed_on
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, as_value, compiled
-from traces.trials.apart import rule_answers, try_rule
-from traces.trials.fences import Fences
+from traces.trials import Fences, rule_answers, try_rule
 
 
 def score_kernel(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,7 +62,7 @@ def cut_command(
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say
     from traces.base.errors import InputError
-    from traces.exporters.shown.part import WHOLE
+    from traces.exporters.shown.cut import WHOLE
 
     part = part_of(window, cores, jobs, job_words(Path(results)))
     if part == WHOLE:
@@ -87,7 +87,7 @@ def convert_command(
     """Write a trace of a run that is over, in any format, from its tables."""
     from bridge.runs.trace_files import write_part
     from bridge.standard_error import put, say
-    from traces.exporters.shown.part import WHOLE
+    from traces.exporters.shown.cut import WHOLE
 
     for path in write_part(Path(results), out, formats, detail, WHOLE, say):
         put(path)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from traces.figures.drawing.canvas import Figure
-    from traces.figures.run.gantt import Intervals
+    from traces.intervals import Intervals
 
 
 class FigureView(NamedTuple):
@@ -247,7 +247,7 @@ def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     # The rows of the chosen jobs.
-    from traces.figures.run.gantt import within
+    from traces.intervals import within
 
     if view.jobs is None or "job_id" not in frame.columns:
         return frame

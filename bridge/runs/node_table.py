@@ -10,6 +10,7 @@ from bls.metrics.node_states import HOST_STATES, NO_WINDOWS, core_windows, host_
 from bls.metrics.schedule import Allocations
 from traces.compiled import Array
 from traces.holdings import holdings
+from traces.ledger import NodeRecords
 
 if TYPE_CHECKING:
     from bls.power.accounting import HostPassages
@@ -52,8 +53,9 @@ def node_columns(result: Result) -> dict[str, Any]:
     if power is not None and power.stopped is not None:
         found = _with_stopped(*found, power.stopped, until_ns)
     host, begin, end, state = found
-    table = {"host": host, "begin_ns": begin, "end_ns": end, "state": np.array(names)[state].tolist()}
-    return table | ({} if power is None else _energies(power, host, begin, end))
+    values = [host, begin, end, np.array(names)[state].tolist()]
+    values += [] if power is None else _energies(power, host, begin, end)
+    return dict(zip(NodeRecords.columns(), values, strict=False))
 
 
 def _with_stopped(
@@ -99,14 +101,8 @@ def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
     return found
 
 
-def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> dict[str, Array]:
+def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> list[Array]:
     from bls.power.host_accounts import HostIntervals  # which most runs need not load
 
     used = power.host_energies(HostIntervals(host, begin, end))
-    return {
-        "energy_j": used.total.joules(),
-        "energy_jobs_j": used.jobs.joules(),
-        "energy_idle_cores_j": used.idle_cores.joules(),
-        "energy_base_j": used.base.joules(),
-        "energy_off_j": used.off.joules(),
-    }
+    return [one.joules() for one in (used.total, used.jobs, used.idle_cores, used.base, used.off)]

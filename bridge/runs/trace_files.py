@@ -13,7 +13,7 @@ from bridge.runs.tracing import TraceRequest, formats_of
 from traces.base.errors import InputError
 from traces.base.options import PART_CORES
 from traces.base.time import MAX_NS, format_ns
-from traces.exporters.shown.part import Excerpt
+from traces.exporters.shown.cut import Excerpt
 from traces.ledger import MachineShape
 
 

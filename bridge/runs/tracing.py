@@ -17,7 +17,7 @@ from traces.base.options import PART_CORES, PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
-from traces.exporters.shown.part import WHOLE, Excerpt
+from traces.exporters.shown.cut import WHOLE, Excerpt
 from traces.intervals import check_ends, parse_intervals
 from traces.ledger import Ledger, MachineShape
 

@@ -21,7 +21,7 @@ from bridge.studies.study_record import drawn_in, list_drawn, read_study_record
 from traces.base.errors import InputError, one_of
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-from traces.figures.drawing.queue_sizes import sums_by_class
+from traces.figures.drawing.frames import sums_by_class
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
@@ -119,7 +119,7 @@ def _slowdowns(path: Path) -> Array:
 
 def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
     # The mean over the seeds of each number of a box.
-    from traces.figures.drawing.boxes import Box
+    from traces.figures.drawing.panels import Box
 
     boxes = [Box.of(one) for one in values if len(one)]
     if not boxes:

@@ -43,9 +43,9 @@ from als.techniques.fixed.rnd import RndParameters
 from als.techniques.fixed.tap import TapParameters
 from als.techniques.python_technique import Ask, LoopStart, PythonTechnique
 from als.techniques.trial import try_out
+from traces import trials as apart
 from traces.base.errors import InputError, PluginError
 from traces.compiled import jit_enabled
-from traces.trials import apart
 
 S = 10**9
 UNEQUAL = [2.0, 1.0, 1.0, 1.0]

@@ -35,7 +35,7 @@ from tools.pictures import FOUR_JOBS, PICTURES, four_jobs
 from tools.studies.demand_response_jobs import DAY_S, experiment_1
 from traces.base.errors import InputError
 from traces.base.time import format_ns
-from traces.figures.drawing.boxes import Box
+from traces.figures.drawing.panels import Box
 from traces.figures.run.slowdown_share import Affected, slowdown_share_figure
 from traces.figures.study.planning import Planned, planning_outcomes_figure, planning_ratios_figure
 from traces.metric_units import shown_as

@@ -19,8 +19,8 @@ from traces.base.errors import InputError
 from traces.figures.application.chunk_sizes import chunks_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing import bars
-from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import PALETTE, rgb, save
+from traces.figures.drawing.panels import Box
 from traces.figures.drawing.time_axis import duration_marks, time_axis, time_unit
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.gantt import core_gantt_figure, gantt_figure, select_bars

@@ -327,13 +327,8 @@ def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], kind: str, form: str) -> str:
-    """The text of a file in UTF-8, without a byte order mark.
-
-    Raises
-    ------
-    InputError
-        As :func:`read_given`, or as it is not UTF-8 and so no ``form``, as ``"TOML"``.
-    """
+    """The text of a file in UTF-8, without a byte order mark. Raises InputError as :func:`read_given`, or as it is not UTF-8
+    and so no ``form``, as ``"TOML"``."""
     data = read_given(path, kind)
     try:
         return data.decode("utf-8-sig")
@@ -342,13 +337,8 @@ def read_text(path: str | os.PathLike[str], kind: str, form: str) -> str:
 
 
 def read_csv(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a CSV file that are not blank, the header first: (line number from 1, fields without spaces).
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is no UTF-8, has no header, or a line has another number of fields than the header.
-    """
+    """The lines of a CSV file that are not blank, the header first: (line number from 1, fields without spaces). Raises
+    InputError if it cannot be read, is no UTF-8, has no header, or a line has another number of fields than the header."""
     source = os.fspath(path)
     reader = csv.reader(io.StringIO(read_text(path, kind, "CSV"), newline=""), strict=True)
     width = 0

@@ -111,13 +111,8 @@ class Option(Generic[T]):
         )
 
     def read(self, value: Any, where: str = "") -> Any:
-        """``value``; of a time that is a text, as ``1ms``, the number of its unit.
-
-        Raises
-        ------
-        InputError
-            If the text is no time; the message begins with ``where``, by default the name.
-        """
+        """``value``; of a time that is a text, as ``1ms``, the number of its unit. Raises InputError if the text is no time;
+        the message begins with ``where``, by default the name."""
         if not self.is_time or not isinstance(value, str):
             return value
         from traces.base.time import time_in  # it loads numpy, which the help can do without
@@ -145,12 +140,7 @@ class Whole(Option[T]):
     def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
         """``value`` as an int; the message of what is none, or out of range, begins with ``where``, by default the name.
 
-        ``highest`` is a limit that comes from another option, where it is lower.
-
-        Raises
-        ------
-        InputError
-            If it is not allowed.
+        ``highest`` is a limit that comes from another option, where it is lower. Raises InputError if it is not allowed.
         """
         return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
 
@@ -173,13 +163,7 @@ class Real(Option[T]):
         return _limits(self.lowest, self.highest, self.unit)
 
     def check(self, value: object, where: str = "") -> float:
-        """As :meth:`Whole.check`, as a float.
-
-        Raises
-        ------
-        InputError
-            If it is not allowed.
-        """
+        """As :meth:`Whole.check`, as a float. Raises InputError if it is not allowed."""
         return real(where or str(self), value, self.lowest, self.highest, self.unit)
 
 
@@ -191,13 +175,7 @@ class Choice(Option[str]):
     what: str
 
     def check(self, value: str, where: str = "") -> str:
-        """``value``, if it is one of the names.
-
-        Raises
-        ------
-        InputError
-            If it is not; the message lists them, nearest first.
-        """
+        """``value``, if it is one of the names. Raises InputError if it is not; the message lists them, nearest first."""
         if value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
@@ -278,12 +256,6 @@ def _places(kind: Any) -> Iterator[OptionPlace]:
 def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
     """The same by the options' keywords in Python, as ``overhead_ns``."""
     return {place.option.keyword.lower(): place for place in places(kind)}
-
-
-@cache
-def by_key(kind: type) -> Mapping[str, OptionPlace]:
-    """The same by the options' names on the command line, with underscores, as ``overhead``."""
-    return {place.option.key: place for place in places(kind)}
 
 
 def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
@@ -378,13 +350,8 @@ class Conflict(Generic[T]):
 
 
 def check(table: Iterable[Conflict[T]], chosen: T, names: Mapping[str, str]) -> None:
-    """See that what is chosen has no conflict of a table; ``names`` are what names in braces stand for.
-
-    Raises
-    ------
-    InputError
-        If it has; the first row is said.
-    """
+    """See that what is chosen has no conflict of a table; ``names`` are what names in braces stand for. Raises InputError if
+    it has; the first row is said."""
     for row in table:
         if row.found(chosen):
             raise InputError(row.text(names))

@@ -38,12 +38,8 @@ def _name(error: OSError, path: Path, partial: Path | None = None) -> None:
 def whole_file(path: Path) -> Iterator[Path]:
     """A name in the same folder for a new file, which becomes ``path`` if all goes well; else it is removed.
 
-    What was at ``path`` stays until then. Missing folders are made. Something that is no file, as a pipe, is written itself.
-
-    Raises
-    ------
-    OSError
-        If it cannot be written; it names ``path``.
+    What was at ``path`` stays until then. Missing folders are made. Something that is no file, as a pipe, is written
+    itself. Raises OSError if it cannot be written; it names ``path``.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():

@@ -7,19 +7,28 @@ from typing import NoReturn
 
 import numpy as np
 
-from traces.checks.heaps import first_out_of_order
 from traces.checks.jobs import InvariantError
 from traces.compiled import Array
 from traces.kernels.state import State
 
 
+def first_out_of_order(*columns: Array) -> int:
+    """The first entry that comes before its parent, or -1; entries are compared column by column, as tuples are."""
+    size = len(columns[0])
+    below = np.arange(1, size)
+    above = (below - 1) >> 1
+    before, equal = np.zeros(len(below), np.bool_), np.ones(len(below), np.bool_)
+    for column in columns:
+        before |= equal & (column[below] < column[above])
+        equal &= column[below] == column[above]
+    bad = np.flatnonzero(before)
+    return int(below[bad[0]]) if len(bad) else -1
+
+
 class Checks:
     """Checks whose errors all begin with the same words.
 
-    Parameters
-    ----------
-    where : str
-        Those words: which engine, and its time.
+    - ``where``: those words: which engine, and its time.
     """
 
     def __init__(self, where: str) -> None:

@@ -14,13 +14,8 @@ class InvariantError(TwolevelError):
 
 
 def check_jobs(jobs: JobRecords) -> None:
-    """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` says what is checked.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first job that is wrong.
-    """
+    """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` says what is checked. Raises
+    InvariantError naming the first job that is wrong."""
     for name, place, words in (("why", jobs.why, WHY), ("state", jobs.state, STATES)):
         if len(bad := np.flatnonzero((place < 0) | (place >= len(words)))):
             raise InvariantError(

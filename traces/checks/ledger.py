@@ -83,17 +83,10 @@ def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Arra
 def core_bars(ledger: Ledger) -> CoreBars:
     """What each core did, in the order of time.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Any ledger. Beside the result, which has 8 bytes a task, only some numbers a core are kept.
+    - ``ledger``: any ledger. Beside the result, which has 8 bytes a task, only some numbers a core are kept.
 
-    Raises
-    ------
-    InvariantError
-        If a core does two things at once, or a core, a job or a task row does not exist.
-    InputError
-        If jobs released cores, and there are no tasks to tell what the others did.
+    Raises InvariantError if a core does two things at once, or a core, a job or a task row does not exist. Raises
+    InputError if jobs released cores, and there are no tasks to tell what the others did.
     """
     if ledger.tasks is None and ledger.releases is not None:
         raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")

@@ -63,14 +63,10 @@ def first_transfer_fault(
 def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: TransferRecords) -> None:
     """Check the transfers of a run whose tasks have been checked.
 
-    Checked are, for each: its two tasks exist, ran, and on different cores; it began at or after its producer's end, arrived
-    no earlier than it began, and its consumer started at or after that; its bytes are finite and not negative; a job's
-    transfers are in the order of (source, target), none of them twice.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first job and the two tasks of which one does not hold.
+    Checked are, for each: its two tasks exist, ran, and on different cores; it began at or after its producer's end,
+    arrived no earlier than it began, and its consumer started at or after that; its bytes are finite and not negative; a
+    job's transfers are in the order of (source, target), none of them twice. Raises InvariantError naming the first job
+    and the two tasks of which one does not hold.
     """
     if tasks is None:
         if len(transfers):

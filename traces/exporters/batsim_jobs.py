@@ -66,13 +66,8 @@ _FINAL = {
 
 
 def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes.
-
-    Raises
-    ------
-    InputError
-        If there is one already, or it cannot be written.
-    """
+    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes. Raises InputError if there is one
+    already, or it cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()

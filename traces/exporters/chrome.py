@@ -20,13 +20,18 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
-from traces.exporters.shown.causes import causes
-from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
-from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    Series,
+    ShownBatchLevel,
+    Spans,
+    batch_level,
+    machine_series,
+    series_of_hosts,
+)
+from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.detail import shown_cores, shown_hosts
-from traces.exporters.shown.job_names import JobNames
-from traces.exporters.shown.rows import BLOCK, Rows, Words, words
+from traces.exporters.shown.rows import JobNames, Rows, Words, blocks, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
@@ -41,14 +46,9 @@ _SCHEDULER, _JOBS, _HOSTS = 1, 2, 3
 def write_chrome(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.json"``; equal ledgers give equal bytes.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines.
-
-    Raises
-    ------
-    InputError
-        If there is one already, it cannot be written, or a job is submitted before time 0.
-    InvariantError
-        If a core does two things at once.
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines. Raises InputError if there
+    is one already, it cannot be written, or a job is submitted before time 0. Raises InvariantError if a core does two
+    things at once.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -59,12 +59,8 @@ def write_chrome(ledger: Ledger, directory: Path) -> Path:
         names = JobNames(ledger, _quoted)
         for slices in core_slices(ledger):
             file.write(_cores(ledger, slices, techniques, names))
-        for block in _transfers(ledger):
-            file.write(block)
-        for block in _batch(ledger, batch):
-            file.write(block)
-        for block in _counters(ledger, batch):
-            file.write(block)
+        for made in (_transfers(ledger), _batch(ledger, batch), _counters(ledger, batch)):
+            file.writelines(made)
         # What stands last has no comma behind it.
         file.write(",\n".join(_names(ledger, batch)).encode() + b"\n]}\n")
     return path
@@ -116,17 +112,18 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is None or transfers is None:
         return
-    for lo in range(0, len(transfers), BLOCK):
-        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
-        first = tasks.first[np.searchsorted(transfers.first[1:], at, side="right")]
+    for part in blocks(len(transfers)):
+        at = np.arange(part.start, part.stop)
         source, target = transfers.source[at], transfers.target[at]
         said = Rows(len(at)).put(b'"source":').number(source).put(b',"target":').number(target)
         said.put(b',"bytes":').number(np.rint(transfers.bytes[at]).astype(np.int64))
-        ends = []
-        for task, instant in ((source, transfers.sent_ns[at]), (target, transfers.arrived_ns[at])):
-            core = tasks.core[first + task].astype(np.int64)
-            ends.append((_HOSTS + _host_of(ledger, core), core, instant))
-        yield _flow("transfer", at, ends[0], ends[1], said)
+        begin, end = (
+            (_HOSTS + _host_of(ledger, core), core, instant)
+            for core, instant in zip(
+                transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True
+            )
+        )
+        yield _flow("transfer", at, begin, end, said)
 
 
 def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
@@ -134,28 +131,23 @@ def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     keys = [name for name, _, _ in batch.attributes]
     texts = [_quoted(text) for text in batch.strings]
     lanes = batch.lanes
-    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
-    for lo in range(0, len(location), BLOCK):
-        at = slice(lo, lo + BLOCK)
+    location = lanes.location
+    for at in blocks(len(location)):
         start = lanes.start[at]
         rows = Rows(len(start)).put(b'{"ph":"X","name":"').word(names, lanes.region[at]).put(b'","cat":"batch"')
         _place(rows, _JOBS, location[at], start).put(b',"dur":').decimal(lanes.end[at] - start, 3)
         yield rows.add(_said(lanes, at, keys, texts)).put(b"},\n").tobytes()
     for thread, points in enumerate((batch.submits, batch.passes, *batch.told.values())):
-        for lo in range(0, len(points.start), BLOCK):
-            at = slice(lo, lo + BLOCK)
+        for at in blocks(len(points.start)):
             start = points.start[at]
             rows = Rows(len(start)).put(b'{"ph":"i","s":"t","name":"').word(names, points.region[at])
             _place(rows.put(b'","cat":"batch"'), _SCHEDULER, np.full(len(start), thread), start)
             yield rows.add(_said(points, at, keys, texts)).put(b"},\n").tobytes()
-    found = causes(ledger)
-    lane = batch.lane_of_rows(ledger)
-    for lo in range(0, len(found.job), BLOCK):
-        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
-        numbers = ledger.jobs.job_id
+    found, lane, numbers = causes(ledger), batch.lane_of_rows(ledger), ledger.jobs.job_id
+    for at in blocks(len(found.job)):
+        job, cause, at_ns = (column[at] for column in found)
         said = Rows(len(job)).put(b'"job":').number(numbers[cause]).put(b',"waiting job":').number(numbers[job])
-        ids = lo + np.arange(len(job))
-        yield _flow("cause", ids, (_JOBS, lane[cause], at_ns), (_JOBS, lane[job], at_ns), said)
+        yield _flow("cause", np.arange(at.start, at.stop), (_JOBS, lane[cause], at_ns), (_JOBS, lane[job], at_ns), said)
 
 
 def _said(spans: Spans, at: slice, keys: list[str], texts: list[str]) -> Rows:
@@ -179,14 +171,11 @@ def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
 
 
 def _counter(process: int, one: Series) -> Iterator[bytes]:
-    for lo in range(0, len(one.instant_ns), BLOCK):
-        at = slice(lo, lo + BLOCK)
-        instants, values = one.instant_ns[at], one.values[at]
+    for at in blocks(len(one.instant_ns)):
+        instants = one.instant_ns[at]
         rows = Rows(len(instants)).put(b'{"ph":"C","name":"%s"' % one.name.encode())
         _place(rows, process, np.zeros(len(instants), np.int64), instants)
-        rows.put(b',"args":{"%s":' % (one.unit or "value").encode())
-        # Power is known in thousandths.
-        rows = rows.decimal(values, -one.exponent) if one.exponent else rows.number(values)
+        rows.put(b',"args":{"%s":' % (one.unit or "value").encode()).scaled(one.values[at], one.exponent)
         yield rows.put(b"}},\n").tobytes()
 
 

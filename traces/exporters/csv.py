@@ -25,11 +25,17 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.exporters.shown.batch_level import MOST_LANES, REGIONS, ShownBatchLevel, batch_level
-from traces.exporters.shown.causes import causes
-from traces.exporters.shown.core_slices import KINDS, core_slices
-from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
-from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    REGIONS,
+    Series,
+    ShownBatchLevel,
+    batch_level,
+    machine_series,
+    series_of_hosts,
+)
+from traces.exporters.shown.core_slices import KINDS, causes, core_slices
+from traces.exporters.shown.rows import Rows, blocks, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import STATES, WHY, Ledger
 
@@ -48,14 +54,9 @@ COLUMNS = {
 def write_csv(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as files in ``directory / "csv"``; equal ledgers give equal bytes. The path is that of ``cores.csv``.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines.
-
-    Raises
-    ------
-    InputError
-        If there is one already, one cannot be written, or a job is submitted before time 0.
-    InvariantError
-        If a core does two things at once.
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines. Raises InputError if there
+    is one already, one cannot be written, or a job is submitted before time 0. Raises InvariantError if a core does two
+    things at once.
     """
     folder = Path(directory) / FOLDER
     batch = batch_level(ledger, MOST_LANES)
@@ -67,12 +68,11 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
         "transfers.csv": _transfers(ledger),
         "causes.csv": _causes(ledger),
     }
-    for name, blocks in files.items():
+    for name, made in files.items():
         with fresh(folder / name) as file:
             further = ",name" if name == "jobs.csv" and batch.job_names else ""
             file.write(f"{COLUMNS[name]}{further}\n".encode())
-            for block in blocks:
-                file.write(block)
+            file.writelines(made)
     return folder / "cores.csv"
 
 
@@ -88,21 +88,19 @@ def _cores(ledger: Ledger) -> Iterator[bytes]:
     for one in core_slices(ledger):
         n, known = len(one.core), one.task >= 0
         rows = Rows(n).number(one.core).put(b",").word(hosts, np.searchsorted(first[1:], one.core, side="right"))
-        rows.put(b",").word(kinds, one.kind).put(b",").number(jobs.job_id[one.job])
-        rows.put(b",").number(jobs.attempt[one.job]).put(b",")
+        rows.put(b",").word(kinds, one.kind).put(b",").numbers(jobs.job_id[one.job], jobs.attempt[one.job])
         if ledger.technique is not None:
             rows.word(techniques, ledger.technique[one.job])
         rows.put(b",").add(Rows(n).number(one.task), known).put(b",").add(Rows(n).number(one.chunk), known)
-        yield rows.put(b",").number(one.start_ns).put(b",").number(one.end_ns).put(b"\n").tobytes()
+        yield rows.put(b",").numbers(one.start_ns).number(one.end_ns).put(b"\n").tobytes()
 
 
 def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:
     lanes = batch.lanes
-    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+    location = lanes.location
     regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
     strings = [_quoted(text) for text in batch.strings]
-    for lo in range(0, len(location), BLOCK):
-        at = slice(lo, lo + BLOCK)
+    for at in blocks(len(location)):
         values = lanes.values[lanes.row[at]]
         rows = Rows(len(values)).number(location[at]).put(b",").word(regions, lanes.region[at])
         for place in range(6):
@@ -125,28 +123,20 @@ def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
 
 def _counter(where: str, one: Series) -> Iterator[bytes]:
     named = f"{_quoted(where)},{one.name},{one.unit},".encode()
-    for lo in range(0, len(one.instant_ns), BLOCK):
-        at = slice(lo, lo + BLOCK)
-        rows = Rows(len(one.instant_ns[at])).put(named).number(one.instant_ns[at]).put(b",")
-        rows = rows.decimal(one.values[at], -one.exponent) if one.exponent else rows.number(one.values[at])
-        yield rows.put(b"\n").tobytes()
+    for at in blocks(len(one.instant_ns)):
+        rows = Rows(len(one.instant_ns[at])).put(named).numbers(one.instant_ns[at])
+        yield rows.scaled(one.values[at], one.exponent).put(b"\n").tobytes()
 
 
 def _transfers(ledger: Ledger) -> Iterator[bytes]:
     tasks, transfers, jobs = ledger.tasks, ledger.transfers, ledger.jobs
     if tasks is None or transfers is None:
         return
-    for lo in range(0, len(transfers), BLOCK):
-        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
+    for part in blocks(len(transfers)):
+        at = np.arange(part.start, part.stop)
         job = np.searchsorted(transfers.first[1:], at, side="right")
-        source, target = transfers.source[at], transfers.target[at]
-        columns = (
-            *(jobs.job_id[job], jobs.attempt[job], source, target),
-            *(tasks.core[tasks.first[job] + task] for task in (source, target)),
-        )
-        rows = Rows(len(at))
-        for column in columns:
-            rows.number(column).put(b",")
+        rows = Rows(len(at)).numbers(jobs.job_id[job], jobs.attempt[job], transfers.source[at], transfers.target[at])
+        rows.numbers(*transfers.cores(tasks, at))
         # Sizes are real numbers, but whole ones as good as always: then they need no decimals.
         size = transfers.bytes[at]
         if (size == np.rint(size)).all():
@@ -154,15 +144,12 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         else:
             texts = [repr(one) for one in size.tolist()]
             rows.word(words(texts), np.arange(len(at)))
-        yield (
-            rows.put(b",").number(transfers.sent_ns[at]).put(b",").number(transfers.arrived_ns[at]).put(b"\n").tobytes()
-        )
+        yield rows.put(b",").numbers(transfers.sent_ns[at]).number(transfers.arrived_ns[at]).put(b"\n").tobytes()
 
 
 def _causes(ledger: Ledger) -> Iterator[bytes]:
     found, jobs = causes(ledger), ledger.jobs
-    for lo in range(0, len(found.job), BLOCK):
-        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
-        rows = Rows(len(job)).number(jobs.job_id[job]).put(b",").number(jobs.attempt[job]).put(b",")
-        rows.number(jobs.job_id[cause]).put(b",").number(jobs.attempt[cause]).put(b",")
+    for at in blocks(len(found.job)):
+        job, cause, at_ns = (column[at] for column in found)
+        rows = Rows(len(job)).numbers(*(column[row] for row in (job, cause) for column in (jobs.job_id, jobs.attempt)))
         yield rows.number(at_ns).put(b"\n").tobytes()

@@ -16,17 +16,10 @@ from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape
 def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
     """The ledger of a jobs table, without tasks.
 
-    Parameters
-    ----------
-    jobs : mapping of str to column
-        ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if it is there.
-    machine : Machine
-        The hosts that it ran on.
+    - ``jobs``: mapping of str to column, ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if it is there.
+    - ``machine``: the hosts that it ran on.
 
-    Raises
-    ------
-    InputError
-        If an allocation, a state or a reason of a start is none, or a core is not the machine's.
+    Raises InputError if an allocation, a state or a reason of a start is none, or a core is not the machine's.
     """
     declared = {name: one.dtype for name, one in JobRecords.table_columns().items() if one.dtype != "string"}
     if "begin_ns" in jobs:

@@ -22,13 +22,8 @@ FILE = "jobs.swf"
 
 
 def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes.
-
-    Raises
-    ------
-    InputError
-        If there is one already, or it cannot be written.
-    """
+    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes. Raises InputError if there is one
+    already, or it cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     last = {number: row for row, number in enumerate(jobs.job_id.tolist())}
@@ -55,6 +50,5 @@ def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
     with fresh(path) as file:
         file.write("".join(f"; {' '.join(line.split())}\n" for line in header).encode())
         file.writelines(f"{line}\n".encode() for line in job_comments(ledger.ids, columns["job_id"].tolist()))
-        for block in swf_lines(columns):
-            file.write(block)
+        file.writelines(swf_lines(columns))
     return path

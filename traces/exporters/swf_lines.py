@@ -61,18 +61,11 @@ def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str
 def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Iterator[bytes]:
     """The lines of all jobs, in blocks.
 
-    Parameters
-    ----------
-    columns : mapping of str to ndarray of int64, shape (n,)
-        By the names of :data:`FIELDS`; one that is missing is -1 in every line, as the format says of what is unknown.
-        A negative time is unknown.
-    extras : sequence of ndarray of int64, shape (n,)
-        Further columns, the fields from 19 on.
+    - ``columns``: mapping of str to ndarray of int64, shape (n,), by the names of :data:`FIELDS`; one that is missing is
+      -1 in every line, as the format says of what is unknown. A negative time is unknown.
+    - ``extras``: sequence of ndarray of int64, shape (n,), further columns, the fields from 19 on.
 
-    Yields
-    ------
-    bytes
-        Whole lines, each with its LF.
+    Yields bytes: whole lines, each with its LF.
     """
     given = [columns.get(name) for name in FIELDS] + list(extras)
     n = len(columns["job_id"])

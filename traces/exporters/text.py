@@ -26,8 +26,7 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.base.written_file import naming
 from traces.compiled import Array
-from traces.exporters.shown.job_names import JobNames
-from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.exporters.shown.rows import BLOCK, JobNames, Rows, blocks, words
 from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
@@ -69,20 +68,14 @@ _HEAD = b"# twolevel text trace 1: %s; TIME EVENT KEY=VALUE ..., time in ns\n"
 def write_text(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as files in ``directory / "text"``; equal ledgers give equal bytes. The path is that of ``batch.txt``.
 
-    One file is open at a time. Besides the ledger some 200 bytes a job of memory are needed, and 40 bytes for each task of a
-    block of jobs, or of the largest job.
-
-    Raises
-    ------
-    InputError
-        If there is a trace already, or a file cannot be written.
+    One file is open at a time. Besides the ledger some 200 bytes a job of memory are needed, and 40 bytes for each task of
+    a block of jobs, or of the largest job. Raises InputError if there is a trace already, or a file cannot be written.
     """
     folder = Path(directory) / FOLDER
     path = folder / FILE
     with fresh(path) as file:
         file.write(_HEAD % b"batch simulator")
-        for block in _batch(ledger):
-            file.write(block)
+        file.writelines(_batch(ledger))
     if ledger.tasks is not None:
         place = folder / APPLICATIONS
         try:
@@ -130,8 +123,8 @@ def _blocks(events: list[_Events], *, by_job: bool) -> Iterator[tuple[Array, Arr
     job = np.concatenate([one.job for one in events])
     keys = (row, kind, np.concatenate([one.instant_ns for one in events]), *([job] if by_job else []))
     order = np.lexsort(keys)
-    for lo in range(0, len(order), BLOCK):
-        some = order[lo : lo + BLOCK]
+    for at in blocks(len(order)):
+        some = order[at]
         built = []
         for which, one in enumerate(events):
             place = np.flatnonzero(kind[some] == which)

@@ -77,6 +77,11 @@ class RecordKind(Columns):
         return {one.name: one.metadata["column"] for one in fields(cls) if "column" in one.metadata}
 
     @classmethod
+    def table_columns(cls) -> dict[str, RecordColumn]:
+        """The columns of its table, by their names there."""
+        return table_columns(cls.columns())
+
+    @classmethod
     def empty(cls) -> Self:
         """Records without rows."""
         sizes = {name: int("+ 1" in one.shape) for name, one in cls.columns().items()}

@@ -192,14 +192,8 @@ class JobEvents(RecordKind):
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
         """What the story of a job says of these events, in the order of time.
 
-        Parameters
-        ----------
-        job : int
-            The job's row.
-        numbers : int64 (n_jobs,)
-            The number of each row's job.
-        others : collection of JobEvents
-            All events of the run.
+        - ``numbers``: int64 (n_jobs,), the number of each row's job.
+        - ``others``: all events of the run.
         """
         raise NotImplementedError
 

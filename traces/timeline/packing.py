@@ -7,6 +7,7 @@ of which are its time, which nothing makes shorter.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,15 +15,48 @@ import numpy as np
 from traces.base.columns import packed_text
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.frames import Held, arrays, held_cores
 from traces.figures.drawing.steps import Steps, steps
 from traces.tables import distinct
-from traces.timeline.coding import coded_columns
-from traces.timeline.held import Held, held_cores
 from traces.timeline.tables import TimelineTables
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str, Any]]:
+    """Planes of bytes, and how to read them.
+
+    - ``numbers``: int (n,), any that int64 holds.
+    - ``differences``: whether each is kept as what it is more than the one before; the first, than 0.
+
+    Returns:
+    - ``planes``: uint8 (width × n,).
+    - ``how``: ``rows``, ``width`` (bytes of a number, 1 to 8), ``differences`` and ``signed``.
+    """
+    values = np.ascontiguousarray(numbers, np.int64)
+    if differences and len(values):
+        values = np.concatenate(
+            [values[:1], values[1:] - values[:-1]]
+        )  # which wraps around as int64 does, here and there
+    signed = bool(len(values)) and int(values.min()) < 0
+    if signed:
+        values = (values << 1) ^ (values >> 63)
+    plain = values.view(np.uint64)
+    width = max(1, -(-int(plain.max(initial=np.uint64(0))).bit_length() // 8))
+    octets = plain.astype("<u8", copy=False).view(np.uint8).reshape(-1, 8)
+    planes = np.ascontiguousarray(octets[:, :width].T).reshape(-1)
+    return planes, {"rows": len(values), "width": width, "differences": differences, "signed": signed}
+
+
+def coded_columns(columns: Mapping[str, Array], differences: frozenset[str]) -> tuple[dict[str, Array], dict[str, Any]]:
+    """:func:`coded` of several columns; those named in `differences` so: the planes, and how to read them, by name."""
+    planes: dict[str, Array] = {}
+    how: dict[str, Any] = {}
+    for name, column in columns.items():
+        planes[name], how[name] = coded(column, differences=name in differences)
+    return planes, how
+
 
 _JOB_COLUMNS = (
     "job_id",
@@ -65,20 +99,8 @@ _DIFFERENCES = frozenset(
 def timeline_text(tables: TimelineTables) -> str:
     """The text that a page carries for its timeline.
 
-    Parameters
-    ----------
-    tables : TimelineTables
-        Of a run.
-
-    Returns
-    -------
-    str
-        Packed columns (``traces.base.columns``). Instants are exact, whatever their unit is on the page.
-
-    Raises
-    ------
-    InputError
-        If a table lacks a column, or the tables do not fit each other.
+    Returns str: packed columns (``traces.base.columns``). Instants are exact, whatever their unit is on the page. Raises
+    InputError if a table lacks a column, or the tables do not fit each other.
     """
     job_id, attempt, submit, eligible, start, end, *counts = arrays(tables.jobs, _JOB_COLUMNS, "jobs")
     started = start >= 0

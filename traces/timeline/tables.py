@@ -44,17 +44,10 @@ class TimelineTables:
 def folder_tables(folder: Path, record: Mapping[str, Any]) -> TimelineTables:
     """The tables of a result of ``twolevel run``.
 
-    Parameters
-    ----------
-    folder : Path
-        The result.
-    record : mapping
-        What its run.json says.
+    - ``record``: what its run.json says.
 
-    Raises
-    ------
-    InputError
-        If there is no table of jobs, a table cannot be read, or the record does not say which hosts the machine had.
+    Raises InputError if there is no table of jobs, a table cannot be read, or the record does not say which hosts the
+    machine had.
     """
     machine = record.get("machine") or {}
     first_core, names = machine.get("first_core"), machine.get("host_names")

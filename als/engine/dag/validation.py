@@ -7,8 +7,7 @@ import numpy as np
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.state import ApplicationState
-from traces.checks.faults import Checks
-from traces.checks.heaps import first_out_of_order
+from traces.checks.faults import Checks, first_out_of_order
 
 #: Kind of the event that a core's state has in the heap; no other state has one.
 _EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}

@@ -20,7 +20,7 @@ from tables import table_rows, table_text
 from traces.base.errors import InputError
 from traces.tables import write_frame
 from traces.timeline import TimelineTables, folder_tables, timeline_text
-from traces.timeline.coding import coded
+from traces.timeline.packing import coded
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -33,19 +33,12 @@ class ArchiveTasks(NamedTuple):
 def read_tasks(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> ArchiveTasks:
     """Read what cores ran, some 10,000 tasks a second: the binding makes an object of each event.
 
-    Parameters
-    ----------
-    path : Path
-        The anchor file, ``traces.otf2``.
-    core_names : sequence of str
-        Of the whole machine (``traces.ledger.Machine.core_names``).
-    job_id : sequence of int
-        Of the rows of the ledger.
+    - ``path``: the anchor file, ``traces.otf2``.
+    - ``core_names``: of the whole machine (``traces.ledger.Machine.core_names``).
+    - ``job_id``: of the rows of the ledger.
 
-    Raises
-    ------
-    InputError
-        If OTF2 cannot read it; if its cores or its jobs are others, so that it is of another run, or of a part of one.
+    Raises InputError if OTF2 cannot read it; if its cores or its jobs are others, so that it is of another run, or of a
+    part of one.
     """
     try:
         return _read(path, core_names, job_id)

@@ -78,20 +78,12 @@ def write_batch(
 ) -> list[Location]:
     """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
 
-    Parameters
-    ----------
-    call : Calls
-        Of an archive whose event files are open.
-    attributes
-        The binding's handle of an empty attribute list.
-    batch : BatchLevel
-        What to write.
-    ledger : Ledger
-        Its machine has the hosts.
-    first_region : int
-        Reference of the first of :data:`REGIONS`.
-    all_hosts : bool
-        Whether hosts without events have a location, too.
+    - ``call``: of an archive whose event files are open.
+    - ``attributes``: the binding's handle of an empty attribute list.
+    - ``batch``: what to write.
+    - ``ledger``: its machine has the hosts.
+    - ``first_region``: reference of the first of :data:`REGIONS`.
+    - ``all_hosts``: whether hosts without events have a location, too.
     """
     machine = ledger.machine
     load, hosts, lanes = batch.load, batch.hosts, batch.lanes

@@ -32,11 +32,7 @@ class Messages:
         """Check that each that was sent was received, as large and no earlier, and none besides; return how many.
 
         Messages of one sender, receiver, communicator and tag arrive in the order in which they were sent, as with MPI.
-
-        Raises
-        ------
-        InvariantError
-            Naming the first pair of locations of which that does not hold.
+        Raises InvariantError naming the first pair of locations of which that does not hold.
         """
         for key in {**self._sent, **self._received}:
             sent, received = self._sent.get(key, []), self._received.get(key, [])
@@ -58,20 +54,9 @@ def check_nesting(path: Path) -> int:
     region is entered inside another (a core runs one task at a time, or waits for data), and none is left open; of messages
     that each is received once, and not before it is sent.
 
-    Parameters
-    ----------
-    path : Path
-        The anchor file, ``traces.otf2``.
+    - ``path``: the anchor file, ``traces.otf2``.
 
-    Returns
-    -------
-    int
-        Number of Enter/Leave pairs.
-
-    Raises
-    ------
-    InvariantError
-        Naming the first location and instant that is wrong.
+    Returns int: number of Enter/Leave pairs. Raises InvariantError naming the first location and instant that is wrong.
     """
     messages = Messages()
     clock: dict[str, int] = {}

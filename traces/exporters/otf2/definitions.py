@@ -15,7 +15,7 @@ from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_M
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
 from traces.exporters.shown.batch_level import COMPUTING, ShownBatchLevel, power_counters
-from traces.exporters.shown.job_names import JobNames
+from traces.exporters.shown.rows import JobNames
 from traces.ledger import STATES, WHY, Ledger, MachineShape
 
 #: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
@@ -73,22 +73,12 @@ def write_definitions(
 ) -> None:
     """Write all global definitions.
 
-    Parameters
-    ----------
-    call : Calls
-        Of this archive.
-    archive
-        The binding's handle; all events are written and their files closed.
-    ledger : Ledger
-        What to define.
-    cores : CoreLocations
-        Their locations.
-    batch : BatchLevel
-        What is shown beside what cores did.
-    further : list of Location
-        The locations that follow the cores.
-    messages : bool
-        Whether cores send any.
+    - ``archive``: the binding's handle; all events are written and their files closed.
+    - ``ledger``: what to define.
+    - ``cores``: their locations.
+    - ``batch``: what is shown beside what cores did.
+    - ``further``: list of Location, the locations that follow the cores.
+    - ``messages``: whether cores send any.
     """
     machine, jobs = ledger.machine, ledger.jobs
     writer = binding.Archive_GetGlobalDefWriter(archive)

@@ -129,12 +129,8 @@ def write_regions(
 class Calls:
     """Calls a kernel with the C functions it needs, and checks what it returned.
 
-    Parameters
-    ----------
-    path : Path
-        The anchor file, for errors.
-    archive : int
-        Address of the archive.
+    - ``path``: the anchor file, for errors.
+    - ``archive``: address of the archive.
     """
 
     def __init__(self, path: Path, archive: int) -> None:
@@ -143,13 +139,8 @@ class Calls:
         self.functions = c_functions()
 
     def __call__(self, kernel: Any, *values: Any) -> None:
-        """Run ``kernel(*values, *functions)`` with the functions that its annotations name.
-
-        Raises
-        ------
-        TwolevelError
-            If a call of it failed.
-        """
+        """Run ``kernel(*values, *functions)`` with the functions that its annotations name. Raises TwolevelError if a call of
+        it failed."""
         using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, OTF2Call)]
         code = int(kernel(*values, *using))
         if code == NO_WRITER:

@@ -188,17 +188,11 @@ def _chunk_bytes(path: Path, record_bytes: int) -> int:
 def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
     """An archive handle of the binding, open for writing ``path`` (an anchor file); closed on the way out.
 
-    Parameters
-    ----------
-    path : Path
-        The anchor file.
-    longest_definition : int
-        Upper bound of the length of a definition (bytes); default 0: all definitions are short.
+    - ``path``: the anchor file.
+    - ``longest_definition``: upper bound of the length of a definition (bytes); default 0: all definitions are short.
 
-    Raises
-    ------
-    TwolevelError
-        If OTF2 cannot create, write or finish the archive, or a definition is longer than its largest chunk (16 MiB).
+    Raises TwolevelError if OTF2 cannot create, write or finish the archive, or a definition is longer than its largest
+    chunk (16 MiB).
     """
     definition_chunk = _chunk_bytes(path, longest_definition)
 
@@ -244,13 +238,7 @@ def _cause(codes: Sequence[int]) -> int:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """The binding's reader of a trace (tens of µs an event).
-
-    Raises
-    ------
-    TwolevelError
-        If OTF2 cannot read it.
-    """
+    """The binding's reader of a trace (tens of µs an event). Raises TwolevelError if OTF2 cannot read it."""
     with _noting_errors():  # of a damaged archive the library prints many lines
         try:
             with otf2.reader.open(str(path)) as trace:

@@ -12,12 +12,10 @@ from traces.ledger import Ledger, TransferRecords
 class CoreMessages(State):
     """The transfers of a run as their cores see them.
 
-    Attributes
-    ----------
-    send_first, receive_first : ndarray of int64, shape (n_cores + 1,)
-        Core ``c`` sends ``send_row[send_first[c]:send_first[c + 1]]``; likewise what it receives.
-    send_row, receive_row : ndarray of int64, shape (m,)
-        Rows of transfers: a core's by the instant at which they were sent, or arrived, then by row.
+    - ``send_first``, ``receive_first``: int64 (n_cores + 1,), core ``c`` sends ``send_row[send_first[c]:send_first[c +
+      1]]``; likewise what it receives.
+    - ``send_row``, ``receive_row``: int64 (m,), rows of transfers: a core's by the instant at which they were sent, or
+      arrived, then by row.
     """
 
     # ndarray of int32, shape (m,): cores of each transfer

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import REGIONS, ShownBatchLevel
-from traces.exporters.shown.counters import Series
+from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel
 from traces.exporters.shown.detail import shown_cores, shown_hosts
-from traces.exporters.shown.job_names import JobNames
-from traces.exporters.shown.rows import BLOCK, Rows, words
+from traces.exporters.shown.rows import JobNames, Rows, blocks, words
 from traces.ledger import Ledger
 
 _CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
@@ -94,8 +92,8 @@ def write_definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Serie
     lines += [f"{_CONTAINER} {begin} m M 0 {_name(machine.name)}", f'{_CONTAINER} {begin} b B m "batch scheduler"']
     yield "".join(f"{line}\n" for line in lines).encode()
     rows, job_names = np.arange(len(ledger.jobs)), JobNames(ledger, lambda name: _name(name)[1:-1])
-    for lo in range(0, len(rows), BLOCK):
-        some = rows[lo : lo + BLOCK]
+    for at in blocks(len(rows)):
+        some = rows[at]
         value = Rows(len(some)).put(b"%d j" % _VALUE).number(some).put(b' S "job ').number(ledger.jobs.job_id[some])
         job_names.append(value, some, b" ")
         colours = palette(some)
@@ -106,19 +104,19 @@ def write_definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Serie
     yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
     names = machine.core_names if len(cores) else []
     host = np.searchsorted(machine.first_core[1:], cores, side="right")
-    for lo in range(0, len(cores), BLOCK):
-        some = cores[lo : lo + BLOCK]
+    for at in blocks(len(cores)):
+        some = cores[at]
         named = words([_name(names[core]) for core in some.tolist()])
         created = Rows(len(some)).put(f"{_CONTAINER} {begin} c".encode()).number(some).put(b" C h")
-        created.number(host[lo : lo + BLOCK]).put(b" ").word(named, np.arange(len(some)))
+        created.number(host[at]).put(b" ").word(named, np.arange(len(some)))
         yield created.put(b"\n").tobytes()
     lanes = [f'"lane {lane}"' for lane in range(batch.lanes.n_locations)]
     yield from _places(begin, "l", "L", "m", lanes, np.arange(len(lanes)))
 
 
 def _places(begin: str, alias: str, kind: str, within: str, names: list[str], number: Array) -> Iterator[bytes]:
-    for lo in range(0, len(number), BLOCK):
-        some = number[lo : lo + BLOCK]
+    for at in blocks(len(number)):
+        some = number[at]
         rows = Rows(len(some)).put(f"{_CONTAINER} {begin} {alias}".encode()).number(some)
-        rows.put(f" {kind} {within} ".encode()).word(words(names[lo : lo + BLOCK]), np.arange(len(some)))
+        rows.put(f" {kind} {within} ".encode()).word(words(names[at]), np.arange(len(some)))
         yield rows.put(b"\n").tobytes()

@@ -24,7 +24,8 @@ Source: B. de Oliveira Stein, J. Chassin de Kergommeaux, L. M. Schnorr, "Pajé t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -43,16 +44,74 @@ from traces.exporters.paje.definitions import (
     header,
     write_definitions,
 )
-from traces.exporters.paje.windows import Timed, boundaries
-from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
-from traces.exporters.shown.causes import causes
-from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
-from traces.exporters.shown.rows import Rows, merged, words
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    Series,
+    ShownBatchLevel,
+    Spans,
+    batch_level,
+    machine_series,
+    series_of_hosts,
+)
+from traces.exporters.shown.core_slices import causes
+from traces.exporters.shown.rows import BLOCK, Rows, merged, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
+
+#: Of so many intervals one is looked at, to see how many begin and end when.
+_SAMPLE = 64
+
+
+class Timed:
+    """Intervals of which those are found that begin, or end, in a window of time.
+
+    Of each block of rows the first and last instants are kept: where rows are roughly in the order of time, as tasks of jobs
+    are, only few blocks are looked through for a window. A start below 0 is no interval.
+    """
+
+    def __init__(self, start_ns: Array, end_ns: Array) -> None:
+        self._columns = (start_ns, end_ns)
+        self._spans = [_spans(column) for column in self._columns]
+
+    def sample(self) -> Array:
+        """Some of the instants, evenly chosen."""
+        return np.concatenate([column[::_SAMPLE][self._columns[0][::_SAMPLE] >= 0] for column in self._columns])
+
+    def beginning(self, since: int, until: int) -> Array:
+        """Rows that begin at ``since`` or later, and before ``until``."""
+        return self._within(0, since, until)
+
+    def ending(self, since: int, until: int) -> Array:
+        """Likewise those that end."""
+        return self._within(1, since, until)
+
+    def _within(self, which: int, since: int, until: int) -> Array:
+        column, (first, last) = self._columns[which], self._spans[which]
+        found = [np.zeros(0, np.int64)]
+        for block in np.flatnonzero((first < until) & (last >= since)).tolist():
+            at = slice(block * BLOCK, (block + 1) * BLOCK)
+            there = (column[at] >= since) & (column[at] < until) & (self._columns[0][at] >= 0)
+            found.append(block * BLOCK + np.flatnonzero(there))
+        return np.concatenate(found)
+
+
+def _spans(column: Array) -> tuple[Array, Array]:
+    begins = np.arange(0, len(column), BLOCK)
+    if not len(begins):
+        return begins, begins
+    return np.minimum.reduceat(column, begins), np.maximum.reduceat(column, begins)
+
+
+def boundaries(timed: Sequence[Timed], most: int) -> list[int]:
+    """Ascending instants, from the first to beyond the last, between which there are some ``most`` begins and ends."""
+    sample = np.sort(np.concatenate([one.sample() for one in timed] or [np.zeros(0, np.int64)]))
+    inner = sample[:: max(1, most // _SAMPLE)]
+    least, beyond = 0, int(np.iinfo(np.int64).max)
+    return [least, *np.unique(inner[inner > least]).tolist(), beyond]
+
 
 #: Name of the file that is written.
 FILE = "trace.paje"
@@ -77,12 +136,8 @@ class _Source(NamedTuple):
 def write_paje(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.paje"``; equal ledgers give equal bytes.
 
-    Beside the ledger some 400 bytes a job of memory are needed, and a window of some 65,000 events.
-
-    Raises
-    ------
-    InputError
-        If there is one already, it cannot be written, or a job is submitted before time 0.
+    Beside the ledger some 400 bytes a job of memory are needed, and a window of some 65,000 events. Raises InputError if
+    there is one already, it cannot be written, or a job is submitted before time 0.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -93,8 +148,7 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     with fresh(path) as file:
         file.write(header())
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
-        for block in write_definitions(ledger, batch, series, begin):
-            file.write(block)
+        file.writelines(write_definitions(ledger, batch, series, begin))
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
@@ -182,7 +236,7 @@ def _of_tasks(tasks: TaskRecords) -> _Source:
 
 def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
     lanes, texts = batch.lanes, words([f'"{text}"' for text in ("", *WHY, *STATES)])
-    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
+    location = lanes.location
 
     def begin(rows: Array) -> tuple[Array, Rows]:
         at, values = lanes.start[rows], lanes.values[lanes.row[rows]]
@@ -211,7 +265,7 @@ def _variables(ledger: Ledger, batch: ShownBatchLevel, series: list[Series]) -> 
         def change(rows: Array) -> tuple[Array, Rows]:
             at, values = one.instant_ns[rows], one.values[rows]
             line = _line(VARIABLE, at).put(b" %s %s " % (where, kind))
-            return at, (line.decimal(values, -one.exponent) if one.exponent else line.number(values)).put(b"\n")
+            return at, line.scaled(values, one.exponent).put(b"\n")
 
         return _Source(Timed(one.instant_ns, one.instant_ns), one.instant_ns, one.instant_ns, change, None)
 
@@ -243,12 +297,8 @@ def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
 
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is not None and transfers is not None:
-
-        def cores(rows: Array) -> tuple[Array, Array]:
-            first = tasks.first[np.searchsorted(transfers.first[1:], rows, side="right")]
-            return tasks.core[first + transfers.source[rows]], tasks.core[first + transfers.target[rows]]
-
-        yield linked("transfer", transfers.sent_ns, transfers.arrived_ns, cores, transfers.bytes)
+        ends = partial(transfers.cores, tasks)
+        yield linked("transfer", transfers.sent_ns, transfers.arrived_ns, ends, transfers.bytes)
     found, lane = causes(ledger), batch.lane_of_rows(ledger)
     between = lane[found.cause], lane[found.job]
     yield linked("cause", found.at_ns, found.at_ns, lambda rows: (between[0][rows], between[1][rows]), None)

@@ -1,4 +1,4 @@
-"""The tracks of a trace, and how they lie within each other."""
+"""What is interned, and the tracks of a trace and how they lie within each other."""
 
 from __future__ import annotations
 
@@ -7,13 +7,64 @@ from typing import NamedTuple
 
 import numpy as np
 
+from traces import records
 from traces.compiled import Array
-from traces.exporters.perfetto.wire import message, packet, text, varint
-from traces.exporters.shown.batch_level import ShownBatchLevel
-from traces.exporters.shown.counters import Series
+from traces.exporters.perfetto.wire import interned, message, packet, text, varint
+from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, Series, ShownBatchLevel
+from traces.exporters.shown.core_slices import KINDS
 from traces.exporters.shown.detail import shown_cores, shown_hosts
-from traces.exporters.shown.rows import BLOCK, Rows
+from traces.exporters.shown.rows import JobNames, Rows, blocks
 from traces.ledger import Ledger, MachineShape
+
+# InternedData's fields.
+_CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea\x01"
+
+_FURTHER = ("wait for data", "send", "receive", "frees", "freed")
+
+#: iids of names of events: those of the batch level, and of what cores do beside tasks; behind them those of jobs, by row.
+EVENTS = {
+    name: 1 + place for place, name in enumerate((*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER))
+}
+JOBS = 1 + len(EVENTS)
+
+#: iids of categories; behind them those of techniques.
+CATEGORIES = {name: 1 + place for place, name in enumerate((*KINDS, "batch", "transfer", "cause"))}
+TECHNIQUES = 1 + len(CATEGORIES)
+
+#: iids of names of annotations.
+ANNOTATIONS = {
+    name: 1 + place
+    for place, name in enumerate(
+        dict.fromkeys(
+            (
+                *("task", "chunk", "bytes", "source", "target"),
+                *(name for name, _, _ in (*ATTRIBUTES, CUT)),
+                *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
+                JOB_NAME[0],  # the last one, as it is written only where jobs have names
+            )
+        )
+    )
+}
+
+
+def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
+    """All packets that intern something; what attributes of the batch level refer to has the same numbers."""
+    # The first packet of the sequence: nothing was interned before.
+    yield b"\x0a\x04\x50\x01\x68\x01"
+    yield interned(_EVENTS, 1, text(b"\x12", list(EVENTS))).tobytes()
+    yield interned(_CATEGORIES, 1, text(b"\x12", [*CATEGORIES, *ledger.techniques])).tobytes()
+    annotations = [name for name in ANNOTATIONS if name != JOB_NAME[0] or batch.job_names]
+    yield interned(_ANNOTATIONS, 1, text(b"\x12", annotations)).tobytes()
+    known = [*WORDS, *batch.cut_because]
+    yield interned(_STRINGS, 1, text(b"\x12", known)).tobytes()
+    for at in blocks(len(batch.job_names)):
+        yield interned(_STRINGS, 1 + len(known) + at.start, text(b"\x12", batch.job_names[at])).tobytes()
+    numbers, of_jobs = ledger.jobs.job_id, JobNames(ledger)
+    for at in blocks(len(numbers)):
+        some = np.asarray(numbers[at], np.int64)
+        label = of_jobs.append(Rows(len(some)).put(b"job ").number(some), np.arange(at.start, at.stop), b" ")
+        yield interned(_EVENTS, JOBS + at.start, message(b"\x12", label)).tobytes()
+
 
 _DESCRIPTOR = b"\xe2\x03"
 
@@ -56,20 +107,20 @@ def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series:
         yield _counters([name], np.array([tracks.counters + place]), np.array([tracks.scheduler]), unit).tobytes()
     hosts = shown_hosts(ledger)
     first = np.asarray(machine.first_core, np.int64)
-    for lo in range(0, len(hosts), BLOCK):
-        some = hosts[lo : lo + BLOCK]
+    for at in blocks(len(hosts)):
+        some = hosts[at]
         names = [machine.host_names[host] for host in some.tolist()]
         yield _tracks(names, tracks.hosts + some, np.full(len(some), tracks.cluster), 1 + some).tobytes()
         busy = ["busy cores"] * len(some)
         yield _counters(busy, tracks.host_counters + some, tracks.hosts + some, "cores").tobytes()
     cores = shown_cores(ledger)
     core_names = machine.core_names if len(cores) else []
-    for lo in range(0, len(cores), BLOCK):
-        core = cores[lo : lo + BLOCK]
+    for at in blocks(len(cores)):
+        core = cores[at]
         parent = tracks.hosts + np.searchsorted(first[1:], core, side="right")
         yield _tracks([core_names[one] for one in core.tolist()], tracks.cores + core, parent, 1 + core).tobytes()
-    for lo in range(0, batch.lanes.n_locations, BLOCK):
-        lane = np.arange(lo, min(lo + BLOCK, batch.lanes.n_locations))
+    for at in blocks(batch.lanes.n_locations):
+        lane = np.arange(at.start, at.stop)
         named = [f"lane {one}" for one in lane.tolist()]
         yield _tracks(named, tracks.lanes + lane, np.full(len(lane), tracks.jobs), 1 + lane).tobytes()
 

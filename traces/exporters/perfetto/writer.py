@@ -20,7 +20,7 @@ What became of the jobs
     annotations, among them ``job``, its number, and ``job name`` where the log has one.
 Why a job started when it did
     Instants ``frees`` and ``freed`` with a flow: a job that waited started at the very instant at which another left cores
-    that it took (:mod:`traces.exporters.shown.causes`).
+    that it took (:mod:`traces.exporters.shown.core_slices`).
 
 Timestamps are nanoseconds since the workload's time 0.
 
@@ -35,14 +35,28 @@ from pathlib import Path
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.perfetto.names import ANNOTATIONS, CATEGORIES, EVENTS, JOBS, TECHNIQUES, write_names
-from traces.exporters.perfetto.tracks import Tracks, write_tracks
+from traces.exporters.perfetto.tracks import (
+    ANNOTATIONS,
+    CATEGORIES,
+    EVENTS,
+    JOBS,
+    TECHNIQUES,
+    Tracks,
+    write_names,
+    write_tracks,
+)
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, Spans, batch_level
-from traces.exporters.shown.causes import causes
-from traces.exporters.shown.core_slices import KINDS, CoreSlices, core_slices
-from traces.exporters.shown.counters import Series, machine_series, series_of_hosts
-from traces.exporters.shown.rows import BLOCK, Rows
+from traces.exporters.shown.batch_level import (
+    MOST_LANES,
+    Series,
+    ShownBatchLevel,
+    Spans,
+    batch_level,
+    machine_series,
+    series_of_hosts,
+)
+from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
+from traces.exporters.shown.rows import Rows, blocks
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
@@ -57,14 +71,9 @@ _CAUSES = 1 << 62
 def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.perfetto-trace"``; equal ledgers give equal bytes.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of packets.
-
-    Raises
-    ------
-    InputError
-        If there is one already, it cannot be written, or a job is submitted before time 0, which a timestamp cannot say.
-    InvariantError
-        If a core does two things at once.
+    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of packets. Raises InputError if
+    there is one already, it cannot be written, or a job is submitted before time 0, which a timestamp cannot say. Raises
+    InvariantError if a core does two things at once.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -72,18 +81,12 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     series = machine_series(batch)
     tracks = Tracks.of(ledger.machine, batch, series)
     with fresh(path) as file:
-        for block in write_names(ledger, batch):
-            file.write(block)
-        for block in write_tracks(tracks, ledger, batch, series):
-            file.write(block)
-        for slices in core_slices(ledger):
-            file.write(_cores(tracks, ledger, slices))
-        for block in _transfers(tracks, ledger):
-            file.write(block)
-        for block in _batch(tracks, ledger, batch):
-            file.write(block)
-        for block in _counters(tracks, ledger, batch, series):
-            file.write(block)
+        file.writelines(write_names(ledger, batch))
+        file.writelines(write_tracks(tracks, ledger, batch, series))
+        file.writelines(_cores(tracks, ledger, slices) for slices in core_slices(ledger))
+        file.writelines(_transfers(tracks, ledger))
+        file.writelines(_batch(tracks, ledger, batch))
+        file.writelines(_counters(tracks, ledger, batch, series))
     return path
 
 
@@ -127,13 +130,12 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is None or transfers is None:
         return
-    for lo in range(0, len(transfers), BLOCK):
-        at = np.arange(lo, min(lo + BLOCK, len(transfers)))
-        first = tasks.first[np.searchsorted(transfers.first[1:], at, side="right")]
-        ends = [getattr(transfers, name)[at].astype(np.int64) for name in ("source", "target")]
-        source, target = (tracks.cores + tasks.core[first + task].astype(np.int64) for task in ends)
+    for part in blocks(len(transfers)):
+        at = np.arange(part.start, part.stop)
+        source, target = (tracks.cores + core.astype(np.int64) for core in transfers.cores(tasks, at))
         said = annotation(ANNOTATIONS["bytes"], np.rint(transfers.bytes[at]).astype(np.int64))
-        said.add(annotation(ANNOTATIONS["source"], ends[0])).add(annotation(ANNOTATIONS["target"], ends[1]))
+        for name in ("source", "target"):
+            said.add(annotation(ANNOTATIONS[name], getattr(transfers, name)[at]))
         instants = transfers.sent_ns[at], transfers.arrived_ns[at]
         yield _pair(("send", "receive"), "transfer", instants, (source, target), 1 + at, said)
 
@@ -141,28 +143,25 @@ def _transfers(tracks: Tracks, ledger: Ledger) -> Iterator[bytes]:
 def _batch(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     iids = np.array([EVENTS[name] for name in batch.regions])
     keys = [ANNOTATIONS[name] for name, _, _ in batch.attributes]
-    lanes = batch.lanes
-    location = np.repeat(np.arange(lanes.n_locations), np.diff(lanes.first))
-    for lo in range(0, len(location), BLOCK):
-        at = slice(lo, lo + BLOCK)
+    lanes, location = batch.lanes, batch.lanes.location
+    for at in blocks(len(location)):
         track = tracks.lanes + location[at]
         said = _named(iids[lanes.region[at]]).add(_said(lanes, at, keys))
         rows = event(BEGIN, lanes.start[at], track, said)
         yield rows.add(event(END, lanes.end[at], track)).tobytes()
     for name, uuid in tracks.points.items():
         points = batch.points[name]
-        for lo in range(0, len(points.start), BLOCK):
-            at = slice(lo, lo + BLOCK)
+        for at in blocks(len(points.start)):
             said = _named(iids[points.region[at]]).add(_said(points, at, keys))
             yield event(INSTANT, points.start[at], np.full(said.n, uuid), said).tobytes()
     found = causes(ledger)
     lane = batch.lane_of_rows(ledger)
-    for lo in range(0, len(found.job), BLOCK):
-        job, cause, at_ns = (column[lo : lo + BLOCK] for column in found)
+    for at in blocks(len(found.job)):
+        job, cause, at_ns = (column[at] for column in found)
         ends = tracks.lanes + lane[cause], tracks.lanes + lane[job]
         said = annotation(ANNOTATIONS["job"], ledger.jobs.job_id[cause])
         said.add(annotation(ANNOTATIONS["waiting job"], ledger.jobs.job_id[job]))
-        yield _pair(("frees", "freed"), "cause", (at_ns, at_ns), ends, _CAUSES + lo + np.arange(len(job)), said)
+        yield _pair(("frees", "freed"), "cause", (at_ns, at_ns), ends, _CAUSES + np.arange(at.start, at.stop), said)
 
 
 def _named(name: Array) -> Rows:
@@ -194,8 +193,7 @@ def _counters(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: li
 def _counter(uuid: int, series: Series, real: Array | None = None) -> Iterator[bytes]:
     if real is None and series.exponent:
         real = series.values * 10.0**series.exponent
-    for lo in range(0, len(series.instant_ns), BLOCK):
-        at = slice(lo, lo + BLOCK)
+    for at in blocks(len(series.instant_ns)):
         n = len(series.instant_ns[at])
         if real is None:
             value = varint(Rows(n).put(b"\xf0\x01"), series.values[at])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from traces.algorithms.lanes import pack_lanes
 from traces.compiled import Array, State
-from traces.exporters.shown.job_names import JobNames
+from traces.exporters.shown.rows import JobNames
 from traces.kernels.signatures import Ints, Ints2
-from traces.ledger import STATES, WHY, Ledger, PowerRecords
+from traces.ledger import STATES, WHY, Ledger, MachineShape, PowerRecords
 from traces.records import EVENTS
 from traces.records.events import INT64, STRING, UINT64
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
@@ -79,6 +79,11 @@ class Spans(State):
         """Number of locations."""
         return len(self.first) - 1
 
+    @property
+    def location(self) -> Array:
+        """The location of each span."""
+        return np.repeat(np.arange(self.n_locations), np.diff(self.first))
+
 
 class ShownBatchLevel(NamedTuple):
     """What is shown of a run beside what its cores did."""
@@ -135,7 +140,7 @@ class ShownBatchLevel(NamedTuple):
 
     def lane_of_rows(self, ledger: Ledger) -> Array:
         """The lane on which each row of a ledger's jobs runs, int64 (n,); 0 of those that do not."""
-        location = np.repeat(np.arange(self.lanes.n_locations), np.diff(self.lanes.first))
+        location = self.lanes.location
         ran = self.lanes.region == RUNNING
         row, n = self.lanes.row[ran], len(ledger.jobs)
         if (row >= n).any():  # attempts that were cut have further rows of values (_with_cuts)
@@ -321,3 +326,41 @@ def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
         values,
         *_attributes(0, _OF_JOB),
     )
+
+
+class Series(NamedTuple):
+    """A step function of time: ``values`` (int64) times ten to the power of ``exponent``, in ``unit``, each holds until the
+    next."""
+
+    name: str
+    unit: str
+    exponent: int
+    instant_ns: Array
+    values: Array
+
+
+def machine_series(batch: ShownBatchLevel) -> list[Series]:
+    """``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and what is known of power."""
+    load = batch.load
+    found = [
+        Series("queue length", "jobs", 0, load.instant_ns, load.queue_length.astype(np.int64)),
+        Series("busy cores", "cores", 0, load.instant_ns, load.busy_cores.astype(np.int64)),
+    ]
+    if batch.computing is not None:
+        name, _, unit, exponent = COMPUTING
+        found.append(Series(name, unit, exponent, load.instant_ns, batch.computing))
+    if (power := batch.power) is not None:
+        found += [
+            Series(one.name, one.unit, one.exponent, power.instant_ns, one.values.astype(np.int64))
+            for one in power_counters(power)
+        ]
+    return found
+
+
+def series_of_hosts(batch: ShownBatchLevel, machine: MachineShape) -> Iterator[tuple[int, Series]]:
+    """``busy cores`` of each host that ever has any."""
+    hosts = batch.hosts
+    for host in range(machine.n_hosts):
+        rows = slice(int(hosts.first[host]), int(hosts.stop[host]))
+        if rows.start < rows.stop:
+            yield host, Series("busy cores", "cores", 0, hosts.instant_ns[rows], hosts.busy_cores[rows])

@@ -1,4 +1,4 @@
-"""What cores did, in blocks of slices that follow one another."""
+"""What cores did, in blocks of slices that follow one another, and why waiting jobs started when they did."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from traces.compiled import Array
 from traces.exporters.shown.detail import shown_bars
 from traces.exporters.shown.rows import BLOCK
+from traces.holdings import holdings
 from traces.ledger import Ledger
 from traces.waits import bar_waits
 
@@ -34,12 +35,8 @@ class CoreSlices(NamedTuple):
 def core_slices(ledger: Ledger) -> Iterator[CoreSlices]:
     """All slices of a ledger, core by core, in blocks of some :data:`traces.exporters.shown.rows.BLOCK`.
 
-    Beside the ledger 8 bytes a task are held, and with transfers 16 more.
-
-    Raises
-    ------
-    InvariantError
-        If a core does two things at once.
+    Beside the ledger 8 bytes a task are held, and with transfers 16 more. Raises InvariantError if a core does two things
+    at once.
     """
     jobs, tasks, transfers = ledger.jobs, ledger.tasks, ledger.transfers
     bars = shown_bars(ledger)
@@ -69,3 +66,46 @@ def _with_waits(block: CoreSlices, at: Array, since: Array) -> CoreSlices:
         kind=np.full(len(at), 2, np.int64),
     )
     return CoreSlices(*(np.insert(column, at, further) for column, further in zip(block, waits, strict=True)))
+
+
+class Causes(NamedTuple):
+    """One row a pair of jobs: ``cause`` left cores at the instant ``at_ns`` at which ``job`` started on some of them, for
+    which it had waited. Rows of ``ledger.jobs``; by ``job``, then by ``cause``."""
+
+    job: Array
+    cause: Array
+    at_ns: Array
+
+
+def causes(ledger: Ledger) -> Causes:
+    """Who waited for whose cores.
+
+    A job that could start earlier, but did not, started as others left cores that it then took. That is what a trace can
+    show; a job may have waited for something else besides, as for its turn. Of one that started on cores that were free
+    before, nothing is said.
+    """
+    jobs, held = ledger.jobs, holdings(ledger)
+    count = np.diff(held.first)
+    row = np.repeat(np.arange(len(held)), count)
+    left = row[held.end_ns[row] > held.start_ns[row]]
+    lo, hi = (column[held.end_ns[row] > held.start_ns[row]] for column in (held.lo, held.hi))
+    begins = held.start_ns == jobs.start_ns[held.job]
+    waited = begins & (jobs.eligible_ns[held.job] < held.start_ns)
+    took = row[waited[row]]
+    took_lo, took_hi = held.lo[waited[row]], held.hi[waited[row]]
+    # What was left at one instant are disjoint intervals: in the order of their lows they are in that of their highs.
+    instants, rank = np.unique(held.end_ns[left], return_inverse=True)
+    order = np.lexsort((lo, rank))
+    left, lo, hi, rank = left[order], lo[order], hi[order], rank.reshape(-1)[order]
+    span = ledger.machine.n_cores + 1
+    at = np.searchsorted(instants, held.start_ns[took])
+    known = at < len(instants)
+    known[known] = instants[at[known]] == held.start_ns[took[known]]
+    at, took, took_lo, took_hi = at[known], took[known], took_lo[known], took_hi[known]
+    first = np.searchsorted(rank * span + hi, at * span + took_lo, side="right")
+    stop = np.searchsorted(rank * span + lo, at * span + took_hi, side="left")
+    n = np.maximum(stop - first, 0)
+    place = np.repeat(first - np.cumsum(n) + n, n) + np.arange(int(n.sum()))
+    pairs = np.column_stack([held.job[np.repeat(took, n)], held.job[left[place]]])
+    job, cause = np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0).T
+    return Causes(job, cause, jobs.start_ns[job])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,36 +11,40 @@ from traces.base.errors import InputError, shown_name
 from traces.base.options import PART_JOBS
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.exporters.shown.part import Excerpt, Intervals
-from traces.intervals import check_ends, intervals_text
+from traces.intervals import Intervals, check_ends, intervals_text, within
 from traces.ledger import Ledger, MachineShape, TaskRecords
+
+
+class Excerpt(NamedTuple):
+    """Half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it.
+
+    ``job_words`` are the words in which the user named the jobs, for errors.
+    """
+
+    window_ns: tuple[int, int] | None = None
+    cores: Intervals | None = None
+    jobs: Intervals | None = None
+    job_words: str = ""
+
+
+#: All of a run.
+WHOLE = Excerpt()
 
 
 def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
     """What of a ledger is in a part; instants stay what they are.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    part : Part
-        Of a window: what lies in it at least in part, and of that only what is in it. A job that waits at its end has not
-        started. Of cores: these, and the jobs that held some of them, of which what they did elsewhere is left out. Of
-        jobs: these alone.
+    - ``part``: of a window: what lies in it at least in part, and of that only what is in it. A job that waits at its end
+      has not started. Of cores: these, and the jobs that held some of them, of which what they did elsewhere is left out.
+      Of jobs: these alone.
 
-    Returns
-    -------
-    Ledger
-        A ledger that writers take, and no more: jobs have in it what they had of cores and tasks in the whole.
-
-    Raises
-    ------
-    InputError
-        If nothing of the ledger is in the part.
+    Returns Ledger: a ledger that writers take, and no more: jobs have in it what they had of cores and tasks in the whole.
+    Raises InputError if nothing of the ledger is in the part.
     """
     if part.cores is not None:
         ledger = _of_cores(ledger, part.cores)
     if part.jobs is not None:
-        kept = _within(ledger.jobs.job_id, part.jobs)
+        kept = within(ledger.jobs.job_id, part.jobs)
         if not kept.any():
             there = "there is no such job" if part.cores is None else "no such job held one of these cores"
             raise InputError(f"{PART_JOBS}: {there}: {shown_name(part.job_words or intervals_text(part.jobs))}")
@@ -48,13 +52,6 @@ def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
     if part.window_ns is not None:
         ledger = _of_window(ledger, *part.window_ns)
     return ledger
-
-
-def _within(numbers: Array, intervals: Intervals) -> Array:
-    found = np.zeros(len(numbers), np.bool_)
-    for lo, hi in intervals:
-        found |= (numbers >= lo) & (numbers < hi)
-    return found
 
 
 def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
@@ -73,15 +70,10 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
 
 
 def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape, Array]:
-    """Return the part of a machine that has these cores, and which cores those are, bool (n_cores,).
-
-    Raises
-    ------
-    InputError
-        If one of them is no core of the machine.
-    """
+    """Return the part of a machine that has these cores, and which cores those are, bool (n_cores,). Raises InputError if one
+    of them is no core of the machine."""
     check_ends(chosen, machine.n_cores, "cores", f"the machine has 0-{machine.n_cores - 1}")
-    shown = _within(np.arange(machine.n_cores), chosen)
+    shown = within(np.arange(machine.n_cores), chosen)
     place = np.concatenate([[0], np.cumsum(shown)])
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
     host = np.flatnonzero(count)

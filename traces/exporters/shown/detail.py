@@ -37,13 +37,8 @@ def _used_cores(ledger: Ledger) -> Array:
 
 
 def shown_bars(ledger: Ledger) -> CoreBars:
-    """Return the bars of cores that a trace has: none if it shows no cores.
-
-    Raises
-    ------
-    InvariantError, InputError
-        As :func:`traces.checks.ledger.core_bars`.
-    """
+    """Return the bars of cores that a trace has: none if it shows no cores. Raises InvariantError, InputError as
+    :func:`traces.checks.ledger.core_bars`."""
     if ledger.shows == "cores":
         return core_bars(ledger)
     nothing = np.zeros(0, np.int32)
@@ -71,15 +66,11 @@ def shown_hosts(ledger: Ledger) -> Array:
 def with_detail(ledger: Ledger, detail: str) -> Ledger:
     """Return the ledger that a writer shows in this detail.
 
-    Parameters
-    ----------
-    ledger : Ledger
-    detail : str
-        ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, the number of busy cores of each host. The
-        others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its tasks, as task k,
-        from the start of the first to the end of the last; where a chunk's tasks ran on several cores, each core has a row of
-        it, the further ones behind all. ``job``: each job on the cores that it held, from when to when it held them.
-        Transfers, which are between tasks, are shown with tasks alone.
+    - ``detail``: ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, the number of busy cores of
+      each host. The others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its
+      tasks, as task k, from the start of the first to the end of the last; where a chunk's tasks ran on several cores,
+      each core has a row of it, the further ones behind all. ``job``: each job on the cores that it held, from when to
+      when it held them. Transfers, which are between tasks, are shown with tasks alone.
     """
     tasks = ledger.tasks
     if detail in ("lane", "host"):

@@ -7,17 +7,24 @@ second and needs nothing compiled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from traces.base.errors import escaped
 from traces.compiled import Array
+from traces.ledger import Ledger
 
 #: So many rows are built at once: enough to forget what a call costs, and few enough for the processor's cache.
 BLOCK = 1 << 14
 
 _THREE = np.array([list(f"{number:03d}".encode()) for number in range(1000)], np.uint8)
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Divide ``n`` rows into blocks of at most :data:`BLOCK`."""
+    return (slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK))
 
 
 class Words(NamedTuple):
@@ -83,6 +90,16 @@ class Rows:
         """Append whole numbers with their last so many digits behind a point; ``places`` is a multiple of 3."""
         whole, rest = np.divmod(np.asarray(values, np.int64), 10**places)
         return self.number(whole).put(b".").put(_digits(rest, places))
+
+    def scaled(self, values: Array, exponent: int) -> Rows:
+        """Append whole numbers times ten to the power of ``exponent``, 0 or a negative multiple of 3."""
+        return self.decimal(values, -exponent) if exponent else self.number(values)
+
+    def numbers(self, *columns: Array) -> Rows:
+        """Append whole numbers, each followed by a comma."""
+        for values in columns:
+            self.number(values).put(b",")
+        return self
 
     def word(self, known: Words, which: Array) -> Rows:
         """Append one of some texts in each row."""
@@ -152,3 +169,32 @@ def _digits(values: Array, width: int) -> Array:
         out[:, 3 * group : 3 * group + 3] = _THREE[values - 1000 * rest]
         values = rest
     return out[:, 3 * groups - width :]
+
+
+class JobNames:
+    """The names of a ledger's jobs by row, each in one line (:func:`traces.base.errors.escaped`).
+
+    - ``form``: quotes a name as the format asks for.
+    - ``apart``: characters that names must not have, as they part fields.
+
+    - ``texts``: list of str, one per row, empty where the log has no name; no rows at all where it has none for any of
+      these jobs.
+    """
+
+    def __init__(self, ledger: Ledger, form: Callable[[str], str] = str, *, apart: str = "") -> None:
+        ids = ledger.ids
+        numbers = ledger.jobs.job_id.tolist() if ids else []
+        texts = [form(escaped(ids.get(number, ""), apart=apart)) for number in numbers]
+        self.texts = texts if any(texts) else []
+
+    def labels(self, numbers: Array) -> list[str]:
+        """Return ``job NUMBER`` of each row, followed by its name where it has one."""
+        named = [f" {text}" if text else "" for text in self.texts] or [""] * len(numbers)
+        return [f"job {number}{text}" for number, text in zip(numbers.tolist(), named, strict=True)]
+
+    def append(self, rows: Rows, row: Array, before: bytes) -> Rows:
+        """Append ``before`` and the name of a job row to each of some rows, where the job has a name."""
+        if not self.texts or not len(row):
+            return rows
+        has = np.array([bool(self.texts[one]) for one in row.tolist()])
+        return rows.put(before, has).text(self.texts, row)

@@ -18,13 +18,8 @@ _BUFFER = 1 << 20
 
 @contextmanager
 def fresh(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write to, in a folder that is made if need be.
-
-    Raises
-    ------
-    InputError
-        If there is one already, or it cannot be written.
-    """
+    """A new file to write to, in a folder that is made if need be. Raises InputError if there is one already, or it cannot be
+    written."""
     if path.exists():
         raise InputError(f"{path} exists already")
     try:
@@ -35,13 +30,7 @@ def fresh(path: Path) -> Iterator[BinaryIO]:
 
 
 def check_begin(batch: ShownBatchLevel, jobs: JobRecords) -> None:
-    """Refuse a run that begins before time 0.
-
-    Raises
-    ------
-    InputError
-        If a job is submitted before it.
-    """
+    """Refuse a run that begins before time 0. Raises InputError if a job is submitted before it."""
     if batch.span_ns[0] < 0:
         raise InputError(
             f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "

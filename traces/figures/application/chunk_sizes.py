@@ -1,4 +1,4 @@
-"""What the chunk sizes of loop-scheduling techniques look like."""
+"""What the chunk sizes of loop-scheduling techniques look like, and which chunks one core had."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, sh
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 _PANELS_A_ROW = 4
 
@@ -40,8 +41,7 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
         grid = panel_grid(figure, len(sequences), n_columns)
         for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
             _draw(axes, sizes)
-            axes.set_xlim(0, total)
-            axes.set_ylim(0, 1.08 * highest)
+            axes.set(xlim=(0, total), ylim=(0, 1.08 * highest))
             quiet(axes, "y")
             axes.set_title(short(name, 24), loc="left", fontsize=8.5, weight="bold")
             remark(axes, counted(len(sizes), "chunk"))
@@ -97,12 +97,10 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
     with canvas.drawing(7.2, 3.2) as figure:
         axes = figure.add_subplot()
         _draw(axes, sizes.tolist())
-        axes.set_xlim(0, int(sizes.sum()))
-        axes.set_ylim(0, 1.08 * int(sizes.max()))
+        axes.set(xlim=(0, int(sizes.sum())), ylim=(0, 1.08 * int(sizes.max())))
         axes.locator_params(axis="y", integer=True)
         quiet(axes, "y")
-        axes.set_xlabel("tasks assigned")
-        axes.set_ylabel("tasks of a chunk")
+        axes.set(xlabel="tasks assigned", ylabel="tasks of a chunk")
         axes.set_title(said, loc="left")
         title_figure(figure, title, 80)
         remark(axes, f"{counted(len(sizes), 'chunk')} of {int(sizes.sum()):,} tasks; at most {int(sizes.max()):,}")
@@ -116,3 +114,48 @@ def _last_sizes(task: Array, chunk: Array) -> Array:
         chunk = chunk[begin:]
     sizes = np.bincount(np.asarray(chunk, np.int64))
     return np.asarray(sizes[sizes > 0], np.int64)
+
+
+_OWNERS_A_ROW = 3
+
+# One core's, and the others'.
+_MARKED, _OTHERS = "#1f3b5c", "#a9bdd3"
+
+
+def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> Figure:
+    """The sizes of chunks as dots, those of one core dark.
+
+    - ``chunks``: mapping of str to (sequence of int, sequence of int), names; sizes in the order of assignment, and the
+      core that had each.
+    - ``marked``: the core whose chunks are dark.
+
+    Raises InputError if there is nothing to show.
+    """
+    if not chunks or not all(len(sizes) for sizes, _ in chunks.values()):
+        raise InputError("nothing to draw: no chunks")
+    n_columns = min(_OWNERS_A_ROW, len(chunks))
+    n_rows = -(-len(chunks) // n_columns)
+    highest = max(max(sizes) for sizes, _ in chunks.values())
+    with canvas.drawing(3.0 * n_columns + 0.4, 1.9 * n_rows + 0.7) as figure:
+        grid = panel_grid(figure, len(chunks), n_columns)
+        for axes, (name, (sizes, cores)) in zip(grid, chunks.items(), strict=True):
+            height, core = np.asarray(sizes, np.float64), np.asarray(cores)
+            middle = np.cumsum(height) - height / 2.0
+            for mine, colour, label in (
+                (core != marked, _OTHERS, "other cores"),
+                (core == marked, _MARKED, f"core {marked}"),
+            ):
+                axes.vlines(middle[mine], 0.8, height[mine], color=colour, lw=0.8)
+                axes.plot(middle[mine], height[mine], "o", ms=3, color=colour, mew=0, label=label)
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.set(ylim=(0.8, 2.0 * highest), xlim=(0, float(height.sum())))
+            quiet(axes, "y")
+            axes.set_title(short(name, 28), loc="left", fontsize=8.5, weight="bold")
+            share = float(height[core == marked].sum() / height.sum())
+            remark(axes, f"core {marked}: {share:.0%}")
+            axes.tick_params(labelsize=7, length=2)
+        figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower right", ncols=2, fontsize=7.5)
+        figure.supxlabel("tasks assigned", fontsize=8.5)
+        figure.supylabel("tasks of a chunk", fontsize=8.5)
+    return figure

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import name_rows, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, title_figure
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure

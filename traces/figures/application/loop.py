@@ -10,9 +10,8 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.bars import draw_bars
+from traces.figures.drawing.bars import draw_bars, mark_cores
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.host_marks import mark_cores
 from traces.figures.drawing.panels import legend_above, quiet, remark, short
 from traces.figures.drawing.time_axis import time_unit
 

@@ -3,21 +3,154 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.application.level_colours import level_colours
-from traces.figures.application.schedule_bars import ScheduleAxes, ScheduleTasks, ScheduleTransfers
-from traces.figures.drawing import canvas
-from traces.figures.drawing.canvas import Figure
+from traces.figures.application.task_graph import level_colours
+from traces.figures.drawing import bars, canvas
+from traces.figures.drawing.bars import draw_bars, mark_cores, rectangles
+from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, remark, short
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
 __all__ = ["MOST_LINES", "ScheduleTasks", "ScheduleTransfers", "schedule_figure"]
+
+
+#: A bar has its task's name where there are no more tasks than this, and it is wide enough.
+NAMED_TASKS = 120
+
+#: Colours of the outline of critical tasks, and of the lines of transfers.
+CRITICAL_COLOUR, LINE_COLOUR = "#D4006A", "#222222"
+
+# Lines of transfers begin and end so far from the middle of a row, where names are.
+_ASIDE = 0.3
+
+
+class ScheduleTasks(NamedTuple):
+    """The tasks of a graph, each a row; instants are ns since any one instant."""
+
+    core: Array  # int (n,), number of the core that ran it, from 0; -1: it never ran
+    # start_ns, end_ns: int64 (n,), when it ran
+    start_ns: Array
+    end_ns: Array
+    group: Array  # int (n,), what it is coloured by: its level, or its chunk, from 0
+
+
+class ScheduleTransfers(NamedTuple):
+    """The transfers that arrived, each a row, with no rows where there was no network."""
+
+    # source, target: int (m,), numbers of the task that made the data and of the one that needs them
+    source: Array
+    target: Array
+    bytes: Array  # float64 (m,), how much there was to bring
+    # sent_ns, arrived_ns: int64 (m,), when it began, and when all of it was there
+    sent_ns: Array
+    arrived_ns: Array
+
+
+class ScheduleAxes:
+    """What is drawn on the axes of one schedule."""
+
+    def __init__(self, axes: Axes, start_ns: int, unit_ns: int, right: float, n_cores: int, width_px: float) -> None:
+        self._axes, self._right, self._n_cores, self._width_px = axes, right, n_cores, width_px
+        self._start_ns, self._unit_ns = start_ns, unit_ns
+        self._margin = 0.08 if n_cores <= 32 else 0.0
+
+    def _x(self, instant_ns: Array) -> Array:
+        return (np.asarray(instant_ns) - self._start_ns) / self._unit_ns
+
+    def _rectangles(self, core: Array, begin_ns: Array, end_ns: Array, **look: Any) -> None:
+        y0, y1 = core + self._margin, core + 1.0 - self._margin
+        rectangles(self._axes, self._x(begin_ns), self._x(end_ns), y0, y1, **look)
+
+    def _pixels(self, begin_ns: Array, end_ns: Array) -> Array:
+        return (self._x(end_ns) - self._x(begin_ns)) / self._right * self._width_px
+
+    def tasks(self, tasks: ScheduleTasks, ran: Array, colours: Array) -> None:
+        core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
+        palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
+        wide = (8 if len(ran) <= 2000 else 12) * self._right / self._width_px
+        draw_bars(
+            self._axes,
+            core.astype(np.int64),
+            self._x(start),
+            self._x(end),
+            colour.reshape(-1),
+            palette,
+            n_rows=self._n_cores,
+            limits=(0.0, self._right),
+            margin=self._margin,
+            wide=wide,
+            label="tasks",
+        )
+
+    def waits(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
+        if len(core) > bars.SINGLE_BARS:  # which is more than can be seen: the longest
+            longest = np.argsort(begin_ns - end_ns, kind="stable")[: bars.SINGLE_BARS]
+            core, begin_ns, end_ns = core[longest], begin_ns[longest], end_ns[longest]
+        few = len(core) <= 300  # hatching takes long
+        look: dict[str, Any] = {"facecolor": "#F4F4F4" if few else "#D9D9D9", "linewidth": 0.0}
+        if few:
+            look |= {"hatch": "/////", "edgecolor": "#8F8F8F"}
+        self._rectangles(core, begin_ns, end_ns, label="waits", **look)
+        return canvas.Patch(label="waits for data", **look)
+
+    def critical(self, tasks: ScheduleTasks, critical: Array) -> Any:
+        core, start, end = (np.asarray(column)[critical] for column in tasks[:3])
+        ran = core >= 0
+        look: dict[str, Any] = {"facecolor": "none", "edgecolor": CRITICAL_COLOUR, "linewidth": 1.4}
+        self._rectangles(core[ran], start[ran], end[ran], label="critical", zorder=3.2, **look)
+        return canvas.Patch(label="critical path", **look)
+
+    def transfers(self, tasks: ScheduleTasks, transfers: ScheduleTransfers, rows: Array) -> Any:
+        core = np.asarray(tasks.core)
+        source, target = (np.asarray(column, np.int64)[rows] for column in transfers[:2])
+        x0, x1 = self._x(np.asarray(transfers.sent_ns)[rows]), self._x(np.asarray(transfers.arrived_ns)[rows])
+        aside = np.where(core[target] > core[source], _ASIDE, -_ASIDE)
+        y0, y1 = core[source] + 0.5 + aside, core[target] + 0.5 - aside
+        lines = np.stack([x0, y0, x1, y1], axis=1).reshape(-1, 2, 2)
+        few = len(rows) <= 60
+        look: dict[str, Any] = {"linewidths": 0.7 if few else 0.45, "alpha": 0.85 if few else 0.6}
+        drawn = canvas.LineCollection(list(lines), colors=LINE_COLOUR, zorder=3.1, label="transfers", **look)
+        self._axes.add_collection(drawn, autolim=False)
+        if few:  # a dot says where it arrived
+            self._axes.plot(x1, y1, "o", color=LINE_COLOUR, markersize=1.8, zorder=3.1)
+        (handle,) = self._axes.plot([], [], color=LINE_COLOUR, linewidth=0.9, label="transfer")
+        return handle
+
+    def names(self, tasks: ScheduleTasks, ran: Array, colours: Array, names: Sequence[str]) -> None:
+        """Names of tasks on their bars, where they fit."""
+        if len(ran) > NAMED_TASKS or self._n_cores > 32:
+            return
+        core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
+        room = self._pixels(start, end)
+        middle = (self._x(start) + self._x(end)) / 2
+        for k, task in enumerate(ran.tolist()):
+            name, fit = names[task] if names else str(task), int((room[k] - 8) / 11)
+            if fit < min(len(name), 5):
+                continue
+            dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
+            self._axes.text(
+                middle[k],
+                core[k] + 0.5,
+                short(name, fit),
+                ha="center",
+                va="center_baseline",
+                fontsize=6.5,
+                color="white" if dark else "#222222",
+                zorder=3.3,
+                clip_on=True,
+            )
+
+    def frame(self, unit: str, first_core: Sequence[int]) -> None:
+        self._axes.set_xlim(0, 1.008 * self._right)
+        mark_cores(self._axes, self._n_cores, first_core, self._right)
+        self._axes.set_xlabel(f"time since the start of the graph [{unit}]")
+
 
 #: Up to this many transfers are drawn; of more, the largest so many.
 MOST_LINES = 300

@@ -11,10 +11,18 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
-from traces.figures.application.level_colours import level_colours
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, quiet, remark, short
+
+
+def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
+    """Red, green and blue of each task by its level, and what the legend says of them: all levels up to ``most``, else four."""
+    n = int(level.max()) + 1
+    palette = np.array(canvas.shades(n))
+    named = range(n) if n <= most else (0, n // 3, (2 * n) // 3, n - 1)
+    return palette[level], [canvas.Patch(facecolor=palette[k], label=f"level {k}") for k in named]
+
 
 #: Of a graph of more tasks than this, or of more edges than four times as many, only the levels are drawn.
 MOST_NODES = 2_000
@@ -89,9 +97,8 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Fi
                 axes.bar(np.arange(n_levels), counted, width=0.8, color=colour)
             else:
                 axes.stairs(counted, edges, fill=True, color=colour, linewidth=0.0)
-            axes.set_ylabel(f"{name} of a level")
-            axes.set_ylim(0, 1.05 * float(counted.max()) or 1.0)
-            axes.set_xlim(-0.6, n_levels - 0.4)
+            axes.set(ylabel=f"{name} of a level", ylim=(0, 1.05 * float(counted.max()) or 1.0))
+            axes.set(xlim=(-0.6, n_levels - 0.4))
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
         upper.set_title(short(title, 60), loc="left", weight="bold")
@@ -150,9 +157,7 @@ def _nodes_figure(
                     zorder=4,
                     bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3},
                 )
-        axes.set_xlim(-0.6, n_levels - 0.4)
-        axes.set_ylim(tall / 2 + 0.25, -tall / 2 - 0.25)
-        axes.set_yticks([])
+        axes.set(xlim=(-0.6, n_levels - 0.4), ylim=(tall / 2 + 0.25, -tall / 2 - 0.25), yticks=[])
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("level (most edges that lead to a task)")
         axes.spines["left"].set_visible(False)

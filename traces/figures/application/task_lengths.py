@@ -82,8 +82,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
         axes.set_ylim(0, 1.08 * float(heights.max()))
         quiet(axes, "y")
         what = "length of a task [GFLOP]" if found.unit else "length of a task / mean length in its job"
-        axes.set_xlabel(what + (" (logarithmic)" if logarithmic else ""))
-        axes.set_ylabel("tasks")
+        axes.set(xlabel=what + (" (logarithmic)" if logarithmic else ""), ylabel="tasks")
         axes.locator_params(axis="y", integer=True)
         axes.yaxis.set_major_formatter("{x:,.0f}")
         figure.legend(loc="outside lower center", ncols=2)

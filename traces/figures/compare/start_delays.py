@@ -77,8 +77,7 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
                 va="bottom" if above else "top",
                 fontsize=7.5,
             )
-        axes.set_xlabel("start in A [h]")
-        axes.set_ylabel("start in B − start in A [h]")
+        axes.set(xlabel="start in A [h]", ylabel="start in B − start in A [h]")
         quiet(axes, "y")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
         axes.text(0, 1.01, "one run of each, no estimate", transform=axes.transAxes, va="bottom", **small())

@@ -1,15 +1,68 @@
-"""Bars of cores × time: each by itself, or a picture of what they cover."""
+"""Bars of cores × time, each by itself or as a picture of what they cover; and the marks of cores and hosts beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from traces.compiled import Array
-from traces.figures.drawing.canvas import Axes, PolyCollection
-from traces.figures.drawing.coverage import painted
+from traces.compiled import Array, compiled, own
+from traces.figures.drawing.canvas import GREY, INK, Axes, PolyCollection
+from traces.kernels.signatures import Floats, Floats2, Floats3, Ints
+
+
+@compiled()
+def _paint(
+    row: Ints,
+    start: Floats,
+    end: Floats,
+    colour: Ints,
+    colours: Floats2,
+    rows_per_cell: int,
+    ink: Floats3,
+    covered: Floats2,
+) -> None:
+    """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to ``covered``.
+    ``start`` and ``end`` are in cells."""
+    n_columns = covered.shape[1]
+    for k in range(len(row)):
+        y = row[k] // rows_per_cell
+        first = max(int(start[k]), 0)
+        last = min(int(np.ceil(end[k])), n_columns)
+        for x in range(first, last):
+            share = (min(end[k], x + 1.0) - max(start[k], float(x))) / rows_per_cell
+            if share > 0.0:
+                covered[y, x] += share
+                for band in range(3):
+                    ink[y, x, band] += share * colours[colour[k], band]
+
+
+def painted(
+    blocks: Iterable[tuple[Array, Array, Array, Array]], colours: Array, n_rows: int, n_columns: int, max_rows: int
+) -> Array:
+    """The picture of bars on white.
+
+    - ``blocks``: iterable of (row, start, end, colour), some bars after others, so that few are held at a time. Each is
+      four arrays of one length: the row of each bar (int, 0 to ``n_rows`` - 1), its start and its end as fractions of
+      the width, and its index into ``colours``.
+    - ``colours``: float64 (c, 3), red, green and blue, each from 0 to 1.
+    - ``n_rows``, ``n_columns``: height in rows and width in cells.
+    - ``max_rows``: greatest height of the picture; with more rows, several share a cell.
+
+    Returns float64 (at most max_rows, n_columns, 3): a cell that bars cover by half is half white.
+    """
+    rows_per_cell = -(-n_rows // max_rows)
+    height = -(-n_rows // rows_per_cell)
+    ink = np.zeros((height, n_columns, 3))
+    covered = np.zeros((height, n_columns))
+    inks = own(colours, np.float64)
+    for row, start, end, colour in blocks:
+        begin, stop = own(start * n_columns, np.float64), own(end * n_columns, np.float64)
+        _paint(own(row, np.int64), begin, stop, own(colour, np.int64), inks, rows_per_cell, ink, covered)
+    # Rounding may cover a full cell by a hair more than all of it.
+    return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)
+
 
 #: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
 SINGLE_BARS = 50_000
@@ -89,3 +142,59 @@ def draw_covered(
     )
     picture = painted(blocks, palette, n_rows, _COLUMNS, _MAX_ROWS)
     axes.imshow(picture, extent=(left, right, n_rows, 0), aspect="auto")
+
+
+_MOST_TICKS = 32
+
+#: Up to so many hosts are parted by lines.
+_MOST_HOSTS = 64
+
+
+def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str]) -> None:
+    """Lines between hosts, their names beside them, and numbers of some cores."""
+    host = np.searchsorted(first_core, rows, side="right") - 1
+    edges = np.flatnonzero(np.diff(host)) + 1
+    bounds = np.concatenate([[0], edges, [len(rows)]])
+    if len(edges) <= _MOST_HOSTS:
+        axes.hlines(edges, 0, 1, transform=axes.get_yaxis_transform(), colors=INK, linewidths=0.7)
+    gaps = np.flatnonzero((np.diff(rows) > 1) & (np.diff(host) == 0)) + 1
+    axes.hlines(gaps, 0, 1, transform=axes.get_yaxis_transform(), colors=GREY, linewidths=0.5, linestyles="dotted")
+
+    ticks = np.flatnonzero((rows - first_core[host]) % _step(len(rows)) == 0)
+    ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]  # there may be more hosts than numbers have room
+    _number(axes, ticks, rows)
+    every = -(-(len(bounds) - 1) // 32)
+    for k in range(0, len(bounds) - 1, every):
+        axes.text(
+            1.008,
+            (bounds[k] + bounds[k + 1]) / 2,
+            host_names[int(host[bounds[k]])],
+            transform=axes.get_yaxis_transform(),
+            rotation=0 if len(bounds) > 9 else -90,
+            va="center",
+            ha="left",
+            fontsize=8,
+            color=INK,
+        )
+
+
+def mark_cores(axes: Axes, n_cores: int, first_core: Sequence[int], right: float) -> None:
+    """Numbers of some of the cores from 0 to ``n_cores`` - 1, and lines between hosts from 0 to ``right``."""
+    axes.set_ylim(n_cores, 0)
+    _number(axes, np.arange(0, n_cores, _step(n_cores)), np.arange(n_cores))
+    if len(first_core) <= _MOST_HOSTS + 1:
+        axes.hlines(list(first_core)[1:-1], 0, right, colors=INK, linewidths=0.8)
+
+
+def _step(n_cores: int) -> int:
+    # One core in so many has its number.
+    step = 1
+    while n_cores > 26 * step:
+        step *= 2
+    return step
+
+
+def _number(axes: Axes, ticks: Array, cores: Array) -> None:
+    axes.set_yticks(ticks + 0.5, labels=[str(number) for number in cores[ticks].tolist()], fontsize=7)
+    axes.tick_params(axis="y", length=2)
+    axes.set_ylabel("core")

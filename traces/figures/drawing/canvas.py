@@ -115,13 +115,8 @@ def shades(n: int) -> list[tuple[float, float, float]]:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure in the format of the file's suffix; the same figure gives the same bytes.
-
-    Raises
-    ------
-    InputError
-        If the suffix is unknown, or the file cannot be written.
-    """
+    """Write a figure in the format of the file's suffix; the same figure gives the same bytes. Raises InputError if the
+    suffix is unknown, or the file cannot be written."""
     return save_all(figure, [path])[0]
 
 

@@ -1,14 +1,16 @@
-"""What the figures take from a table of jobs or tasks: its columns as arrays, and its runs."""
+"""Columns, runs and classes of rows that figures take from a table of jobs, tasks or scheduling passes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
+from traces.holdings import spans
+from traces.intervals import intervals_of, parse_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,3 +68,75 @@ def final_rows(jobs: pd.DataFrame) -> Array:
     """
     start_ns, state, why = arrays(jobs, ("start_ns", "state", "why"), "jobs")
     return np.asarray((start_ns >= 0) & (state != "requeued") & (why != "preset"), bool)
+
+
+def _first_sizes() -> list[int]:
+    sizes = list(range(11))
+    while sizes[-1] < 2**31:
+        sizes.append(int(sizes[-1] * 1.25) + 1)
+    return sizes
+
+
+# The smallest number of each class: one class per number up to 9, then classes that are a quarter wider each.
+_FIRST = np.array(_first_sizes(), np.int64)
+
+#: How many classes there are.
+N_CLASSES = len(_FIRST)
+
+
+def class_of(waiting: Array) -> Array:
+    """Return the class of each number of waiting jobs, int64."""
+    return np.searchsorted(_FIRST, waiting, side="right") - 1
+
+
+def sums_by_class(waiting: Array, decision_ns: Array) -> Array:
+    """Sum passes by class; sums of several tables may be added. Returns float64 (3, N_CLASSES): number of passes, sum
+    of waiting jobs, and sum of the times (ns)."""
+    place = class_of(waiting)
+    return np.array([np.bincount(place, column, N_CLASSES) for column in (np.ones(len(place)), waiting, decision_ns)])
+
+
+class Held(NamedTuple):
+    """A row is a run of cores that a job held for a time: int64 (k,) each, by job, then core, then time."""
+
+    job: Array
+    lo: Array
+    hi: Array
+    begin_ns: Array
+    end_ns: Array
+
+
+def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.DataFrame | None) -> Held:
+    """What the jobs of a table held, and from when to when. Raises InputError if a table lacks a column, or an allocation
+    cannot be read."""
+    allocation, start, end = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
+    first, lo, hi = parse_texts(allocation.tolist(), "allocation")
+    job = np.repeat(np.arange(len(start)), np.diff(first))
+    none = np.zeros(0, np.int64)
+    released: tuple[Array, ...] = (none, none, none)
+    given = released
+    if releases is not None:
+        released = tuple(arrays(releases, ("row", "core", "released_ns"), "releases"))
+    if widths is not None:
+        *rows, change = arrays(widths, ("row", "core", "told_ns", "change"), "widths")
+        given = tuple(column[change > 0] for column in rows)
+    apart = np.zeros(len(start), np.bool_)
+    apart[released[0]] = apart[given[0]] = True
+    split = apart[job]
+    if not split.any():
+        return Held(job, lo, hi, start[job], end[job])
+    # Core by core where a job has not all of them from its start to its end.
+    width = (hi - lo)[split]
+    owner = np.repeat(job[split], width)
+    core = intervals_of(lo[split], width)
+    found = spans(owner, core, start[owner], end[owner], released, given)
+    whole = job[~split]
+    columns = (
+        np.concatenate([whole, found.job]),
+        np.concatenate([lo[~split], found.core]),
+        np.concatenate([hi[~split], found.core + 1]),
+        np.concatenate([start[whole], found.start_ns]),
+        np.concatenate([end[whole], found.end_ns]),
+    )
+    order = np.lexsort((columns[3], columns[1], columns[0]))
+    return Held(*(column[order] for column in columns))

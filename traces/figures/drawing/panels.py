@@ -1,15 +1,24 @@
-"""What panels have in common: grids of them, frames, rows with names, titles, intervals."""
+"""Panels: grids of them, frames, rows with names, titles, intervals, boxes of distributions, step functions.
+
+A box goes from the first to the third quartile, its line is the median, its whiskers end at the 5th and the 95th
+percentile, and a diamond is the mean. Values beyond the whiskers are not drawn: there are thousands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from traces.base.errors import InputError
 from traces.compiled import Array
-from traces.figures.drawing.canvas import GREY, INK, Axes, Figure
+from traces.figures.drawing import canvas
+from traces.figures.drawing.canvas import GREY, INK, Axes, Figure, StepPatch
+from traces.figures.drawing.steps import Steps, in_columns
 from traces.figures.drawing.styles import UPSILON
+from traces.figures.drawing.time_axis import TimeAxis
 
 
 def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> list[Axes]:
@@ -100,3 +109,86 @@ def short(text: str, most: int) -> str:
 def counted(n: int, what: str) -> str:
     """``1 job``, ``1,542 jobs``."""
     return f"{n:,} {what}{'s' if n > 1 else ''}"
+
+
+#: What a reader must be told.
+LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A distribution: percentiles 5, 25, 50, 75 and 95, and the mean."""
+
+    low: float
+    first: float
+    median: float
+    third: float
+    high: float
+    mean: float
+
+    @classmethod
+    def of(cls, values: Sequence[float] | Array) -> Box:
+        """The box of some values. Raises InputError if there are none, or one is no number."""
+        column = np.asarray(values, np.float64)
+        if column.size == 0 or not np.isfinite(column).all():
+            raise InputError("no box can be drawn of no values, or of values that are no numbers")
+        low, first, median, third, high = np.quantile(column, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
+        return cls(low, first, median, third, high, float(column.mean()))
+
+
+def draw_boxes(axes: Axes, boxes: Sequence[Box | None], colours: Sequence[str]) -> None:
+    """Draw a box in each row, the first one at the top; nothing where there is none."""
+    for row, (box, colour) in enumerate(zip(boxes, colours, strict=True)):
+        if box is None:
+            continue
+        axes.hlines(row, box.low, box.high, color=canvas.INK, linewidth=0.8, zorder=2)
+        axes.vlines((box.low, box.high), row - 0.17, row + 0.17, color=canvas.INK, linewidth=0.8, zorder=2)
+        look: dict[str, Any] = {"color": colour, "edgecolor": canvas.INK, "linewidth": 0.8, "zorder": 3}
+        axes.barh(row, box.third - box.first, 0.6, left=box.first, **look)
+        axes.vlines(box.median, row - 0.3, row + 0.3, color=canvas.INK, linewidth=2.0, zorder=4)
+        mark: dict[str, Any] = {"marker": "D", "markersize": 4.2, "color": "white", "markeredgecolor": canvas.INK}
+        axes.plot(box.mean, row, zorder=5, clip_on=False, **mark)
+
+
+_SHADE = 0.3
+
+
+def draw_steps(
+    axes: Axes,
+    curve: Steps,
+    span: tuple[int, int],
+    axis: TimeAxis,
+    *,
+    unit: float,
+    colour: str,
+    exact: int,
+    columns: int,
+) -> bool:
+    """Draw a step function as a line and the area below it, and return whether it had too many steps to draw each.
+
+    - ``curve``: its last value is 0.
+    - ``span``: (int, int), the time that is drawn, ns.
+    - ``unit``: what a 1 of the axis is.
+    - ``exact``: up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal
+      columns of time, so that it keeps its integral, with a band from the least to the largest value in the column.
+    """
+    quiet(axes, "y")
+    thinned = len(curve.value) > exact
+    if thinned:
+        found = in_columns(curve, *span, columns)
+        edges = axis.at(found.edge_ns)
+        _stairs(axes, found.mean / unit, edges, edgecolor=colour, linewidth=1.0, zorder=2.2)
+        least = found.least / unit
+        _stairs(axes, found.most / unit, edges, baseline=least, fill=True, facecolor=colour, alpha=_SHADE, linewidth=0)
+    elif len(curve.value) > 1:
+        values, edges = curve.value[:-1] / unit, axis.at(curve.instant_ns)
+        _stairs(axes, values, edges, edgecolor=colour, linewidth=1.0, zorder=2.2)
+        _stairs(axes, values, edges, fill=True, facecolor=colour, alpha=_SHADE, linewidth=0)
+    most = float(curve.value.max(initial=0)) / unit
+    axes.set_ylim(0, 1.08 * most or 1.0)
+    return thinned
+
+
+def _stairs(axes: Axes, values: Array, edges: Array, *, fill: bool = False, **style: Any) -> None:
+    # As Axes.stairs, which also spends a second on the limits of 10,000 steps. Here the limits are set.
+    axes.add_artist(StepPatch(values, edges, fill=fill, **style))

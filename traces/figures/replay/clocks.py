@@ -48,9 +48,7 @@ def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
         below.bar(at, failed, 0.6, color=style(1).colour, zorder=2)
         for x, value in zip(at.tolist(), failed, strict=True):
             below.annotate(f"{value:.0f}", (x, value), (0, 2), textcoords="offset points", ha="center", fontsize=7)
-        below.set_ylim(0, 118)
-        below.set_yticks((0, 50, 100))
-        below.set_ylabel("failed [%]")
+        below.set(ylim=(0, 118), yticks=(0, 50, 100), ylabel="failed [%]")
         below.set_xticks(at, labels=[rate_name(rate) for rate, _ in groups])
         below.set_xlabel("clock, as many times as fast as real time")
         for axes in (above, below):
@@ -84,11 +82,9 @@ def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
                 _line(right, k, sizes, [100 * _share(one) for one in parts], rate_name(rate))
         _seconds(left, repeats)
         left.set_ylabel("elapsed, mean [s]")
-        right.set_ylim(-4, 104)
-        right.set_ylabel("failed [%]")
+        right.set(ylim=(-4, 104), ylabel="failed [%]")
         for axes in (left, right):
-            axes.set_xlim(0, 1.06 * float(repeats["jobs"].max()))
-            axes.set_xlabel("jobs")
+            axes.set(xlim=(0, 1.06 * float(repeats["jobs"].max())), xlabel="jobs")
             quiet(axes, "both")
         handles = left.get_legend_handles_labels()[0]
         legend_above(figure, handles, min(len(handles), 6), handle=3.2, title=title)

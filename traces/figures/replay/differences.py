@@ -54,8 +54,7 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
             _axis(axes, float(differences[column].abs().max()))
             axes.set_xlabel(words)
             quiet(axes, "both")
-        panels[0].set_ylim(-0.02, 1.02)
-        panels[0].set_ylabel("share of jobs")
+        panels[0].set(ylim=(-0.02, 1.02), ylabel="share of jobs")
         legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
         figure.supxlabel(
             f"later or longer than in {reference} is to the right; axes are logarithmic beyond 1 min",

@@ -9,9 +9,8 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import counted, name_rows, short, small, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, small, title_figure
 from traces.figures.drawing.styles import style
 from traces.figures.drawing.time_axis import time_unit
 
@@ -62,8 +61,7 @@ def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, i
                 axes.plot(one, np.full(len(one), row), linestyle="none", zorder=3, **dots)
         name_rows(axes, [f"{rate_name(rate)} ({len(one)})" for rate, one in zip(rates, values, strict=True)])
         axes.margins(x=0.06)
-        axes.set_xlabel(f"makespan [{unit}]")
-        axes.set_ylabel("clock (repeats)")
+        axes.set(xlabel=f"makespan [{unit}]", ylabel="clock (repeats)")
         said = "; ".join(["a point a repeat"] * (not all(many)) + [LEGEND] * any(many))
         lost = len(repeats) - len(ended)
         lost_words = f"; {counted(lost, 'repeat')} ended with an error" if lost else ""

@@ -11,14 +11,13 @@ from traces.base.errors import InputError, shown
 from traces.base.time import format_ns
 from traces.compiled import Array, compiled, own
 from traces.figures.drawing import canvas
+from traces.figures.drawing.bars import mark_hosts
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.host_marks import mark_hosts
+from traces.figures.drawing.frames import arrays, held_cores
 from traces.figures.drawing.panels import remark, title_figure
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
-from traces.figures.run.gantt import Intervals, chosen_cores, within
-from traces.holdings import spans
-from traces.intervals import parse_texts
+from traces.figures.run.gantt import chosen_cores
+from traces.intervals import Intervals, within
 from traces.kernels.signatures import Floats, Floats2, Ints
 
 if TYPE_CHECKING:
@@ -83,7 +82,8 @@ def heat_figure(
         others = not chosen.all()
     held = "core" not in frame.columns and "allocation" in frame.columns
     if held:
-        low, high, start_ns, end_ns = _held(frame, chosen, releases, widths)
+        job, *of_held = held_cores(frame, releases, widths)
+        low, high, start_ns, end_ns = _where(chosen[job], *of_held)
     else:
         low, start_ns, end_ns = _where(chosen, *arrays(frame, ("core", "start_ns", "end_ns"), "tasks"))
         high = low + 1
@@ -111,8 +111,7 @@ def heat_figure(
         picture = axes.imshow(
             share, cmap="Blues", vmin=0, vmax=1, extent=(left, right, bottom, 0), aspect="auto", interpolation="nearest"
         )
-        axes.set_ylim(len(rows), 0)
-        axes.set_xlabel(axis.label)
+        axes.set(ylim=(len(rows), 0), xlabel=axis.label)
         mark_hosts(axes, rows, first_core, host_names)
         bar = figure.colorbar(picture, ax=axes, fraction=0.025, pad=0.015, aspect=30)
         bar.set_label("held by a job [share of the time]" if held else "computing [share of the time]")
@@ -131,42 +130,6 @@ def heat_figure(
 def _where(chosen: Array, *columns: Array) -> tuple[Array, ...]:
     # The chosen rows; where these are all, of millions, no copy.
     return columns if chosen.all() else tuple(column[chosen] for column in columns)
-
-
-def _held(
-    jobs: pd.DataFrame, chosen: Array, releases: pd.DataFrame | None, widths: pd.DataFrame | None
-) -> tuple[Array, Array, Array, Array]:
-    """One row for each interval of cores that a chosen job held: the first core, one beyond the last, from when, until when."""
-    allocation, start_ns, end_ns = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
-    first, lo, hi = parse_texts(allocation.tolist(), "allocation")
-    job = np.repeat(np.arange(len(first) - 1), np.diff(first))
-    some = chosen[job]
-    job, lo, hi = job[some], lo[some], hi[some]
-    changed = np.zeros(len(first) - 1, np.bool_)
-    none = np.zeros(0, np.int64)
-    released: tuple[Array, ...] = (none, none, none)
-    given = released
-    if releases is not None:
-        rows = arrays(releases, ("row", "core", "released_ns"), "releases")
-        released = tuple(column[chosen[rows[0]]] for column in rows)
-    if widths is not None:
-        *rows, change = arrays(widths, ("row", "core", "told_ns", "change"), "widths")
-        given = tuple(column[chosen[rows[0]] & (change > 0)] for column in rows)
-    changed[released[0]] = changed[given[0]] = True
-    apart = changed[job]
-    if not apart.any() and not len(given[0]):
-        return lo, hi, start_ns[job], end_ns[job]
-    # Core by core only where a job has not all of its cores from its start to its end.
-    width = np.where(apart, hi - lo, 0)
-    core = np.repeat(lo - np.cumsum(width) + width, width) + np.arange(int(width.sum()))
-    owner, whole = np.repeat(job, width), ~apart
-    found = spans(owner, core, start_ns[owner], end_ns[owner], released, given)
-    return (
-        np.concatenate([lo[whole], found.core]),
-        np.concatenate([hi[whole], found.core + 1]),
-        np.concatenate([start_ns[job[whole]], found.start_ns]),
-        np.concatenate([end_ns[job[whole]], found.end_ns]),
-    )
 
 
 @compiled()

@@ -13,9 +13,8 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.frames import arrays
+from traces.figures.drawing.frames import arrays, class_of, sums_by_class
 from traces.figures.drawing.panels import counted, remark, title_figure
-from traces.figures.drawing.queue_sizes import class_of, sums_by_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +50,7 @@ def decisions_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set_xscale("symlog", linthresh=1.0)
         axes.set_yscale("log")
         axes.set_xlim(left=0)
-        axes.set_xlabel("jobs that wait before the scheduling pass")
-        axes.set_ylabel("time to decide [µs]")
+        axes.set(xlabel="jobs that wait before the scheduling pass", ylabel="time to decide [µs]")
         axes.grid()
         said = counted(len(waiting), "decision")
         remark(axes, f"{said}, {decision_ns.mean() / 1e3:,.3g} µs on average · line: mean, band: 5 % to 95 %")

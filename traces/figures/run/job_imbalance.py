@@ -10,10 +10,9 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import Box
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, runs
-from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, short, title_figure
+from traces.figures.drawing.panels import Box, counted, panel_grid, quiet, remark, short, title_figure
 from traces.figures.drawing.styles import FEW, style
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
         grid[0].set_ylim(0, 1.06 * highest or 1.0)
         below, beside = f"cores of a job    ({_LEGEND})", "imbalance max/mean − 1 [fraction]"
         if len(panels) == 1:
-            grid[0].set_xlabel(below)
-            grid[0].set_ylabel(beside)
+            grid[0].set(xlabel=below, ylabel=beside)
         else:
             figure.supxlabel(below, fontsize=8.5)
             figure.supylabel(beside, fontsize=8.5)

@@ -10,9 +10,8 @@ from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.curves import draw_steps
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import quiet, remark, title_figure
+from traces.figures.drawing.panels import draw_steps, quiet, remark, title_figure
 from traces.figures.drawing.steps import Steps, in_columns
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 
@@ -112,5 +111,4 @@ def _curve(axes: Axes, drawn: Steps, limit: Array, axis: TimeAxis, of: str) -> N
     if thinned:
         words += f"; line: mean of each {format_ns((span[1] - span[0]) // _COLUMNS)}, band: least to most"
     remark(axes, words)
-    axes.set_ylabel("power [kW]")
-    axes.set_ylim(0, 1.08 * max(drawn.value.max(), limit.max(initial=0)) / _KW or 1.0)
+    axes.set(ylabel="power [kW]", ylim=(0, 1.08 * max(drawn.value.max(), limit.max(initial=0)) / _KW or 1.0))

@@ -14,9 +14,8 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import name_rows, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, title_figure
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.curves import draw_steps
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import remark, title_figure
+from traces.figures.drawing.panels import draw_steps, remark, title_figure
 from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
 

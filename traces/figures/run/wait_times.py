@@ -11,10 +11,19 @@ from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, final_rows, runs
-from traces.figures.drawing.panels import counted, name_rows, quiet, remark, short, title_figure
+from traces.figures.drawing.panels import (
+    LEGEND,
+    Box,
+    counted,
+    draw_boxes,
+    name_rows,
+    quiet,
+    remark,
+    short,
+    title_figure,
+)
 from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
 
@@ -66,8 +75,7 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
                 (right, [one.slowdown for one in found], 1.0),
             ):
                 _lines(axes, values, [one.label for one in found], place)
-            left.set_ylabel("share of the jobs with at most this")
-            left.set_ylim(0, 1.02)
+            left.set(ylabel="share of the jobs with at most this", ylim=(0, 1.02))
             handles, labels = left.get_legend_handles_labels()
             if found[0].label or len(found) > 1:
                 columns = min(len(found), 4 if max(map(len, labels)) < 24 else 3)

@@ -98,8 +98,7 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
                     label=": ".join(part for part in (name, text) if part),
                 )
         if logarithmic:
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             if len(set(sizes.tolist())) <= _NAMED:
                 each = sorted(set(sizes.tolist()))
                 axes.set_xticks(each, labels=[f"{size:,.0f}" for size in each])
@@ -107,8 +106,7 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
         else:
             axes.set_xlim(0, 1.05 * float(sizes.max()))
             axes.set_ylim(bottom=0)
-        axes.set_xlabel("jobs")
-        axes.set_ylabel("wall time of a simulation [s]")
+        axes.set(xlabel="jobs", ylabel="wall time of a simulation [s]")
         quiet(axes, "both")
         handles, _ = axes.get_legend_handles_labels()
         if handles:

@@ -50,8 +50,7 @@ def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure
         axes.set_xscale("symlog", linthresh=1.0)
         axes.set_yscale("log")
         axes.set_xlim(left=0)
-        axes.set_xlabel("jobs that wait before the scheduling pass")
-        axes.set_ylabel("mean time to decide [µs]")
+        axes.set(xlabel="jobs that wait before the scheduling pass", ylabel="mean time to decide [µs]")
         axes.grid()
         figure.legend(loc="outside lower center", ncols=min(len(labels), columns), fontsize=7.5, handlelength=3.2)
         title_figure(figure, title)
@@ -86,8 +85,7 @@ def decision_cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
         texts = [f"{a:.3g} + {b:.3g}" for a, b in zip(rest.tolist(), deciding.tolist(), strict=True)]
         axes.bar_label(bars, texts, padding=4, fontsize=7)
         name_rows(axes, [short(str(one), 48) for one in label])
-        axes.set_xlim(0, 1.25 * float((deciding + rest).max()))
-        axes.set_xlabel("mean time of a simulation step [µs]")
+        axes.set(xlim=(0, 1.25 * float((deciding + rest).max())), xlabel="mean time of a simulation step [µs]")
         figure.legend(loc="outside upper right", ncols=2, handlelength=1.4, handleheight=1.1)
         title_figure(figure, title, 60)
     return figure

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
-from traces.figures.drawing.boxes import LEGEND, Box, draw_boxes
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import counted, name_rows, short, title_figure
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, title_figure
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -108,8 +108,7 @@ def planning_ratios_figure(
                         rasterized=True,
                     )
             axes.axhline(line, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
-            axes.set_xscale("log")
-            axes.set_xlabel(label_below)
+            axes.set(xscale="log", xlabel=label_below)
             axes.set_title(f"{name}, PCP'20 / PCP'19" + (" − 1 [ppm]" if name == "Z" else ""), loc="left")
         for axes in panels[:2]:
             axes.set_yscale("log")

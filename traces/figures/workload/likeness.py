@@ -58,9 +58,7 @@ def likeness_figure(
                 empty(axes, f"all jobs of both are of one {name}")
                 continue
             _draw(axes, at, 100 * source, 100 * generated, names)
-            axes.set_xlabel(label)
-            axes.set_ylabel("jobs [%]")
-            axes.set_ylim(0, 1.08 * max(0.01, *(100 * source), *(100 * generated)))
+            axes.set(xlabel=label, ylabel="jobs [%]", ylim=(0, 1.08 * max(0.01, *(100 * source), *(100 * generated))))
             if distances is not None and name in distances:
                 remark(axes, f"KS distance {distances[name]:.3f}")
         _ticks(grid)
