@@ -15,10 +15,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException, HTTPResponse
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -42,17 +42,6 @@ class FetchError(TwolevelError):
 
 class Damaged(Exception):
     """The file: it is no whole gzip file, or holds no SWF."""
-
-
-class Response(Protocol):
-    """Of what ``urlopen`` gives, what is used here."""
-
-    headers: HTTPMessage
-
-    def read(self, amount: int, /) -> bytes: ...
-    def read1(self, amount: int, /) -> bytes: ...
-    def geturl(self) -> str: ...
-    def close(self) -> None: ...
 
 
 class Unpacked:
@@ -114,7 +103,7 @@ def reported(url: str) -> Iterator[None]:
         raise FetchError(f"{url}: {error}") from None
 
 
-def check_kind(block: bytes, response: Response, url: str) -> None:
+def check_kind(block: bytes, response: HTTPResponse, url: str) -> None:
     """Refuse a file that does not begin as gzip files do."""
     if block.startswith(b"\x1f\x8b"):
         return
@@ -160,7 +149,7 @@ _SUM = re.compile(r"[0-9a-fA-F]{64}")
 _THANKS = re.compile(rb"^;[ \t]*Acknowledge:[ \t]*(\S[^\r\n]*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Download:
     """What a download brought."""
 
@@ -185,19 +174,11 @@ def download(
     force: bool = False,
     watch: Watch | None = None,
 ) -> Download:
-    """Download a log.
-
-    - ``name``: what the log is called (``bls.workloads.archive.find_log``).
-    - ``target``: the file to write; or a folder there is, in which it gets the archive's own name.
-    - ``base_url``: where the archive is, or a mirror with the same folders; http or https. Default the archive itself.
-    - ``sha256``: the sum that the file must have, 64 hexadecimal digits. It goes before what the catalogue knows.
-    - ``timeout_s``: after so long without a byte the server is given up, 0.001 to 86,400 s.
-    - ``force``: whether a file of that name is replaced; it stays until the new one is there.
-
-    Raises InputError if the log is not known, the target exists or cannot be written, or an argument is not what it
-    must be. Raises FetchError if the server cannot be reached, does not have the file, stops sending, or sends less
-    than it said, no gzip file, a damaged one, something that is no SWF, or a log with another sum.
-    """
+    """Download a log by its name in the catalogue to a file, or into a folder under the archive's name. ``base_url``: a
+    mirror with the same folders (http or https). ``sha256``: the sum that the file must have, 64 hexadecimal digits; it
+    precedes the catalogue's. ``timeout_s``: the longest silence of the server, 0.001 to 86,400 s. ``force``: replace a
+    file of that name. Raises InputError if an argument cannot be used, or the target exists or cannot be written.
+    Raises FetchError if the server cannot be reached, or does not send the whole, undamaged log."""
     log = find_log(name)
     if sha256 is not None and not _SUM.fullmatch(sha256.strip()):
         raise InputError(f"--sha256: {shown(sha256)}; allowed: 64 hexadecimal digits")
@@ -227,16 +208,9 @@ def download(
             os.fsync(file.fileno())
             _check_target(place, force)  # somebody else may have used the name meanwhile
             os.replace(partial, place)
-    return Download(
-        log=log,
-        path=place,
-        url=url,
-        size_bytes=size,
-        sha256=whole.hexdigest(),
-        text_sha256=unpacked.sum.hexdigest(),
-        checked=checked,
-        acknowledge=_acknowledge(bytes(unpacked.head)),
-    )
+    sums, thanked = (whole.hexdigest(), unpacked.sum.hexdigest()), _THANKS.findall(bytes(unpacked.head))
+    owed = "; ".join(one_line(found.decode("utf-8", "replace")) for found in thanked)
+    return Download(log, place, url, size, *sums, checked, owed)
 
 
 def told(brought: Download) -> str:
@@ -319,13 +293,13 @@ class _Redirects(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def urlopen(request: Request, *, timeout: float) -> Response:
+def urlopen(request: Request, *, timeout: float) -> HTTPResponse:
     """As ``urllib.request.urlopen``, but redirections are followed by HTTP only."""
-    response: Response = build_opener(_Redirects).open(request, timeout=timeout)
+    response: HTTPResponse = build_opener(_Redirects).open(request, timeout=timeout)
     return response
 
 
-def _ask(url: str, timeout_s: float) -> Response:
+def _ask(url: str, timeout_s: float) -> HTTPResponse:
     request = Request(url, headers={"User-Agent": f"twolevel/{version('twolevel')}", "Accept-Encoding": "identity"})
     try:
         return urlopen(request, timeout=timeout_s)
@@ -343,7 +317,7 @@ def _ask(url: str, timeout_s: float) -> Response:
         raise FetchError(f"{url}: the server's answer cannot be read: {_reason(error)}") from None
 
 
-def _blocks(response: Response, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:
+def _blocks(response: HTTPResponse, url: str, timeout_s: float, watch: Watch | None) -> Iterator[bytes]:
     stated = response.headers.get("Content-Length", "")
     total = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 19 else 0
     said = f" of {total:,}" if total else ""
@@ -368,11 +342,6 @@ def _blocks(response: Response, url: str, timeout_s: float, watch: Watch | None)
             watch(so_far, total)
     if so_far < total:
         raise FetchError(f"{url}: the server sent {so_far:,}{said} bytes")
-
-
-def _acknowledge(head: bytes) -> str:
-    # What comes from the network is shown on a terminal, so only what can be printed is kept.
-    return "; ".join(one_line(found.decode("utf-8", "replace")) for found in _THANKS.findall(head))
 
 
 def _reason(error: object) -> str:

@@ -64,12 +64,6 @@ def _hear_interrupts() -> None:
     signal.signal(signal.SIGTERM, interrupted)
 
 
-def _clean_rarely() -> None:
-    # Modules that are loaded are thousands of objects that stay; to look again and again for garbage among them takes as long
-    # as a small run does.
-    gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
-
-
 def _completed_command() -> str:
     # The command whose words a shell wants to complete; it says the line, in one of two ways, where it does.
     said = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS") or ""
@@ -78,7 +72,7 @@ def _completed_command() -> str:
 
 
 class _Warnings(logging.Handler):
-    """Shows what the bridge logs, a line each."""
+    # Shows what the bridge logs, a line each.
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"twolevel: {_one_line(record.getMessage())}")
@@ -115,7 +109,9 @@ def _run(words: list[str], debug: bool) -> Any:
     # Typer names only this one of the errors of a wrong command line; the class above it is all of them.
     usage_error: Any = typer.BadParameter.__bases__[0]
     try:
-        _clean_rarely()
+        # Modules that are loaded are thousands of objects that stay; to look again and again for garbage among them takes as
+        # long as a small run does.
+        gc.set_threshold(_OBJECTS_BETWEEN, *gc.get_threshold()[1:])
         _show_warnings()
         first = words[0] if words else _completed_command()
         code = command_line(first)(words, standalone_mode=False)
@@ -151,10 +147,8 @@ def _run(words: list[str], debug: bool) -> Any:
 
 
 def _lost_output() -> int:
-    """Write what is still to be printed; return the exit code where stdout does not take it, else 0.
-
-    Python would find out only as it exits: with a message of its own, and the exit code 120.
-    """
+    # Write what is still to be printed; the exit code where stdout does not take it, else 0. Python would find out only as it
+    # exits: with a message of its own, and the exit code 120.
     if sys.stdout is None:
         return 0
     try:
@@ -165,16 +159,12 @@ def _lost_output() -> int:
         code = _fault(of_system(error), code_of(error))
     else:
         return 0
-    _drop_output()
-    return code
-
-
-def _drop_output() -> None:
     # Python tries again as it exits, and would complain.
     if sys.stdout is sys.__stdout__:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, _STDOUT)
         os.close(nothing)
+    return code
 
 
 def _show_traceback(error: BaseException) -> None:

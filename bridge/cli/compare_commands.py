@@ -40,12 +40,11 @@ def compare_command(
 
     Differences are B minus A. With --job only the chain of that job is printed.
     """
-    from bridge.compare.comparison import compare_jobs, ranked
+    from bridge.compare.comparison import ranked
     from bridge.compare.power import parse_rates
-    from bridge.compare.record import METRICS, differing, job_rows, read_run, write_comparison
+    from bridge.compare.record import METRICS, compare_runs, differing, job_rows, read_run, write_comparison
     from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
     from bridge.runs.directory import check_target, fresh_directory, named_folder
-    from bridge.runs.job_names import ids_of
     from bridge.scenarios.randomness import draws
     from traces.base.errors import InputError
 
@@ -59,8 +58,7 @@ def compare_command(
             raise InputError(f"--out: {target} is one of the runs that are compared; choose another folder")
         check_target(target, force)
     runs = read_run(Path(a)), read_run(Path(b))
-    events = runs[0].events, runs[1].events
-    compared = compare_jobs(runs[0].jobs, runs[1].jobs, events, ids_of(runs[0].record, runs[0].jobs))
+    compared = compare_runs(*runs)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
     power_rows, power = _power(compared, *runs, rates)

@@ -4,36 +4,17 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
-from als.options import ALS
 from bls import options as b
-from bls.options import PLATFORM
+from bridge.cli.run_commands import say_jobs
 from bridge.options.bundles import TakenOptions, bundled
-from bridge.options.declared import (
-    BESIDE,
-    CLEANUP,
-    FORCE,
-    OUT,
-    PHASE,
-    PRIORITIES,
-    RATE,
-    RATES,
-    REPEATS,
-    REPORT,
-    REPORT_ONLY,
-    SETTLE,
-    SIZES,
-    SLURM_CONF,
-    SLURM_SET,
-    SLURM_TOPOLOGY,
-    TRACE,
-    TRACE_DETAIL,
-    WORKLOAD,
-)
+from bridge.options.declared import FORCE, OUT, SLURM_CONF, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
+from bridge.options.slurm import ReportOptions, SlurmOptions
 from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, say
@@ -43,40 +24,21 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
     from bridge.replay.chosen import SlurmChoice
+    from bridge.replay.report.asked import ReportRequest
+    from bridge.replay.run import Replay
+    from bridge.runs.tracing import TraceRequest
+    from bridge.scenarios.ready import ReadyScenario
 
 #: What a replay takes of a scenario; by default no application is simulated.
 REPLAYED = TakenOptions(
     only=(
         *(WORKLOAD, SEED, b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED),
         *(b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES),
-        *(
-            a.ALS,
-            a.VARIATION,
-            a.TASKS_PER_CORE,
-            a.LENGTHS,
-            a.APPLICATIONS,
-            a.OVERHEAD,
-            a.LATENCY,
-            a.ASSIGNMENT,
-            a.NETWORK,
-        ),
+        *(a.ALS, a.VARIATION, a.TASKS_PER_CORE, a.LENGTHS, a.APPLICATIONS),
+        *(a.OVERHEAD, a.LATENCY, a.ASSIGNMENT, a.NETWORK),
     ),
     instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: jobs last as long as the log says"),),
 )
-
-
-@dataclass(frozen=True)
-class SlurmOptions:
-    """Which Slurm, under which clock."""
-
-    slurm_conf: Annotated[str | None, SLURM_CONF] = SLURM_CONF.default
-    topology: Annotated[str | None, SLURM_TOPOLOGY] = SLURM_TOPOLOGY.default
-    priorities: Annotated[str, PRIORITIES] = PRIORITIES.default
-    set: Annotated[list[str] | None, SLURM_SET] = None
-    settle: Annotated[float | None, SETTLE] = SETTLE.default
-    rate: Annotated[float, RATE] = RATE.default
-    phase: Annotated[float | None, PHASE] = PHASE.default
-    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 @dataclass(frozen=True)
@@ -87,18 +49,6 @@ class ReplayTables:
     trace: Annotated[str | None, TRACE] = TRACE.default
 
 
-@dataclass(frozen=True)
-class ReplayReport:
-    """What a replay is compared with, and how often it is repeated."""
-
-    report: Annotated[bool, REPORT] = REPORT.default
-    report_only: Annotated[bool, REPORT_ONLY] = REPORT_ONLY.default
-    beside: Annotated[str, BESIDE] = BESIDE.default
-    repeats: Annotated[int, REPEATS] = REPEATS.default
-    rates: Annotated[str | None, RATES] = None
-    sizes: Annotated[str | None, SIZES] = None
-
-
 @bundled
 def replay_command(
     *,
@@ -106,16 +56,14 @@ def replay_command(
     out: Annotated[str, OUT],
     slurm: SlurmOptions,
     tables: ReplayTables,
-    report: ReplayReport,
+    report: ReportOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
-    from bridge.live.progress import Progress
-    from bridge.replay.chosen import given_choice, replay_options
+    from bridge.replay.chosen import SlurmChoice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
-    from bridge.replay.run import replay_rows, write_replay
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
     from bridge.scenarios.companions import check_used
@@ -123,41 +71,22 @@ def replay_command(
     from bridge.scenarios.ready import ReadyScenario
     from traces.base.errors import InputError
 
-    planned = given_plan(
-        report.report,
-        report.beside,
-        report.repeats,
-        report.rates,
-        report.sizes,
-        slurm.rate,
-        slurm.phase,
-        only=report.report_only,
-    )
+    planned = given_plan(report, slurm.rate, slurm.phase)
     target = named_folder(out)
     if not report.report_only:
         check_target(target, force)
-    chosen = given_choice(
-        slurm.slurm_conf,
-        slurm.set,
-        slurm.settle,
-        slurm.rate,
-        slurm.phase,
-        slurm.topology,
-        slurm.priorities,
-        slurm.cleanup,
-    )
+    chosen = SlurmChoice(**vars(slurm))
     recorded = not shared.application.simulated
     if tables.tasks and recorded:
-        raise InputError(f"{TASKS}: with {ALS:recorded} there are no tasks")
+        raise InputError(f"{TASKS}: with {a.ALS:recorded} there are no tasks")
     if not report.report_only:
         installed_slurm()  # it is said first if there is none
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
     check_used([values(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
     log = shared.log()
     machine = _machine(log, shared, chosen, replayed=recorded)
-    options = replay_options(shared)
     selected, _ = shared.jobs(log, replayed=recorded, machine=machine)
-    scenario = ReadyScenario.of(selected, machine, options, known_jobs=log.job_id)
+    scenario = ReadyScenario.of(selected, machine, replay_options(shared), known_jobs=log.job_id)
     if planned is not None:
         planned.check(scenario, log.job_id)
     arguments = shared.source(selected) | chosen.names(machine, 0)
@@ -170,29 +99,48 @@ def replay_command(
         say(f"report: {target / FOLDER}")
         return
     prepare_run(applications=not recorded)
-    failed: Exception | None = None
-    with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
-        own = folder / "slurm"
-        own.mkdir()
-        traced = trace is not None and trace.needs_tasks(scenario.platform.machine())
-        keep = not recorded and (tables.tasks or traced)
-        done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
-        write_replay(done, folder, arguments, tasks=tables.tasks, trace=trace)
-        if planned is not None:
-            try:
-                planned.write(scenario, chosen, done, folder / FOLDER, log.job_id, watch, say)
-            except Exception as error:  # what the replay itself has found stays
-                shutil.rmtree(folder / FOLDER, ignore_errors=True)
-                failed = error
-    _say(done, shared, slurm, replayed=recorded)
-    print(lined_up(replay_rows(done)))
+    done, failed = _replay(scenario, chosen, planned, target, force, arguments, tables.tasks, trace, log)
+    _say(done, shared, chosen, replayed=recorded)
     if trace is not None and (
-        line := trace.note(scenario.platform.machine(), "add them with twolevel trace convert --detail task")
+        line := trace.note(machine.machine(), "add them with twolevel trace convert --detail task")
     ):
         say(line)
     say(f"results: {target}" if failed is None else f"results: {target}, without a report")
     if failed is not None:
         raise failed
+
+
+def _replay(
+    scenario: ReadyScenario,
+    chosen: SlurmChoice,
+    planned: ReportRequest | None,
+    target: Path,
+    force: bool,
+    arguments: dict[str, Any],
+    tasks: bool,
+    trace: TraceRequest | None,
+    log: Workload,
+) -> tuple[Replay, Exception | None]:
+    # The replay, and why its report failed, if it did: what the replay itself has found stays.
+    from bridge.live.progress import Progress
+    from bridge.replay.report.asked import FOLDER
+    from bridge.replay.run import write_replay
+    from bridge.runs.directory import fresh_directory
+
+    with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
+        own = folder / "slurm"
+        own.mkdir()
+        traced = trace is not None and trace.needs_tasks(scenario.platform.machine())
+        keep = scenario.technique is not None and (tasks or traced)
+        done = chosen.replay(scenario, own, repeat=0, keep_tasks=keep, watch=watch)
+        write_replay(done, folder, arguments, tasks=tasks, trace=trace)
+        if planned is not None:
+            try:
+                planned.write(scenario, chosen, done, folder / FOLDER, log.job_id, watch, say)
+            except Exception as error:
+                shutil.rmtree(folder / FOLDER, ignore_errors=True)
+                return done, error
+    return done, None
 
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
@@ -201,35 +149,29 @@ def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: 
 
     machine = chosen.machine()
     if machine is not None and shared.machine.platform is not None:
-        raise InputError(f"{PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
+        raise InputError(f"{b.PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
     if machine is None:
         machine = platform_for(shared.machine.platform, log, replayed=replayed)
-    chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
+    chosen.phase_ns(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
     return machine if shared.batch.switches is None else chosen.switched(machine)
 
 
-def _say(done: Any, shared: Scenario, slurm: SlurmOptions, *, replayed: bool) -> None:
-    from bls.workloads.columns import rejects_text
+def _say(done: Replay, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> None:
+    from bridge.replay.run import replay_rows
     from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import machine_words
     from bridge.scenarios.time_limits import time_limit_words
 
     scenario = done.result.scenario
-    log = scenario.workload
-    # Every line of the file is accounted for.
-    rejected = "rejected: " if any(log.rejects.values()) else ""
-    say(f"workload: {log.selected_text}; {log.n_lines} lines, {rejected}{rejects_text(log.rejects, log.rejected)}")
-    for remark in log.remarks:
-        say(f"workload: {remark}")
-    if words := log.window_words:
+    log, machine, options = scenario.workload, scenario.platform, [scenario.options]
+    say_jobs(log)
+    if chosen.slurm_conf is None:
+        for words in machine_words(log, machine, shared.machine.platform, replayed=replayed):
+            say(words)
+    for words in filter(None, (*log_words(log, machine, options), time_limit_words(log, options))):
         say(words)
-    if slurm.slurm_conf is None:
-        for words in machine_words(log, scenario.platform, shared.machine.platform, replayed=replayed):
-            say(words)
-    for words in (*log_words(log, scenario.platform, [scenario.options]), time_limit_words(log, [scenario.options])):
-        if words:
-            say(words)
     for words in done.found.replaced:
-        say(f"{slurm.slurm_conf}: {words}")
+        say(f"{chosen.slurm_conf}: {words}")
     for words in done.notes:
         say(words)
+    print(lined_up(replay_rows(done)))

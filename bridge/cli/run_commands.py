@@ -78,12 +78,12 @@ COMMANDS: dict[str, _Command] = {
     ),
     "repeat": _Command("bridge.cli.study_commands", "Run a study again and compare.", "twolevel repeat results"),
     "loop": _Command(
-        "bridge.cli.loop_commands",
+        "bridge.cli.single_commands",
         "Simulate one loop, or print chunk sizes.",
         "twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
     ),
     "graph": _Command(
-        "bridge.cli.graph_commands",
+        "bridge.cli.single_commands",
         "Simulate one task graph.",
         "twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
     ),
@@ -189,7 +189,8 @@ def _root(
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
 
 
-def _say_jobs(jobs: Any) -> None:
+def say_jobs(jobs: Any) -> None:
+    """Say how many jobs were read, selected and rejected, with remarks on them."""
     # Every line of the file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.columns import rejects_text
 
@@ -211,7 +212,7 @@ def _say_run(result: Any, same: list[tuple[str, str]]) -> None:
     from bridge.scenarios.wishes import wish_words
 
     scenario = result.scenario
-    _say_jobs(scenario.workload)
+    say_jobs(scenario.workload)
     given, replayed = scenario.options.machine.platform, scenario.technique is None
     for words in machine_words(scenario.workload, scenario.platform, given, replayed=replayed):
         say(words)

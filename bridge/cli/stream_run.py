@@ -9,31 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from als.options import ALS
-from bls.options import (
-    ALLOCATOR,
-    ALLOWED,
-    CANCELLED,
-    DEPENDENCIES,
-    FALLBACK,
-    JOB_POWER,
-    KEEP_AWAKE,
-    LIMITS,
-    NOTICE,
-    POWER,
-    POWER_ESTIMATES,
-    POWER_OF,
-    PRESET,
-    PUE,
-    REACTION,
-    REQUESTS,
-    SELECT,
-    SIGNALS,
-    SLEEP_AFTER,
-    STREAM,
-    STRETCH_WALLTIME,
-    SWITCHES,
-    WINDOWS,
-)
+from bls import options as b
+from bls.options import ALLOCATOR, STREAM
 from bls.stream import ArrivingJobs, check_streamed, in_blocks
 from bls.workloads import format_of, is_seeded, read_workload, sample_path
 from bls.workloads.columns import rejects_text
@@ -56,10 +33,10 @@ from traces.base.options import Option, plain, values
 
 #: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: tuple[Option[Any], ...] = (
-    SELECT, PRESET, CANCELLED, REQUESTS, WINDOWS, DEPENDENCIES, SWITCHES,
-    POWER, POWER_OF, LIMITS, REACTION, NOTICE, FALLBACK, ALLOWED, JOB_POWER, POWER_ESTIMATES, SIGNALS, PUE, STRETCH_WALLTIME,
-    SLEEP_AFTER, KEEP_AWAKE,
-)  # fmt: skip
+    *(b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES, b.SLEEP_AFTER, b.KEEP_AWAKE),
+    *(b.POWER, b.POWER_OF, b.LIMITS, b.REACTION, b.NOTICE, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES),
+    *(b.SIGNALS, b.PUE, b.STRETCH_WALLTIME),
+)
 
 
 def _check(scenario: Scenario, given: Mapping[str, object]) -> None:
@@ -80,22 +57,11 @@ def _check(scenario: Scenario, given: Mapping[str, object]) -> None:
 
 
 def stream_run(
-    target: Path,
-    force: bool,
-    options: Scenario,
-    given: Mapping[str, object],
-    arguments: Mapping[str, object],
+    target: Path, force: bool, options: Scenario, given: Mapping[str, object], arguments: Mapping[str, object]
 ) -> None:
-    """Simulate a log and write the table of jobs and the record of the run.
-
-    ``given`` are further options by name, as they were given: all but their absence is refused; ``arguments`` are for the
-    record.
-
-    Raises
-    ------
-    InputError, PluginError
-        If an option needs all jobs at once, or something given cannot be used.
-    """
+    """Simulate a log and write the table of jobs and the record of the run. ``given``: further options by name, all but
+    whose absence is refused; ``arguments`` are for the record. Raises InputError or PluginError if an option needs all
+    jobs at once, or something given cannot be used."""
     _check(options, given)
     workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)

@@ -14,19 +14,8 @@ from bls.options import BLS, DECISIONS
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli import INTERRUPTED
+from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, bundled
-from bridge.options.declared import (
-    FORCE,
-    OUT,
-    POLICIES,
-    REPLICATE,
-    SHAKE,
-    TECHNIQUES,
-    VARIATIONS,
-    WARMUP,
-    WORKERS,
-    WORKLOAD,
-)
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import put_text, say
 
@@ -56,7 +45,7 @@ def study_command(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
-    workers: Annotated[int | None, WORKERS] = WORKERS.default,
+    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the study's figures.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Begin anew: throw finished cells away.")] = False,
@@ -175,26 +164,26 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 
 
 #: What all cells of a grid have in common: no list of its own, and nothing of what a study does otherwise.
-OF_CELLS = TakenOptions(without=(WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
+OF_CELLS = TakenOptions(without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
 
 
 @bundled
 def grid_command(
     *,
-    workload: Annotated[str, WORKLOAD],
-    out: Annotated[str, OUT],
-    bls: Annotated[str, POLICIES] = POLICIES.default,
-    als: Annotated[str, TECHNIQUES] = TECHNIQUES.default,
-    variation: Annotated[str | None, VARIATIONS] = None,
+    workload: Annotated[str, d.WORKLOAD],
+    out: Annotated[str, d.OUT],
+    bls: Annotated[str, d.POLICIES] = d.POLICIES.default,
+    als: Annotated[str, d.TECHNIQUES] = d.TECHNIQUES.default,
+    variation: Annotated[str | None, d.VARIATIONS] = None,
     seeds: Annotated[
         str | None, typer.Option(metavar="SEEDS", help="How many seeds, or which, as '0-4 9'; default: that of --seed.")
     ] = None,
-    replicate: Annotated[str | None, REPLICATE] = REPLICATE.default,
-    warmup: Annotated[str | None, WARMUP] = WARMUP.default,
-    shake: Annotated[str | None, SHAKE] = SHAKE.default,
+    replicate: Annotated[str | None, d.REPLICATE] = d.REPLICATE.default,
+    warmup: Annotated[str | None, d.WARMUP] = d.WARMUP.default,
+    shake: Annotated[str | None, d.SHAKE] = d.SHAKE.default,
     shared: Annotated[Mapping[str, Any], OF_CELLS],
-    workers: Annotated[int | None, WORKERS] = WORKERS.default,
-    force: Annotated[bool, FORCE] = FORCE.default,
+    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
+    force: Annotated[bool, d.FORCE] = d.FORCE.default,
 ) -> None:
     """Run every combination of policies, techniques and variations; write their tables and figures."""
     from bridge.runs.directory import named_folder
@@ -214,7 +203,7 @@ def repeat_command(
         str | None, typer.Option(metavar="DIR", help="Where the repetition is kept; by default it is not.")
     ] = None,
     data: DataOption = None,
-    workers: Annotated[int | None, WORKERS] = WORKERS.default,
+    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
     """Run a study again, from what its folder says, and compare every number."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +16,9 @@ from bridge.options.bundles import bundled
 from bridge.options.declared import TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
+
+if TYPE_CHECKING:
+    from bls.workloads.workload import Workload
 
 workload_app = typer.Typer(
     help="Look at workloads, make others out of them, fetch them.", no_args_is_help=True, rich_markup_mode=None
@@ -30,15 +34,29 @@ _ReaderOption = Annotated[
 _NUMBERS = "as 3 5-9, or unknown"
 
 
-def _save(workload: Any, target: Path, force: bool) -> None:
-    from bridge.cli.workload_files import save
+@dataclass(frozen=True)
+class _Rewriting:
+    """How workloads are read that are to be changed, and the file that is written."""
 
-    save(workload, target, force, say)
-    put(target)
+    output: _OutputOption
+    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
+    reader: _ReaderOption = None
+    force: _ReplaceOption = False
+
+    def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
+        """Read workloads and write what is made of them; whether the file can be written is checked before."""
+        from bridge.cli.workload_files import checked_output, read, save
+
+        target = checked_output(self.output, self.force)
+        logs = [read(name, self.reader, cancelled=self.cancelled) for name in names]
+        made = change(*logs)
+        save(made, target, self.force)
+        put(target)
+        for remark in made.remarks:
+            if not any(remark in log.remarks for log in logs):
+                say(remark)
 
 
-@workload_app.command("info", short_help="Describe a workload.", epilog="Example: twolevel workload info sample")
-@bundled
 def info_command(
     *,
     workload: Annotated[str, WORKLOAD],
@@ -92,72 +110,36 @@ def info_command(
         put_text("\n".join(["", *rejects_lines(fitting)]))
 
 
-@workload_app.command(
-    "cut",
-    short_help="A part of a workload.",
-    epilog="Example: twolevel workload cut sample --select window:6h+4h -o morning.swf",
-)
-@bundled
 def cut_command(
     *,
     workload: Annotated[str, WORKLOAD],
-    output: _OutputOption,
     select: Annotated[str, SELECT] = SELECT.default,
-    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
-    reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    written: _Rewriting,
 ) -> None:
     """Write a part of a workload as SWF, or the whole, to have it in that format; a window's start is its time 0."""
     from bls.workloads.reshape import cut
-    from bridge.cli.workload_files import checked_output, read
 
-    target = checked_output(output, force)
-    log = read(workload, reader, cancelled=cancelled)
-    part = cut(log, select)
-    _save(part, target, force)
-    for remark in part.remarks[len(log.remarks) :]:
-        say(remark)
+    written.write([workload], lambda log: cut(log, select))
 
 
-@workload_app.command(
-    "merge",
-    short_help="Several workloads as one.",
-    epilog="Example: twolevel workload merge sample sample --align start --numbers same -o twice.swf.gz",
-)
-@bundled
 def merge_command(
     *,
     workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
-    output: _OutputOption,
     align: Annotated[str, ALIGN] = ALIGN.default,
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
-    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
-    reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    written: _Rewriting,
 ) -> None:
     """Write the jobs of several workloads as one SWF file; users, queues … are the same where the logs name them alike."""
     from bls.workloads.merge import numbers_of
     from bls.workloads.reshape import merge
-    from bridge.cli.workload_files import checked_output, read
 
-    target = checked_output(output, force)
     numbers_of(numbers)  # before long logs are read
-    made = merge([read(name, reader, cancelled=cancelled) for name in workloads], align=align, numbers=numbers)
-    for remark in made.remarks:
-        say(remark)
-    _save(made, target, force)
+    written.write(workloads, lambda *logs: merge(logs, align=align, numbers=numbers))
 
 
-@workload_app.command(
-    "scale",
-    short_help="A denser, faster or wider workload.",
-    epilog="Example: twolevel workload scale sample --load 1.2 -o denser.swf",
-)
-@bundled
 def scale_command(
     *,
     workload: Annotated[str, WORKLOAD],
-    output: _OutputOption,
     load: Annotated[
         float | None, typer.Option(metavar="FACTOR", help="Times between submits are divided by it.")
     ] = None,
@@ -165,29 +147,17 @@ def scale_command(
         float | None, typer.Option(metavar="FACTOR", help="Run times and estimates are divided by it.")
     ] = None,
     cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Widths are multiplied by it.")] = None,
-    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
-    reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    written: _Rewriting,
 ) -> None:
     """Write the same jobs, denser, faster or wider, as SWF. Factors are 0.001 to 1000; recorded waits are dropped."""
     from bls.workloads.reshape import scale
-    from bridge.cli.workload_files import checked_output, read
 
-    target = checked_output(output, force)
-    changed = scale(read(workload, reader, cancelled=cancelled), load=load, speed=speed, cores=cores)
-    _save(changed, target, force)
+    written.write([workload], lambda log: scale(log, load=load, speed=speed, cores=cores))
 
 
-@workload_app.command(
-    "filter",
-    short_help="Some jobs of a workload.",
-    epilog="Example: twolevel workload filter sample --cores 8-64 --run 10m- -o some.swf",
-)
-@bundled
 def filter_command(
     *,
     workload: Annotated[str, WORKLOAD],
-    output: _OutputOption,
     users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
     queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
     partitions: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Partitions, {_NUMBERS}.")] = None,
@@ -196,35 +166,26 @@ def filter_command(
     status: Annotated[
         str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
     ] = None,
-    cancelled: Annotated[bool, CANCELLED] = CANCELLED.default,
-    reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    written: _Rewriting,
 ) -> None:
     """Write those jobs of a workload that pass every test as SWF; their times stay."""
     from bls.workloads.reshape import filter_jobs
-    from bridge.cli.workload_files import STATUSES, bounds, checked_output, numbers, read
+    from bridge.cli.workload_files import STATUSES, bounds, numbers
 
-    target = checked_output(output, force)
     widths, spans = bounds(cores, "--cores"), bounds(run, "--run", durations=True)
-    log = read(workload, reader, cancelled=cancelled)
-    chosen = filter_jobs(
-        log,
-        users=numbers(users, log.user, "--users"),
-        queues=numbers(queues, log.queue, "--queues"),
-        partitions=numbers(partitions, log.partition, "--partitions"),
-        status=numbers(status, log.status, "--status", STATUSES),
-        cores=widths,
-        run=spans,
-    )
-    _save(chosen, target, force)
+
+    def chosen(log: Workload) -> Workload:
+        numbered = {
+            "users": numbers(users, log.user, "--users"),
+            "queues": numbers(queues, log.queue, "--queues"),
+            "partitions": numbers(partitions, log.partition, "--partitions"),
+            "status": numbers(status, log.status, "--status", STATUSES),
+        }
+        return filter_jobs(log, **numbered, cores=widths, run=spans)
+
+    written.write([workload], chosen)
 
 
-@workload_app.command(
-    "export",
-    short_help="A finished run as a workload.",
-    epilog="Example: twolevel workload export results --format batsim -o jobs.csv",
-)
-@bundled
 def export_command(
     *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")],
@@ -247,16 +208,10 @@ def export_command(
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
     target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, say, None if log is None else read(log, cancelled=None))
+    export_result(Path(results), form, target, force, None if log is None else read(log, cancelled=None))
     put(target)
 
 
-@workload_app.command(
-    "generate",
-    short_help="A workload like another.",
-    epilog="Example: twolevel workload generate --like sample -n 1000 --seed 7 -o made.swf",
-)
-@bundled
 def generate_command(
     *,
     output: _OutputOption,
@@ -290,7 +245,7 @@ def generate_command(
             raise InputError("--requests: needs --gpus; without them jobs ask for nothing but cores")
         check_file(Path(requests), force, "--requests")
     source, made = generated(wanted, reader)
-    save(made, target, force, say, made=True)
+    save(made, target, force, made=True)
     if requests is not None:
         say(f"requests: {write_requests(made, Path(requests), force)}")
     say(f"made with seed {wanted.seed}: {target}")
@@ -301,12 +256,6 @@ def generate_command(
         say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
 
-@workload_app.command(
-    "fetch",
-    short_help="A log of the Parallel Workloads Archive.",
-    epilog="Example: twolevel workload fetch kth -o logs",
-)
-@bundled
 def fetch_command(
     *,
     name: Annotated[
@@ -351,3 +300,20 @@ def fetch_command(
     for line in told(brought).splitlines():
         say(line)
     put(brought.path)
+
+
+#: Each command: its function, what the list of commands says of it, and the example below its help.
+_COMMANDS: tuple[tuple[Callable[..., None], str, str], ...] = (
+    (info_command, "Describe a workload.", "info sample"),
+    (cut_command, "A part of a workload.", "cut sample --select window:6h+4h -o morning.swf"),
+    (merge_command, "Several workloads as one.", "merge sample sample --align start --numbers same -o twice.swf.gz"),
+    (scale_command, "A denser, faster or wider workload.", "scale sample --load 1.2 -o denser.swf"),
+    (filter_command, "Some jobs of a workload.", "filter sample --cores 8-64 --run 10m- -o some.swf"),
+    (export_command, "A finished run as a workload.", "export results --format batsim -o jobs.csv"),
+    (generate_command, "A workload like another.", "generate --like sample -n 1000 --seed 7 -o made.swf"),
+    (fetch_command, "A log of the Parallel Workloads Archive.", "fetch kth -o logs"),
+)
+for _command, _short, _example in _COMMANDS:
+    _name = _command.__name__.removesuffix("_command")
+    _add = workload_app.command(_name, short_help=_short, epilog=f"Example: twolevel workload {_example}")
+    _add(bundled(_command))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import tempfile
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from traces.base.time import parse_duration_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
+from traces.tables import rows_frame
 
 #: What a finished run can be written as, and the endings of such files.
 EXPORTS: dict[str, tuple[str, ...]] = {"swf": (".swf", ".swf.gz"), "batsim": (".csv",)}
@@ -69,8 +69,7 @@ def rejects_lines(log: Workload) -> list[str]:
 
 
 def machine_of_log(log: Workload) -> Platform:
-    """The machine that a log is of, as far as its load goes: as many cores as its header says (``MaxProcs``), or else its
-    widest job has."""
+    """The machine of a log: as many cores as its header says (``MaxProcs``), or as its widest job has."""
     wanted = machine_of(log, None).cores
     known = named_size(log.header)[0] == wanted
     name = "the log's machine" if known else "the widest job's width"
@@ -78,13 +77,8 @@ def machine_of_log(log: Workload) -> Platform:
 
 
 def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o") -> Path:
-    """The file that a user names for a result, refused before anything is done if it cannot be one.
-
-    Raises
-    ------
-    InputError
-        If it has another ending than such files have, or it cannot or must not be written.
-    """
+    """The file that a user names for a result. Raises InputError, before anything is done, if it has another ending
+    than such files have, or it cannot or must not be written."""
     endings = EXPORTS[form]
     target = Path(output)
     if not target.name.lower().endswith(endings):
@@ -93,64 +87,40 @@ def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o
     return target
 
 
-def save(workload: Workload, target: Path, force: bool, say: Callable[[str], None], *, made: bool = False) -> None:
+def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -> None:
     """Write a workload as SWF, whole or not at all; what the format cannot hold is said, and of what it was read, if it was."""
     from bls.workloads.writers.swf import write_swf
 
     with fresh_file(target, force) as partial:
         lost = write_swf(workload, partial)
-    rejects = (
-        f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if any(workload.rejects.values()) else ""
-    )
+    some = any(workload.rejects.values())
+    rejects = f"; rejected: {rejects_text(workload.rejects, workload.rejected)}" if some else ""
     read = "" if made else f" of {workload.n_lines} lines read{rejects}"
     say(f"workload: {len(workload)} jobs written{read}")
-    _say_lost(lost, say)
+    _say_lost(lost)
 
 
-def export_result(
-    folder: Path, form: str, target: Path, force: bool, say: Callable[[str], None], log: Workload | None = None
-) -> None:
-    """Write a finished run as SWF or as Batsim's jobs.csv; how much it was, and what has no field there, is said.
-
-    Parameters
-    ----------
-    folder : Path
-        A result of ``twolevel run``.
-    form : {"swf", "batsim"}
-        A key of :data:`EXPORTS`.
-    target : Path
-        The file.
-    force : bool
-        Whether it may be replaced.
-    say : callable
-        Takes words for the user.
-    log : Workload, optional
-        The log that was simulated: for SWF, its users, groups, queues and comments go with the jobs.
-
-    Raises
-    ------
-    InputError
-        If the folder is no such result, the log is not its log, or the file cannot be written.
-    """
+def export_result(folder: Path, form: str, target: Path, force: bool, log: Workload | None = None) -> None:
+    """Write a finished run as SWF or as Batsim's jobs.csv (a ``form`` of :data:`EXPORTS`); how much it was, and what
+    has no field there, is said. ``log``: the log that was simulated; for SWF, its users, groups, queues and comments go
+    with the jobs. Raises InputError if the folder is no result of ``twolevel run``, the log is not its log, or the file
+    cannot be written."""
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
     from traces.exporters.stored import stored_ledger
     from traces.tables import NAME, read_jobs
 
-    if form not in EXPORTS:
-        raise one_of("form of export", form, EXPORTS, "--format")
     if log is not None and form != "swf":
         raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --format swf")
     machine = _machine(folder)
     frame = read_jobs(folder / "jobs.parquet")
+    columns = {name: frame[name].to_numpy() for name in frame.columns}
     lost: tuple[str, ...] = ()
     with fresh_file(target, force) as partial:
         if log is not None:
-            columns = {name: frame[name].to_numpy() for name in frame.columns}
             lost = write_swf(result_as_workload(columns, log), partial)
         else:
             try:
-                columns = {name: frame[name].to_numpy() for name in frame.columns}
                 ledger = replace(stored_ledger(columns, machine), ids=ids_of(read_record(folder), columns))
             except InputError as error:
                 raise InputError(f"{folder / 'jobs.parquet'}: {error.text}") from None
@@ -159,22 +129,17 @@ def export_result(
             with tempfile.TemporaryDirectory(prefix=".export-", dir=partial.parent) as place:
                 _put(exporter(form)(ledger, Path(place)), partial)
     say(f"{len(frame)} rows of jobs.parquet exported")
-    _say_lost(lost, say)
+    _say_lost(lost)
 
 
-def _say_lost(lost: tuple[str, ...], say: Callable[[str], None]) -> None:
+def _say_lost(lost: tuple[str, ...]) -> None:
     if lost:
         say(f"not written, as SWF has no field for it: {', '.join(_LOST.get(name, name) for name in lost)}")
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:
-    """The numbers of a column that a text such as ``3 5-9`` names; None for no text.
-
-    Raises
-    ------
-    InputError
-        If a part is neither a number, a range nor one of ``names``, or no job has such a number.
-    """
+    """The numbers of a column that a text such as ``3 5-9`` names; None for no text. Raises InputError if a part is
+    neither a number, a range nor one of ``names``, or no job has such a number."""
     if text is None:
         return None
     known = {"unknown": -1} | (names or {})
@@ -192,13 +157,8 @@ def numbers(text: str | None, column: Array, where: str, names: dict[str, int] |
 
 
 def bounds(text: str | None, where: str, *, durations: bool = False) -> tuple[int | None, int | None]:
-    """Least and greatest of a text such as ``8-64``, ``8-``, ``-64`` or ``8``; of durations, as ``10m-2h``, in ns.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """The bounds of a text as ``8-64``, ``8-``, ``-64`` or ``8``; of durations, as ``10m-2h``, in ns. Raises
+    InputError."""
     if text is None:
         return None, None
     low, dash, high = (part.strip() for part in text.partition("-"))
@@ -253,13 +213,8 @@ _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot
 
 
 def check_wanted(wanted: GenerationRequest) -> None:
-    """Refuse what cannot be made, before a long log is read.
-
-    Raises
-    ------
-    InputError
-        If it is both or neither of ``like`` and ``model``, something needs a source, or a value is not allowed.
-    """
+    """Refuse what cannot be made, before a long log is read: both or neither of ``like`` and ``model``, what needs a
+    source without one, or a value that is not allowed. Raises InputError."""
     if (wanted.like is None) == (wanted.model is None):
         raise InputError(
             "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"
@@ -280,13 +235,7 @@ def check_wanted(wanted: GenerationRequest) -> None:
 
 
 def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workload | None, Workload]:
-    """The source, if there is one, and the workload that was made.
-
-    Raises
-    ------
-    InputError
-        If the source cannot be read, or a value cannot be used.
-    """
+    """The source, if there is one, and the workload that was made. Raises InputError if a value cannot be used."""
     gpus, limits = _gpus(wanted.gpus), _limits(tuple(wanted.limit or ()))
     platform = given_platform(wanted.platform)  # a file is checked before a long log is read
     if wanted.like is None:
@@ -312,26 +261,15 @@ def generated(wanted: GenerationRequest, form: str | None = None) -> tuple[Workl
 
 
 def write_requests(made: Workload, path: Path, force: bool) -> Path:
-    """Write what jobs ask for on each node as a file of requests (``bls.constraints.request_file``).
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write the requests of jobs on each node as a file (``bls.constraints.request_file``). Raises InputError."""
     columns = {"job_id": made.job_id} | {name: made.extras[name] for name in ("unit_cores", "gpu")}
-    with fresh_file(path, force, "--requests") as partial, partial.open("w", encoding="utf-8") as file:
-        file.write(",".join(columns) + "\n")
-        for values in zip(*(column.tolist() for column in columns.values()), strict=True):
-            file.write(",".join(map(str, values)) + "\n")
+    with fresh_file(path, force, "--requests") as partial:
+        partial.write_text(rows_frame(columns).to_csv(index=False), encoding="utf-8")
     return path
 
 
 def likeness_text(source: Workload, made: Workload) -> str:
-    """The distances between both, and beside them those between the source's halves, as an aligned table.
-
-    A source that is too short to be halved has no such distances, ``-``.
-    """
+    """The distances between both, and between the source's halves (``-`` if it is too short), as a table."""
     if min(len(source), len(made)) < 2:
         return "a single job has no distributions to be compared"
     rows = likeness_table(source, made)

@@ -49,9 +49,7 @@ class Comparison:
     # one run has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start
     # in both
     counts: Mapping[str, int]
-    causes: tuple[
-        StartCauses, StartCauses
-    ]  # (Causes, Causes): why each compared job started when it did, in A and in B
+    causes: tuple[StartCauses, StartCauses]  # why each compared job started when it did, in A and in B
     rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B
     # what the log calls each job, by number, where it has texts as ids
     ids: Mapping[int, str] = field(default_factory=dict)
@@ -96,23 +94,10 @@ def compare_jobs(
     events: tuple[Collection[JobEvents], Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
-    """Compare the tables of jobs of two runs of one workload.
-
-    Parameters
-    ----------
-    a, b : DataFrame
-        As ``traces.tables.read_jobs`` gives them.
-    events : (collection of JobEvents, collection of JobEvents)
-        Events of running jobs of each (``Ledger.events``).
-    ids : mapping of int to str, optional
-        What the log calls each job, by number, where it has texts as ids.
-
-    Raises
-    ------
-    InputError
-        If the runs are not of one workload: they have no job in common, or a job's submit or cores differ; or if a table lacks
-        a column, has a job's attempt twice, or a job that ends before it starts.
-    """
+    """Compare the tables of jobs of two runs of one workload, as ``traces.tables.read_jobs`` gives them, with the
+    events of running jobs of each (``Ledger.events``). ``ids``: what the log calls each job, by number, where it has
+    texts as ids. Raises InputError if the runs are not of one workload (no job in common, or a job's submit or cores
+    differ), or a table lacks a column, has a job's attempt twice, or a job that ends before it starts."""
     for name, frame in zip(RUNS, (a, b), strict=True):
         _check(name, frame)
     a_row, b_row = _common(a, b)
@@ -253,15 +238,7 @@ def _reasons(sides: tuple[StartedJobs, StartedJobs], rows: tuple[Array, Array]) 
 
 
 def chain(compared: Comparison, row: int) -> list[Link]:
-    """The chain of a compared job: itself, the job that it waited for, and so on, to the first.
-
-    Parameters
-    ----------
-    compared : Comparison
-        Of two runs.
-    row : int
-        Of the job in ``compared.delays``.
-    """
+    """The chain of the compared job in a row of ``compared.delays``: itself, the job that it waited for, and so on."""
     delays = compared.delays
     late = RUNS.index(str(delays["chain_of"].iloc[row]))
     run = "ab"[late]
@@ -274,30 +251,17 @@ def chain(compared: Comparison, row: int) -> list[Link]:
     while row >= 0:
         link = int(causes.link[row])
         held = link >= 0
-        found.append(
-            Link(
-                row,
-                int(job[row]),
-                int(attempt[row]),
-                int(cores[row]),
-                int(start_delta[row]),
-                CAUSES[causes.kind[row]],
-                int(causes.job_id[row]),
-                int(causes.attempt[row]),
-                int(run_delta[link]) if held else 0,
-                int(start_delta[link]) if held else 0,
-                int(order[row]) if held else 0,
-            )
-        )
+        of_job = int(job[row]), int(attempt[row]), int(cores[row]), int(start_delta[row])
+        cause = CAUSES[causes.kind[row]], int(causes.job_id[row]), int(causes.attempt[row])
+        terms = (int(run_delta[link]), int(start_delta[link]), int(order[row])) if held else (0, 0, 0)
+        found.append(Link(row, *of_job, *cause, *terms))
         row = link
     return found
 
 
 def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
-    """Rows of the jobs that started while this one waited in ``run`` (``"A"`` or ``"B"``), and after it in the other run.
-
-    One that started with it did not pass it, and is none of them. The widest come first, of equals those of smaller number.
-    """
+    """Return the rows of the jobs that started while this one waited in ``run`` (``"A"`` or ``"B"``), and after it in
+    the other run; the widest first, of equals those of smaller number. One that started with it did not pass it."""
     delays = compared.delays
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
     start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))

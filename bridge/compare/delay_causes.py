@@ -68,11 +68,7 @@ class StartedJobs:
     boot_wait_ns: Array
 
     @classmethod
-    def of(
-        cls,
-        jobs: pd.DataFrame,
-        events: Collection[JobEvents] = (),
-    ) -> StartedJobs:
+    def of(cls, jobs: pd.DataFrame, events: Collection[JobEvents] = ()) -> StartedJobs:
         """The started rows of a table of jobs, and of events what they released, were told, and were asked for."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
@@ -125,17 +121,8 @@ class StartCauses:
 
 
 def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> StartCauses:
-    """Why each compared job started in the run ``late`` at its instant and not before.
-
-    Parameters
-    ----------
-    late : StartedJobs
-        The run that is explained.
-    early : StartedJobs
-        The run that it is compared with.
-    late_row, early_row : ndarray of int64, shape (m,)
-        Rows of the compared jobs there and here.
-    """
+    """Return why each compared job started in the run ``late`` at its instant and not before; it is compared with the
+    run ``early``. ``late_row`` and ``early_row``: int64 (m,), the rows of the compared jobs in each."""
     number = np.full(len(late), -1)
     number[late_row] = np.arange(len(late_row))
     lateness = np.zeros(len(late), np.int64)
@@ -345,15 +332,8 @@ class ChainSums(NamedTuple):
 
 
 def sums_along(link: Array, terms: Array) -> ChainSums:
-    """Sum terms over the links of every chain.
-
-    Parameters
-    ----------
-    link : ndarray of int64, shape (m,)
-        The job that each waited for, or −1.
-    terms : ndarray of int64, shape (t, m)
-        Of each job's link; what stands at a job without one is not counted.
-    """
+    """Sum terms over the links of every chain. ``link``: int64 (m,), the job that each waited for, or −1. ``terms``:
+    int64 (t, m), of each job's link; what stands at a job without one is not counted."""
     held = link >= 0
     back = np.where(held, link, np.arange(len(link)))
     totals = np.where(held, terms, 0)
@@ -368,15 +348,8 @@ def sums_along(link: Array, terms: Array) -> ChainSums:
 
 
 def followers(link: Array, counted: Array) -> Array:
-    """How many of the ``counted`` jobs have each job in their chain, before themselves: int64, shape (m,).
-
-    Parameters
-    ----------
-    link : ndarray of int64, shape (m,)
-        The job that each waited for, or −1.
-    counted : ndarray of bool, shape (m,)
-        Which jobs count.
-    """
+    """Return how many of the ``counted`` jobs (bool, (m,)) have each job in their chain, before themselves: int64 (m,).
+    ``link``: int64 (m,), the job that each waited for, or −1."""
     within = counted.astype(np.int64)  # itself, and those up to 2ᵏ − 1 links behind it
     back = link.copy()
     while (held := np.flatnonzero(back >= 0)).size:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.compare.comparison import RUNS, Comparison, compare_jobs, ranked
-from bridge.compare.record import METRICS, rankings, read_run, write_comparison
+from bridge.compare.comparison import RUNS, Comparison, ranked
+from bridge.compare.record import METRICS, compare_runs, rankings, read_run, write_comparison
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import (
@@ -24,10 +24,10 @@ from bridge.report.parts import (
     Timeline,
     figure_address,
     file_address,
+    versions_of,
 )
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
-from bridge.runs.job_names import ids_of
 from bridge.runs.page import left_out, parts_of_folder, timeline_of
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError
@@ -48,18 +48,8 @@ _SHOWN = (
 
 #: The columns that a page cannot do without.
 _NEEDED = (
-    *(
-        "job_id",
-        "attempt",
-        "start_delta_ns",
-        "start_a_ns",
-        "start_b_ns",
-        "cause_a",
-        "cause_b",
-        "cause_job_a",
-        "cause_job_b",
-    ),
-    *("cause_attempt_a", "cause_attempt_b"),
+    *("job_id", "attempt", "start_delta_ns", "start_a_ns", "start_b_ns", "cause_a", "cause_b"),
+    *("cause_job_a", "cause_job_b", "cause_attempt_a", "cause_attempt_b"),
 )
 
 _FIGURES = {
@@ -71,13 +61,7 @@ _TOP = 10
 
 
 def comparison_page(folder: Path) -> Page:
-    """The page of a folder that ``twolevel compare --out`` has written.
-
-    Raises
-    ------
-    InputError
-        If it is none, or a file of it cannot be read.
-    """
+    """The page of a folder of ``twolevel compare --out``. Raises InputError if it is none, or cannot be read."""
     record = read_record(folder, RECORD, "compare --out")
     delays = read_rows(folder / "delays.parquet", _NEEDED)
     try:
@@ -93,9 +77,7 @@ def comparison_page(folder: Path) -> Page:
 def page_of_two(a: Path, b: Path) -> Page:
     """The page of two results of ``twolevel run``, which are compared for it; errors as ``twolevel compare``'s."""
     runs = read_run(a), read_run(b)
-    first, second = runs
-    events = first.events, second.events
-    compared = compare_jobs(first.jobs, second.jobs, events, ids_of(first.record, first.jobs))
+    compared = compare_runs(*runs)
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
     drawn = next((found[-1] for found in moved if found), None)
     with scratch_folder() as place:
@@ -175,11 +157,9 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
         if most:
             parts.append(f"The furthest moves are {' and '.join(most)}.")
     said = []
-    for name in METRICS:
-        pair = record.get(name)
-        if isinstance(pair, list) and len(pair) == 2 and None not in pair:
-            a, b = (metric_of(name, one) for one in pair)
-            said.append(f"{a.name} {a.value} in A, {b.value} in B")
+    for name, pair in _pairs(record):
+        a, b = (metric_of(name, one) for one in pair)
+        said.append(f"{a.name} {a.value} in A, {b.value} in B")
     if said:
         words = "; ".join(said)
         parts.append(f"{words[0].upper()}{words[1:]}.")
@@ -192,16 +172,17 @@ def _main(record: Mapping[str, Any], counts: Mapping[str, int]) -> list[Metric]:
     found += [
         Metric(words, f"{counts[name]:,}") for name, words in (("later", "later in B"), ("earlier", "earlier in B"))
     ]
-    for name in METRICS:
-        pair = record.get(name)
-        if isinstance(pair, list) and len(pair) == 2 and None not in pair:
-            by = round(pair[1] - pair[0])
-            one = metric_of(name, pair[0])
-            size = format_ns(abs(by))
-            found.append(
-                Metric(f"{one.name}, B − A", f"{'−' if by < 0 else '+'}{size}" if by else "0 s", "", one.definition)
-            )
+    for name, pair in _pairs(record):
+        by, one = round(pair[1] - pair[0]), metric_of(name, pair[0])
+        size = f"{'−' if by < 0 else '+'}{format_ns(abs(by))}" if by else "0 s"
+        found.append(Metric(f"{one.name}, B − A", size, "", one.definition))
     return found
+
+
+def _pairs(record: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    # The metrics that are known of both runs.
+    pairs = [(name, record.get(name)) for name in METRICS]
+    return [(name, pair) for name, pair in pairs if isinstance(pair, list) and len(pair) == 2 and None not in pair]
 
 
 def _rankings(record: Mapping[str, Any]) -> list[Lines]:
@@ -229,9 +210,8 @@ def _rankings(record: Mapping[str, Any]) -> list[Lines]:
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:
     rows = [(name, a, b) for name, (a, b) in record.get("differing", {}).items()]
     command = shlex.join(["twolevel", "compare", *(path_word(runs[name]) for name in RUNS), "--out", "again"])
-    versions = record.get("versions") or {}
     return [
         Command("To compare them again:", command),
         Facts([("folder", runs["A"], runs["B"]), *rows], ("what differs", "A", "B")),
-        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions"),
+        versions_of(record),
     ]

@@ -76,22 +76,9 @@ def power_indexes(
     records: tuple[Mapping[str, Any], Mapping[str, Any]],
     folders: tuple[Path, Path],
 ) -> PowerIndexes | None:
-    """The indexes of a run B beside a run A; None where one of them knows nothing of power.
-
-    Parameters
-    ----------
-    jobs, rows
-        As of :func:`indexes_of`.
-    records : (mapping, mapping)
-        Their ``run.json``.
-    folders : (Path, Path)
-        Where their ``power.parquet`` are.
-
-    Raises
-    ------
-    InputError
-        If one of the records, or tables, is not as a run has written it: both can be edited.
-    """
+    """The indexes of a run B beside a run A, of whose records and folders they are; None where one of them knows
+    nothing of power. ``jobs`` and ``rows`` are those of :func:`indexes_of`. Raises InputError if one of the records, or
+    tables, is not as a run has written it: both can be edited."""
     a, b = (record.get("power") for record in records)
     if a is None or b is None:
         return None
@@ -135,28 +122,9 @@ def indexes_of(
     records: tuple[Mapping[str, Any], Mapping[str, Any]],
     powers: tuple[pd.DataFrame, pd.DataFrame],
 ) -> PowerIndexes:
-    """The indexes of a run B beside a run A.
-
-    Parameters
-    ----------
-    jobs : (DataFrame, DataFrame)
-        The tables of jobs of A and B.
-    rows : (int64 (n,), int64 (n,))
-        The rows of the jobs that are compared, in either, which have started in both.
-    records : (mapping, mapping)
-        ``PowerReport.record`` of each.
-    powers : (DataFrame, DataFrame)
-        ``power.parquet`` of each.
-    """
-    columns = [
-        {name: frame[name].to_numpy()[row] for name in ("start_ns", "end_ns", "eligible_ns")}
-        for frame, row in zip(jobs, rows, strict=True)
-    ]
-    runs = [one["end_ns"] - one["start_ns"] for one in columns]
-    waits = [one["start_ns"] - one["eligible_ns"] for one in columns]
-    allowed = np.ones(len(rows[1]), np.bool_)
-    if "allowed" in jobs[1].columns:
-        allowed = jobs[1]["allowed"].to_numpy()[rows[1]] == 1
+    """The indexes of a run B beside a run A, from their tables of jobs, the rows (int64, (n,)) of the compared jobs in
+    either, their ``PowerReport.record`` and their ``power.parquet``."""
+    runs, waits, allowed = _compared(jobs, rows)
     groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
     ends = [int(frame["end_ns"].max()) for frame in jobs]
     begin, end = min(int(table["instant_ns"].iloc[0]) for table in powers), max(ends)
@@ -175,6 +143,17 @@ def indexes_of(
         energy_saved_j=float(Fraction(whole[0] - whole[1], PJ_PER_J)),
         power_reduction_w=float(Fraction(saved, length * 1000)) if length else None,
     )
+
+
+def _compared(
+    jobs: tuple[pd.DataFrame, pd.DataFrame], rows: tuple[Array, Array]
+) -> tuple[list[Array], list[Array], Array]:
+    # Run times and waits of the compared jobs in A and B, and which of them may be slowed in B: all, if it does not say.
+    frames = [frame.iloc[row] for frame, row in zip(jobs, rows, strict=True)]
+    runs = [(one["end_ns"] - one["start_ns"]).to_numpy() for one in frames]
+    waits = [(one["start_ns"] - one["eligible_ns"]).to_numpy() for one in frames]
+    allowed = (frames[1]["allowed"] == 1).to_numpy() if "allowed" in frames[1] else np.ones(len(rows[1]), np.bool_)
+    return runs, waits, allowed
 
 
 def _increase(before: Array, after: Array) -> Increase:
@@ -197,14 +176,7 @@ def _energy_pj(at: Array, power: Array, begin: int, end: int) -> int:
 
 
 def index_rows(indexes: PowerIndexes, metrics: Mapping[str, list[float | None]]) -> list[tuple[str, str]]:
-    """What a person looks at: rows of a table.
-
-    Parameters
-    ----------
-    indexes : PowerIndexes
-    metrics : mapping of str to [A's, B's]
-        Those of :data:`METRICS`.
-    """
+    """Rows of a table of indexes for a person; ``metrics`` are those of :data:`METRICS`, A's and B's."""
     rows = []
     for name, (words, text) in METRICS.items():
         known = ["unknown" if value is None else text(value) for value in metrics[name]]
@@ -263,13 +235,7 @@ class Rewards(NamedTuple):
 
 
 def parse_rates(text: str) -> Rates:
-    """Rates as they are written, ``0.02:0.005``.
-
-    Raises
-    ------
-    InputError
-        If they are none.
-    """
+    """Rates as they are written, ``0.02:0.005``. Raises InputError if they are none."""
     words = text.split(":")
     if len(words) != 2 or not all(_NUMBER.fullmatch(word) and Fraction(word) <= _MOST for word in words):
         raise InputError(
@@ -285,27 +251,10 @@ def rewards(
     rows: tuple[Array, Array],
     costs: tuple[float | None, float | None],
 ) -> Rewards:
-    """What is given.
-
-    Parameters
-    ----------
-    rates : Rates
-    jobs, rows
-        As of ``bridge.compare.power.indexes_of``; without a column ``allowed`` all jobs of B are.
-    costs : (float or None, float or None)
-        The metric ``cost`` of either run.
-    """
-    allowed = np.ones(len(rows[1]), np.bool_)
-    if "allowed" in jobs[1].columns:
-        allowed = jobs[1]["allowed"].to_numpy()[rows[1]] == 1
-    before, after = (frame.iloc[row[allowed]] for frame, row in zip(jobs, rows, strict=True))
-    columns = [
-        {name: one[name].to_numpy() for name in ("start_ns", "end_ns", "eligible_ns")} for one in (before, after)
-    ]
-    run = [one["end_ns"] - one["start_ns"] for one in columns]
-    wait = [one["start_ns"] - one["eligible_ns"] for one in columns]
-    longer = [np.maximum(second - first, 0) for first, second in (run, wait)]
-    cores = after["cores"].to_numpy()
+    """Compute the rewards of the compared jobs (:func:`indexes_of`); ``costs`` is the metric ``cost`` of either run."""
+    runs, waits, allowed = _compared(jobs, rows)
+    longer = [np.maximum(second - first, 0)[allowed] for first, second in (runs, waits)]
+    cores = jobs[1]["cores"].to_numpy()[rows[1][allowed]]
     hours = [Fraction(exact_product_sum(cores, one), _NS_PER_HOUR) if len(one) else Fraction(0) for one in longer]
     total = rates.run * hours[0] + rates.wait * hours[1]
     some = ((longer[0] > 0) & (rates.run > 0)) | ((longer[1] > 0) & (rates.wait > 0))

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.compare.comparison import RUNS, Comparison, Link, chain, overtakers, ranked
+from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
-from bridge.runs.job_names import job_words
+from bridge.runs.job_names import ids_of, job_words
 from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown_name
-from traces.compiled import Array
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents
 from traces.tables import read_jobs, write_rows
@@ -45,18 +44,17 @@ class RunFolder(NamedTuple):
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Read a folder that ``twolevel run`` has written.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """Read a folder that ``twolevel run`` has written. Raises InputError if it is none."""
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
     jobs = read_jobs(folder / "jobs.parquet")
     return RunFolder(folder, record, jobs, stored_events(folder, len(jobs)).values())
+
+
+def compare_runs(a: RunFolder, b: RunFolder) -> Comparison:
+    """Compare two results. Errors as :func:`bridge.compare.comparison.compare_jobs`."""
+    return compare_jobs(a.jobs, b.jobs, (a.events, b.events), ids_of(a.record, a.jobs))
 
 
 def _text(value: Any) -> str:
@@ -96,13 +94,8 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
 
 
 def job_rows(compared: Comparison, word: str, a: RunFolder, b: RunFolder) -> list[int]:
-    """Rows of the compared attempts at the job that a word names (:mod:`bls.workloads.job_words`).
-
-    Raises
-    ------
-    InputError
-        If there are none: the job is not in both runs, or has not started in both.
-    """
+    """Rows of the compared attempts at the job that a word names (:mod:`bls.workloads.job_words`). Raises InputError if
+    there are none: the job is not in both runs, or has not started in both."""
     first = [job_words(run.folder) for run in (a, b)]
     job = JobWords(first[0].named or first[1].named).one(word, "--job")
     numbers = compared.delays["job_id"].to_numpy()
@@ -130,29 +123,17 @@ def write_comparison(
     top: int,
     power: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write delays.parquet, comparison.json and the figures.
-
-    Parameters
-    ----------
-    compared : Comparison
-        Of the two runs.
-    a, b : RunFolder
-        The runs.
-    folder : Path
-        Where to write.
-    row : int or None
-        Of the job whose chain is drawn; None if there is none.
-    top : int
-        So many rows of every ranking are in comparison.json.
-    power : mapping, optional
-        What limits to power have cost and saved, where both runs know of power.
-    """
+    """Write delays.parquet, comparison.json with ``top`` rows of every ranking, and the figures. ``row``: of the job
+    whose chain is drawn; None if there is none. ``power``: what limits to power have cost and saved, where both runs
+    know of power."""
     from traces.figures.compare.delay_chain import delay_chain_figure
     from traces.figures.compare.start_delays import start_delays_figure
     from traces.figures.drawing.canvas import save_all
 
     delays = compared.delays
-    write_rows({name: _column(delays[name].to_numpy()) for name in delays.columns}, folder / "delays.parquet")
+    columns = {str(name): column.to_numpy() for name, column in delays.items()}
+    texts = {name: column.tolist() for name, column in columns.items() if column.dtype == object}
+    write_rows(columns | texts, folder / "delays.parquet")
     links = [] if row is None else chain(compared, row)
     late = None if row is None else str(delays["chain_of"].iloc[row])
     record = {
@@ -184,10 +165,6 @@ def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _column(values: Array) -> Any:
-    return values.tolist() if values.dtype == object else values
-
-
 def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
     names = ["job_id", "attempt", "start_delta_ns", "run_delta_ns", "chain_of", "chain_links", "chain_run_ns"]
     names += [
@@ -199,9 +176,8 @@ def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> l
         "earlier_jobs",
         "earlier_ns",
     ]
-    rows = compared.delays[names].iloc[ranked(compared, column, top, later=later)]
-    columns = [rows[name].tolist() for name in names]
-    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+    found: Any = compared.delays[names].iloc[ranked(compared, column, top, later=later)].to_dict("records")
+    return list(found)
 
 
 def _link(compared: Comparison, link: Link, run: str) -> dict[str, Any]:

@@ -49,15 +49,7 @@ def runs_rows(folders: tuple[str, str], differing: Mapping[str, tuple[str, str]]
 
 
 def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | None]]) -> list[tuple[str, str]]:
-    """The figures that a person looks at first, rows of a table.
-
-    Parameters
-    ----------
-    compared : Comparison
-        Of the two runs.
-    metrics : mapping of str to (int or float or None, same)
-        ``makespan_ns`` and ``mean_wait_ns`` in A and in B; None where a record does not say.
-    """
+    """The main figures, rows of a table; ``metrics`` are those of A and B, None where a record lacks them."""
     counts, delta = compared.counts, compared.delays["start_delta_ns"]
     rows = [("compared", _jobs(counts["compared"]))]
     for name, words in (
@@ -80,12 +72,12 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
 
 
 def _cut(compared: Comparison, row: int) -> str:
-    """In which run all cores of a compared job were lost, and how; empty where that was so in neither, or in both alike."""
+    # In which run all cores of a compared job were lost, and how; empty where that was so in neither, or in both alike.
     return _in_each(compared, row, CUT_COLUMNS, "cut in")
 
 
 def _said(compared: Comparison, row: int) -> str:
-    """Why the policy of each run has started a compared job, as it says; empty where none does, or both the same."""
+    # Why the policy of each run has started a compared job, as it says; empty where none does, or both the same.
     return _in_each(compared, row, START_COLUMNS, "the policy says in")
 
 
@@ -163,9 +155,7 @@ def _told(compared: Comparison, row: int) -> str:
         text += f"; the first, {compared.called(root.job_id, root.attempt)}, started {when}"
     booted = _booted(compared, first.row, run)
     booted = booted and f"in {run} it {booted}"
-    text = "; ".join(
-        part for part in (text, booted, _overtaken(compared, first, run), _said(compared, first.row)) if part
-    )
+    text = "; ".join(filter(None, (text, booted, _overtaken(compared, first, run), _said(compared, first.row))))
     return f"job {compared.called(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
 
 
@@ -187,11 +177,8 @@ def _overtaken(compared: Comparison, link: Link, run: str) -> str:
     passed = overtakers(compared, link.row, run)
     if not passed:
         return ""
-    rows = compared.delays.iloc[passed[:_NAMED]]
-    columns = [rows[name].tolist() for name in ("job_id", "attempt", "cores")]
-    named = ", ".join(
-        f"{compared.called(job, attempt)} ({cores} cores)" for job, attempt, cores in zip(*columns, strict=True)
-    )
+    rows = compared.delays.iloc[passed[:_NAMED]][["job_id", "attempt", "cores"]].to_numpy().tolist()
+    named = ", ".join(f"{compared.called(job, attempt)} ({cores} cores)" for job, attempt, cores in rows)
     return f"overtaken by {_jobs(len(passed))}: {named}{', …' if len(passed) > _NAMED else ''}"
 
 
@@ -239,21 +226,12 @@ def chain_table(compared: Comparison, row: int) -> str:
         f"{_seconds(int(delays['chain_order_ns']))} s + start of {root} {_seconds(int(delays['root_start_delta_ns']))} s"
     )
     run = str(delays["chain_of"])
-    passed = [(link, _overtaken(compared, link, run)) for link in links]
-    further = [
-        f"job {compared.called(link.job_id, link.attempt)} was {cut}"
-        for link in links
-        if (cut := _cut(compared, link.row))
-    ]
-    further += [
-        f"job {compared.called(link.job_id, link.attempt)} {booted} in {run}"
-        for link in links
-        if (booted := _booted(compared, link.row, run))
-    ]
+    named = [(f"job {compared.called(link.job_id, link.attempt)}", link) for link in links]
+    further = [f"{name} was {cut}" for name, link in named if (cut := _cut(compared, link.row))]
+    further += [f"{name} {booted} in {run}" for name, link in named if (booted := _booted(compared, link.row, run))]
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
         further.append(f"job {before}")
-    further += [f"job {compared.called(link.job_id, link.attempt)} {words}" for link, words in passed if words]
-    of_policy = [(link, _said(compared, link.row)) for link in links]
-    further += [f"job {compared.called(link.job_id, link.attempt)}: {words}" for link, words in of_policy if words]
+    further += [f"{name} {passed}" for name, link in named if (passed := _overtaken(compared, link, run))]
+    further += [f"{name}: {words}" for name, link in named if (words := _said(compared, link.row))]
     title = f"chain of job {compared.called(links[0].job_id, links[0].attempt)} in {run}, times in s"
     return "\n".join([title, text_table(lines), sums, *further])

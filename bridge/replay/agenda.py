@@ -28,12 +28,8 @@ END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)
 
 
 class Agenda:
-    """What is to happen: (instant, what, which).
-
-    - ``workload``: its jobs are submitted and withdrawn, but for those that run already.
-    - ``windows``: they begin and end, and who is in one of them is withdrawn then.
-    - ``window``: ndarray of int64, the window of each job, -1 for none.
-    """
+    """Events to come: (instant, what, which). ``window``: int64 (n,), the window of each job, -1 for none; at the end
+    of its window a job is withdrawn."""
 
     def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:
         submitted = np.flatnonzero(workload.preset == 0).tolist()
@@ -84,8 +80,7 @@ class Agenda:
 
 
 class Dependents:
-    """Which job waits for which, by row of the workload. ``found``: None: no job waits for another. Raises InputError
-    if a job waits for several others."""
+    """Which job waits for which other one, by row of the workload. Raises InputError if a job waits for several."""
 
     def __init__(self, found: Dependencies | None) -> None:
         if found is not None and found.several:
@@ -105,10 +100,8 @@ class Dependents:
         """The jobs that wait for one."""
         if self._found is None:
             return []
-        found: list[int] = self._found.child_row[
-            self._found.child_first[job] : self._found.child_first[job + 1]
-        ].tolist()
-        return found
+        first, stop = self._found.child_first[job : job + 2]
+        return list(self._found.child_row[first:stop].tolist())
 
     def hold_back(self, job: int) -> None:
         """A job is to be submitted, and the one that it waits for has not been yet."""
@@ -120,8 +113,7 @@ class Dependents:
 
 
 class Answers:
-    """Rows of jobs whose end is wanted: of those that Slurm starts, and of those that it cuts. ``recorded``: whether
-    nobody is asked, as jobs last for as long as the log says."""
+    """Rows of jobs whose end is awaited; ``recorded``: none is, as jobs last for as long as the log says."""
 
     def __init__(self, recorded: bool) -> None:
         self.recorded = recorded

@@ -27,8 +27,8 @@ class FreeCores:
         self._free = np.ones(int(first_core[-1]), bool)
 
     def take(self, launch: SlurmLaunch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
-        """The cores of a job that starts: half-open intervals, ascending. Raises PeerError if there are none; ``who``
-        is the job."""
+        """Take the cores of a job, ``who``; return half-open intervals, ascending. Raises PeerError if there are
+        none."""
         names = expanded(launch.nodes)
         if len(names) != len(launch.cpus):
             raise PeerError(f"Slurm starts {who} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")
@@ -51,13 +51,8 @@ class FreeCores:
 
 
 def _intervals(cores: list[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for core in cores:
-        if found and found[-1][1] == core:
-            found[-1] = (found[-1][0], core + 1)
-        else:
-            found.append((core, core + 1))
-    return found
+    runs = np.split(np.array(cores, np.int64), np.flatnonzero(np.diff(cores) != 1) + 1) if cores else []
+    return [(int(run[0]), int(run[-1]) + 1) for run in runs]
 
 
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
@@ -65,11 +60,7 @@ _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) Jo
 
 
 class ReplayedRows:
-    """The rows of jobs; the first ones are those of the workload, and the others later attempts.
-
-    - ``first_core``: ndarray of int64, host h has the cores ``first_core[h]`` up to ``first_core[h + 1]``.
-    - ``host``: the host of a node's name.
-    """
+    """The rows of jobs: first those of the workload, then later attempts. ``host``: the host of a node's name."""
 
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
         n = len(workload)

@@ -1,8 +1,7 @@
-"""What is chosen for a replay, by a command or by a study's cell: which Slurm, how it is told, and under which clock."""
+"""What a command or a cell of a study chooses for a replay: the Slurm, its configuration and its clock."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from bls.machine.platform import Platform
 from bls.options import SWITCHES
 from bridge.couplings import Watch
 from bridge.options.declared import CLEANUP, PHASE, PRIORITIES, RATE, SETTLE
+from bridge.options.slurm import SlurmOptions
 from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
@@ -43,33 +43,29 @@ def phase_of(repeat: int, cycle_ns: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class SlurmChoice:
-    """Which Slurm, and under which clock."""
+class SlurmChoice(SlurmOptions):
+    """Checked options. Without a phase it follows from the number of the repeat, or the seed. Raises InputError."""
 
-    slurm_conf: str | None = None  # a site's file, whose nodes are the machine
-    given: tuple[str, ...] = ()  # keys of slurm.conf, as ``KEY=VALUE``
-    # when nothing has happened for so long the date jumps; 0: never. None: 70 s, or never if the clock runs
-    settle_s: float | None = None
-    rate: float = 0.0  # as of ``bridge.replay.run.replay``
-    phase_ns: int | None = None  # the same; None: by the number of the repeat, or the seed (:func:`phase_of`)
-    topology: str | None = None  # a file of switches
-    priorities: str = PRIORITIES.default  # ``slurm`` or ``recorded``
-    cleanup_ns: int = 0  # as of ``bridge.replay.run.replay``
+    def __post_init__(self) -> None:
+        if self.settle and self.rate:
+            raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")
+        for option, value in ((SETTLE, self.settle), (PHASE, self.phase), (CLEANUP, self.cleanup), (RATE, self.rate)):
+            if value is not None:
+                option.check(value)
+        PRIORITIES.check(self.priorities)
 
     def machine(self) -> Platform | None:
-        """The machine of the site's file, with its switches where a platform can have them; None without one. Raises
-        InputError if the file cannot be used."""
+        """The machine of the site's file, with its switches if a platform can have them; None without a file."""
         if self.slurm_conf is None:
             return None
-        found = self._with_switches(of_site(self.slurm_conf, settings(self.given)))
+        found = self._with_switches(of_site(self.slurm_conf, settings(self.set or ())))
         try:
             return replace(found.platform(), switches=found.platform_switches())
         except InputError:
             return found.platform()
 
     def switched(self, machine: Platform) -> Platform:
-        """A machine, with the switches by which jobs can be kept together. Raises InputError if a platform cannot have
-        them."""
+        """A machine with Slurm's switches. Raises InputError if a platform cannot have them."""
         try:
             return replace(machine, switches=self.configuration(machine).platform_switches())
         except InputError as error:
@@ -79,34 +75,34 @@ class SlurmChoice:
         return found if self.topology is None else found.with_switches(self.topology)
 
     def configuration(self, machine: Platform) -> Configuration:
-        """What Slurm is told, of a machine that is the site's if there is one. Raises InputError if a key or the file
-        cannot be used, or Slurm cannot have such a machine."""
-        given = settings(self.given)
+        """The configuration of Slurm for a machine. Raises InputError if Slurm cannot have it, or a key or file is
+        wrong."""
+        given = settings(self.set or ())
         return self._with_switches(
             of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
         )
 
     @property
     def settles_s(self) -> float:
-        """What ``settle_s`` comes to."""
-        return self.settle_s if self.settle_s is not None else 0.0 if self.rate else _SETTLE_S
+        """When nothing has happened for this time the date jumps; 0: never. By default 70 s, or never if the clock runs."""
+        return self.settle if self.settle is not None else 0.0 if self.rate else _SETTLE_S
 
-    def phase(self, found: Configuration, repeat: int) -> int | None:
-        """What ``phase_ns`` comes to, of a repeat or a seed. Raises InputError if it is not within Slurm's cycle."""
-        if self.phase_ns is None:
+    def phase_ns(self, found: Configuration, repeat: int) -> int | None:
+        """The phase of a repeat or a seed. Raises InputError if it is not within Slurm's cycle."""
+        if self.phase is None:
             return phase_of(repeat, found.backfills_ns)
-        if not self.phase_ns < found.backfills_ns:
+        phase_ns = round(self.phase * NS_PER_S)
+        if not phase_ns < found.backfills_ns:
             cycle = format_ns(found.backfills_ns)
             raise InputError(
-                f"{PHASE}: {format_ns(self.phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
+                f"{PHASE}: {format_ns(phase_ns)}; allowed: 0 up to below {cycle}, the cycle of Slurm's backfilling"
             )
-        return self.phase_ns
+        return phase_ns
 
     def check(self, machine: Platform) -> None:
-        """See that it can be replayed, as far as this is known before. Raises InputError if there is no Slurm, or as
-        :meth:`configuration` and :meth:`phase`."""
+        """Check what is known before a replay. Raises InputError if there is no Slurm, or a choice cannot be used."""
         installed_slurm()
-        self.phase(self.configuration(machine), 0)
+        self.phase_ns(self.configuration(machine), 0)
 
     def replay(self, scenario: ReadyScenario, folder: Path, *, repeat: int, keep_tasks: bool, watch: Watch) -> Replay:
         """Run a scenario, with the phase of a repeat; ``folder`` is an empty one. Errors as ``bridge.replay.run.replay``."""
@@ -118,53 +114,23 @@ class SlurmChoice:
             folder,
             settle_ns=round(self.settles_s * NS_PER_S),
             rate=self.rate,
-            phase_ns=self.phase(found, repeat),
+            phase_ns=self.phase_ns(found, repeat),
             recorded_priorities=self.priorities == "recorded",
-            cleanup_ns=self.cleanup_ns,
+            cleanup_ns=round(self.cleanup * NS_PER_S),
             keep_tasks=keep_tasks,
             watch=watch,
         )
 
     def names(self, machine: Platform, repeat: int) -> dict[str, Any]:
         """For a record of the run, as plain values."""
-        found = self.configuration(machine)
-        phase_ns = self.phase(found, repeat)
+        phase_ns = self.phase_ns(self.configuration(machine), repeat)
         return {
             "slurm_conf": self.slurm_conf,
-            "set": list(self.given),
+            "set": list(self.set or ()),
             "settle_s": self.settles_s,
             "topology": self.topology,
             "priorities": self.priorities,
             "rate": self.rate,
             "phase_s": None if phase_ns is None else phase_ns / NS_PER_S,
-            "cleanup_s": self.cleanup_ns / NS_PER_S,
+            "cleanup_s": round(self.cleanup * NS_PER_S) / NS_PER_S,
         }
-
-
-def given_choice(
-    slurm_conf: str | None,
-    keys: Sequence[str] | None,
-    settle_s: float | None,
-    rate: float,
-    phase_s: float | None,
-    topology: str | None = None,
-    priorities: str = PRIORITIES.default,
-    cleanup_s: float = CLEANUP.default,
-) -> SlurmChoice:
-    """A choice as options give it; each is checked. Raises InputError if one is out of its range, or two cannot be
-    together."""
-    settle_s = None if settle_s is None else SETTLE.check(settle_s)
-    if settle_s and rate:
-        raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")
-    phase_ns = None if phase_s is None else round(PHASE.check(phase_s) * NS_PER_S)
-    cleanup_ns = round(CLEANUP.check(cleanup_s) * NS_PER_S)
-    return SlurmChoice(
-        slurm_conf,
-        tuple(keys or ()),
-        settle_s,
-        RATE.check(rate),
-        phase_ns,
-        topology=topology,
-        priorities=PRIORITIES.check(priorities),
-        cleanup_ns=cleanup_ns,
-    )

@@ -9,12 +9,12 @@ import ctypes
 import mmap
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from traces.base.time import NS_PER_S
 
 #: No instant: nobody waits for any.
 NEVER = 2**63 - 1
-
-_NS_PER_S = 10**9
 
 
 class _Shared(ctypes.Structure):
@@ -35,13 +35,9 @@ class _Shared(ctypes.Structure):
 
 
 class Clock:
-    """A clock in a file that a program shares; the program has the first turn.
-
-    - ``path``: the file; it is made.
-    - ``library``: what ``native/clock.c`` was built to.
-    - ``date_ns``: what it shows at first.
-    - ``rate``: how many times as fast as real time it runs; 0: it stands still until it is moved.
-    """
+    """A clock in a new file, ``path``, that a program shares; the program has the first turn. It first shows
+    ``date_ns`` and runs ``rate`` times as fast as real time; 0: it stands still until it is moved. ``library`` is the
+    built ``native/clock.c``."""
 
     def __init__(self, path: Path, library: Path, date_ns: int, rate: float = 0.0) -> None:
         self.rate = rate
@@ -83,14 +79,9 @@ class Clock:
         return bool(self._shared.threads)
 
     @property
-    def moves(self) -> int:
-        """How often a thread's wait for an instant has ended."""
-        return int(self._shared.wakes)
-
-    @property
-    def turns(self) -> int:
-        """How often the conductor had its turn."""
-        return int(self._shared.turns)
+    def counts(self) -> dict[str, int]:
+        """How often a thread's wait for an instant has ended, and how often the conductor had its turn."""
+        return {"wakes": int(self._shared.wakes), "turns": int(self._shared.turns)}
 
     @property
     def no_room(self) -> int:
@@ -110,19 +101,19 @@ class Clock:
     def pass_turn(self, until_ns: int, patience_s: float) -> bool:
         """Let the program run until it needs the conductor, or comes to an instant; whether it has come to that in time."""
         self._shared.until_ns = until_ns
-        return not self._library.twolevel_clock_pass(self._address(), int(patience_s * _NS_PER_S))
+        return self._called(self._library.twolevel_clock_pass, patience_s)
 
     def await_turn(self, patience_s: float) -> bool:
         """Wait for the conductor's turn once more; whether it has come in time."""
-        return not self._library.twolevel_clock_await(self._address(), int(patience_s * _NS_PER_S))
+        return self._called(self._library.twolevel_clock_await, patience_s)
 
     def close(self) -> None:
         """Let go of the file."""
         del self._shared
         self._map.close()
 
-    def _address(self) -> int:
-        return ctypes.addressof(self._shared)
+    def _called(self, function: Any, patience_s: float) -> bool:
+        return not function(ctypes.addressof(self._shared), int(patience_s * NS_PER_S))
 
 
 class ClockPace(NamedTuple):

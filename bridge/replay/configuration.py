@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import MEMORY, HostGroup, Platform
@@ -98,10 +99,8 @@ class Configuration:
         # Slurm looks for every job at each line's nodes by themselves.
         for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
             alike = list(group)
-            names, addresses = (
-                compressed(node.name for _, node in alike),
-                compressed(node_address(at) for at, _ in alike),
-            )
+            names = compressed(node.name for _, node in alike)
+            addresses = compressed(node_address(at) for at, _ in alike)
             where = f"NodeHostname=localhost NodeAddr={addresses} Port={OWN['SlurmdPort']} State=UNKNOWN"
             lines.append(f"NodeName={names} {where} {words}")
         return "\n".join([*lines, *self.partitions]) + "\n"
@@ -116,25 +115,13 @@ class Configuration:
 
     def platform(self) -> Platform:
         """The machine of these nodes, its cores as fast as those that logs were measured on; without its switches."""
-        groups: list[tuple[int, Node]] = []
-        for node in self.nodes:
-            if groups and _alike(groups[-1][1], node):
-                groups[-1] = (groups[-1][0] + 1, node)
-            else:
-                groups.append((1, node))
-        hosts = tuple(
-            HostGroup(count, one.cpus, one.cpus * CORE_GFLOPS.default, _resources(one))  # type: ignore[arg-type]
-            for count, one in groups
-        )
-        return Platform(hosts, name=self.keys.get("ClusterName", "cluster"))
-
-
-def _alike(one: Node, other: Node) -> bool:
-    return (one.cpus, one.memory_mb, one.resources) == (other.cpus, other.memory_mb, other.resources)
-
-
-def _resources(node: Node) -> dict[str, int]:
-    return ({"memory_mb": node.memory_mb} if node.memory_mb else {}) | {name: n for name, n in node.resources if n}
+        hosts = []
+        for (cpus, *amounts), alike in groupby(
+            self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources)
+        ):
+            resources: Any = {name: n for name, n in amounts if n}
+            hosts.append(HostGroup(len(list(alike)), cpus, cpus * CORE_GFLOPS.default, resources))
+        return Platform(tuple(hosts), name=self.keys.get("ClusterName", "cluster"))
 
 
 def partition_names(found: Configuration) -> list[str]:
@@ -169,8 +156,8 @@ def settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
-    """For a machine; what is ``given`` holds in any case. Raises InputError if its partitions have limits that only
-    slurmdbd could keep."""
+    """The configuration for a machine; ``given`` keys win. Raises InputError if a partition has limits that need
+    slurmdbd."""
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
     names = [f"n{at}" for at in range(len(sizes))]
     resources = [group.resources for group in machine.hosts for _ in range(group.count)]

@@ -11,7 +11,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from bridge.replay.clock import NEVER, Clock
@@ -58,11 +57,8 @@ def _heard(error: PeerError) -> Iterator[None]:
 
 
 class Controller:
-    """A slurmctld, and the program that speaks with it through libslurm.
-
-    - ``folder``: of its own; it holds ``slurm.conf`` and becomes the home of all of slurmctld's files.
-    - ``libraries``: what ``native/clock.c`` and ``native/requests.c`` were built to.
-    """
+    """A slurmctld, and the program that speaks with it through libslurm. ``folder`` holds ``slurm.conf`` and becomes
+    the home of slurmctld's files; ``libraries`` are the built ``native/clock.c`` and ``native/requests.c``."""
 
     def __init__(
         self, folder: Path, slurm: Slurm, clock: Clock, libraries: tuple[Path, Path], nodes: NodeController
@@ -93,14 +89,6 @@ class Controller:
                 start_new_session=True,  # Ctrl-C is for whoever has started it
             )
 
-    def __enter__(self) -> Controller:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     @property
     def processor_s(self) -> float:
         """Processor time that slurmctld has used."""
@@ -109,8 +97,7 @@ class Controller:
         return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
 
     def begin(self) -> None:
-        """Wait until it has come up, and listens. Raises InputError if it does not: what it is configured with is
-        wrong."""
+        """Wait until it is up and listens. Raises InputError if it does not come up with its configuration."""
         try:
             self._await(self._clock.await_turn(_LOOK_S))
             self.settle()
@@ -135,11 +122,9 @@ class Controller:
         self._answer()
 
     def step(self, until_ns: int) -> bool:
-        """Give it a turn: it runs until it has said something, or nothing can happen before an instant; whether it has.
-
-        Raises InputError if it could not write its files: what it has decided since then nobody could explain. Raises
-        PeerError if it has died, hangs, or has sent what is not understood.
-        """
+        """Let it run until it has said something, which is returned, or nothing can happen before an instant. Raises
+        InputError if it could not write its files: nobody could explain its later decisions. Raises PeerError if it has
+        died, hangs, or has sent what is not understood."""
         clock = self._clock
         if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
             return False  # nobody has anything to do
@@ -200,8 +185,7 @@ class Controller:
         self._touched = True
 
     def request(self, *fields: object) -> int:
-        """Ask for something through libslurm (``native/requests.c``); returns the number of the answer. Raises Refused
-        if Slurm does not do it."""
+        """Send a request of ``native/requests.c``; return the answer's number. Raises SlurmRefused."""
         return int(self.words(*fields)[0])
 
     def words(self, *fields: object) -> list[str]:

@@ -16,7 +16,6 @@ import numpy as np
 from bls.constraints.outages import NEVER as NEVER_UP
 from bls.options import MAX_ATTEMPTS
 from bridge.replay.agenda import DRAIN, END, LOOK, NODE, SUBMIT, WITHDRAWN, Agenda, Answers, Dependents, NodeStates
-from bridge.replay.asking import Asking
 from bridge.replay.book import ReplayedRows
 from bridge.replay.clock import NEVER, Clock, ClockPace
 from bridge.replay.configuration import Node
@@ -24,7 +23,7 @@ from bridge.replay.controller import Controller
 from bridge.replay.installed import Slurm
 from bridge.replay.messages import Kind, SlurmLaunch, answered_code, epilog_complete, registration
 from bridge.replay.nodes import Cleaning, Happenings, NodeController
-from bridge.replay.submissions import Submissions
+from bridge.replay.submissions import Asking, Submissions
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, PeerError
 from traces.base.time import NS_PER_S, format_ns
@@ -46,12 +45,8 @@ _REQUEUE_NS = 122 * NS_PER_S
 
 
 class Course:
-    """What is to happen, and what has.
-
-    - ``scenario``: its workload and what constrains it, and its machine; nothing else of it is for Slurm.
-    - ``controller``: it has come up.
-    - ``known``: what Slurm knows of the hosts, in the machine's order.
-    """
+    """The course of a replay. Of the scenario the workload, its constraints and the machine are for Slurm. The
+    controller has come up; ``known`` are the nodes of the hosts, in the machine's order."""
 
     def __init__(
         self,

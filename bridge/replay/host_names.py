@@ -84,7 +84,8 @@ def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
     """
     count = counted(text)
     if count > most:
-        raise ValueError(f"{shown(text)} has {_many(count)} hosts; allowed: at most {most:,}")
+        many = f"{count:,}" if count < 10**12 else "more than 10**12"
+        raise ValueError(f"{shown(text)} has {many} hosts; allowed: at most {most:,}")
     names = []
     for texts, brackets in _parsed(text):
         choices: list[list[str]] = [[texts[0]]]
@@ -93,10 +94,6 @@ def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
             choices.append([after])
         names += ["".join(chosen) for chosen in product(*choices)]
     return names
-
-
-def _many(count: int) -> str:
-    return f"{count:,}" if count < 10**12 else "more than 10**12"
 
 
 def compressed(names: Iterable[str]) -> str:

@@ -64,8 +64,8 @@ def clock_library(folder: Path) -> Path:
 
 
 def requests_program(release: str, folder: Path) -> Path:
-    """The program that speaks with slurmctld through libslurm, of a release of Slurm, as ``22.05.8``; in ``folder``.
-    Raises InputError if it cannot be built."""
+    """The program that speaks with slurmctld through libslurm, in ``folder``. Raises InputError if it cannot be
+    built."""
     return _built("requests.c", [], ["-lslurm"], release, folder)
 
 

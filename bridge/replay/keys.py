@@ -48,8 +48,7 @@ class Key:
     harmless: tuple[str, ...] = ()
 
     def check(self, value: str) -> None:
-        """Refuse a value that a replay cannot have. Raises InputError: one line with the key, the value, the reason and
-        the allowed values."""
+        """Refuse a value that a replay cannot have. Raises InputError with the reason and the allowed values."""
         if self.form is not None and not self.form.takes(value):
             raise InputError(f"{self.name}={_said(value)}; allowed: {self.form.allowed}")
         if self.harmless and value.lower() not in self.harmless:
@@ -71,17 +70,11 @@ def _said(value: str) -> str:
 
 #: Slurm reads a number with a leading 0 as octal.
 _WHOLE = "0|[1-9][0-9]{0,18}"
-_ENDLESS = "UNLIMITED|INFINITE"
 
 
-def _number(bits: int) -> Form:
+def _count(bits: int, further: str = "", pattern: str = _WHOLE) -> Form:
     most = min(2**bits - 3, 10**19 - 1)  # the last values stand for "none" and "no limit"
-    return Form(f"a whole number, 0 to {most}, without leading zeros, or UNLIMITED", f"{_WHOLE}|{_ENDLESS}", most)
-
-
-def _count(bits: int) -> Form:
-    most = min(2**bits - 3, 10**19 - 1)
-    return Form(f"a whole number, 0 to {most}, without leading zeros", _WHOLE, most)
+    return Form(f"a whole number, 0 to {most}, without leading zeros{further}", pattern, most)
 
 
 def _one(*names: str) -> Form:
@@ -97,7 +90,7 @@ _NAMES = Form("letters, digits and any of _.,:()*@=-", r"[A-Za-z0-9_.,:()*@=-]{0
 _HOSTS = Form("a list of hosts, as n[0-3,7]", r"[A-Za-z0-9_.,\[\]-]{0,1000000}")
 _TIME = Form("minutes, [DAYS-]HOURS:MINUTES:SECONDS, UNLIMITED or NONE", r"[0-9:-]{1,30}|-1|UNLIMITED|INFINITE|NONE")
 _YES = _one("YES", "NO", "TRUE", "FALSE", "UP", "DOWN", "1", "0")
-_N16, _N32, _N64 = _number(16), _number(32), _number(64)
+_N16, _N32, _N64 = (_count(bits, ", or UNLIMITED", f"{_WHOLE}|UNLIMITED|INFINITE") for bits in (16, 32, 64))
 
 
 def whole(text: str, bits: int = 64) -> int:

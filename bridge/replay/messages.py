@@ -84,29 +84,17 @@ class SlurmLaunch:
     cpus: tuple[int, ...]  # how many CPUs it has on each of them
 
 
-def _text(text: str | None) -> bytes:
-    if text is None:
-        return struct.pack(">I", 0)
-    raw = text.encode() + b"\0"
-    return struct.pack(">I", len(raw)) + raw
+def _texts(*texts: str | None) -> bytes:
+    raws = [b"" if text is None else text.encode() + b"\0" for text in texts]
+    return b"".join(struct.pack(">I", len(raw)) + raw for raw in raws)
 
 
 def framed(version: int, kind: Kind, body: bytes) -> bytes:
     """A whole message, with its length before it."""
     header = struct.pack(">HHHIHHH", version, 0, kind, len(body), 0, 0, 0)  # nobody to forward to, no address
-    speaker = struct.pack(">III", _AUTH_NONE, os.geteuid(), os.getegid()) + _text(_HOST)
+    speaker = struct.pack(">III", _AUTH_NONE, os.geteuid(), os.getegid()) + _texts(_HOST)
     raw = header + speaker + body
     return struct.pack(">I", len(raw)) + raw
-
-
-def return_code(version: int, code: int) -> bytes:
-    """The answer to most messages."""
-    return framed(version, Kind.RESPONSE_SLURM_RC, struct.pack(">I", code))
-
-
-def ping_answer(version: int) -> bytes:
-    """A node is there: its load, and its free memory."""
-    return framed(version, Kind.RESPONSE_PING_SLURMD, struct.pack(">IQ", 0, 0))
 
 
 def registration(
@@ -122,21 +110,19 @@ def registration(
     """A node tells that it is up, what it has, generic resources as GPUs too, and which jobs run on it."""
     no_code, batch_step = 0, 0xFFFFFFFB
     body = struct.pack(">QQI", date_s, up_since_s, no_code)
-    body += _text(None) + _text(None)  # features
-    body += _text(_HOST) + _text(node) + _text(os.uname().machine) + _text(None) + _text("Linux")
+    features = None, None
+    body += _texts(*features, _HOST, node, os.uname().machine, None, "Linux")
     boards, threads = 1, 1
     body += struct.pack(">HHHHH", cpus, boards, cpus, 1, threads)
-    memory_mb, disk_mb, load, free_mb = 1, 0, 0, 0
-    body += struct.pack(
-        ">QIIIIQ", memory_mb, disk_mb, date_s - up_since_s, 0, load, free_mb
-    )  # 0: no digest of its slurm.conf
+    memory_mb, disk_mb, no_digest, load, free_mb = 1, 0, 0, 0, 0  # of its slurm.conf there is no digest
+    body += struct.pack(">QIIIIQ", memory_mb, disk_mb, date_s - up_since_s, no_digest, load, free_mb)
     body += struct.pack(">I", len(jobs))
     for job in jobs:
         body += struct.pack(">III", job, batch_step, 0xFFFFFFFE)
     resources = struct.pack(">HH", version, len(generic)) + b"".join(_resource(*one, cpus) for one in generic)
     body += struct.pack(">HII", 0, len(resources), len(resources)) + resources
     body += struct.pack(">QIQIQQ", 0, 0, 0, 0, 0, 0)  # no energy
-    body += _text(release) + struct.pack(">B", 0) + _text(None) + _text(None)
+    body += _texts(release) + struct.pack(">B", 0) + _texts(None, None)
     return framed(version, Kind.MESSAGE_NODE_REGISTRATION_STATUS, body)
 
 
@@ -145,13 +131,13 @@ def _resource(name: str, count: int, cpus: int) -> bytes:
     number = sum(byte << 8 * (at % 4) for at, byte in enumerate(name.encode())) % 2**32
     no_flags = 0
     said = struct.pack(">IQIII", _RESOURCE, count, cpus, no_flags, number)
-    return said + _text(None) + _text(None) + _text(name) + _text(None) + _text(None)  # CPUs, links; type, number
+    return said + _texts(None, None, name, None, None)  # CPUs, links; name; type, number
 
 
 def epilog_complete(version: int, job: int, node: str) -> bytes:
     """A node has cleaned up after a job; there is no answer."""
     no_code = 0
-    return framed(version, Kind.MESSAGE_EPILOG_COMPLETE, struct.pack(">II", job, no_code) + _text(node))
+    return framed(version, Kind.MESSAGE_EPILOG_COMPLETE, struct.pack(">II", job, no_code) + _texts(node))
 
 
 def whole_messages(received: bytearray) -> Iterator[bytes]:
@@ -167,7 +153,7 @@ def whole_messages(received: bytearray) -> Iterator[bytes]:
 
 
 def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
-    """A message's kind, and its body. Raises MessageError if it is of another release, or is not laid out as it should
+    """A message's kind and body. Raises SlurmMessageError if it is of another release, or not laid out as it should
     be."""
     head = FieldReader(raw)
     found = head.number(2)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,10 +18,9 @@ from bridge.replay.messages import (
     FieldReader,
     Kind,
     SlurmLaunch,
+    framed,
     launch_of,
     opened,
-    ping_answer,
-    return_code,
     stopped_job,
     whole_messages,
 )
@@ -85,33 +85,21 @@ def node_of(address: bytes | bytearray) -> int:
 
 
 class Happenings(NamedTuple):
-    """Whom to tell what."""
+    """Functions to call when something happens; by default nothing is done."""
 
-    launched: Callable[[SlurmLaunch], None]  # Slurm starts a job
+    launched: Callable[[SlurmLaunch], object] = lambda launch: None  # Slurm starts a job
     # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that
     # there is nothing left of it, and not that it will
-    ended: Callable[[int, Kind, int], bool]
-    wanted: Callable[[int], None]  # Slurm wants a node to register
-
-
-def _nothing(*said: object) -> None:
-    pass
-
-
-def _over(job: int, kind: Kind, node: int) -> bool:
-    return True
-
-
-#: Whom to tell what, before there is anybody.
-NOBODY = Happenings(_nothing, _over, _nothing)
+    ended: Callable[[int, Kind, int], bool] = lambda job, kind, node: True
+    wanted: Callable[[int], object] = lambda node: None  # Slurm wants a node to register
 
 
 class NodeController:
-    """All nodes; ``tell`` is who is told what happens. ``folder``: where its socket is made."""
+    """All nodes; ``tell`` is called when something happens. ``folder``: where its socket is made."""
 
     def __init__(self, folder: Path, version: int) -> None:
         self._version = version
-        self.tell = NOBODY
+        self.tell = Happenings()
         self._listener = listening(folder, "nodes", _BACKLOG)
         self._open: list[tuple[socket.socket, bytearray]] = []
         #: Whether there was any connection when last looked at.
@@ -176,20 +164,24 @@ class NodeController:
 
     def _said(self, kind: int, body: FieldReader, node: int) -> bytes:
         if kind == Kind.REQUEST_PING:
-            return ping_answer(self._version)
+            load_and_free_memory = struct.pack(">IQ", 0, 0)
+            return framed(self._version, Kind.RESPONSE_PING_SLURMD, load_and_free_memory)
         if kind == Kind.REQUEST_BATCH_JOB_LAUNCH:
             self.tell.launched(launch_of(body))
         elif kind in _ENDS:
             over = self.tell.ended(stopped_job(body), Kind(kind), node)
-            return return_code(self._version, _ALREADY_COMPLETE if over else 0)
+            return self._return_code(_ALREADY_COMPLETE if over else 0)
         elif kind == Kind.REQUEST_NODE_REGISTRATION_STATUS:
             self.tell.wanted(node)
-        return return_code(self._version, 0)
+        return self._return_code(0)
+
+    def _return_code(self, code: int) -> bytes:
+        return framed(self._version, Kind.RESPONSE_SLURM_RC, struct.pack(">I", code))
 
 
 class Cleaning:
-    """Nodes that clean up. Instants are a workload's, ns; numbers are Slurm's. ``cleanup_ns``: how long nodes take to
-    clean up after a job."""
+    """Nodes that clean up after jobs, each for ``cleanup_ns``. Instants are a workload's; numbers of jobs are
+    Slurm's."""
 
     def __init__(self, cleanup_ns: int) -> None:
         self._cleanup_ns = cleanup_ns

@@ -113,29 +113,21 @@ def replay(
     keep_tasks: bool = False,
     watch: Watch,
 ) -> Replay:
-    """Run a workload through slurmctld.
-
-    - ``scenario``: workload, machine and application level; at the batch level Slurm decides.
-    - ``found``: of the nodes that are the machine's hosts, in their order.
-    - ``folder``: an empty one, for slurmctld's files; ``slurm.conf`` and ``slurmctld.log`` stay in it.
-    - ``settle_ns``: when nothing has happened for so long the date jumps; 0: it never does.
-    - ``rate``: so many times as fast as real time the clock runs; 0: it stands still while slurmctld computes.
-    - ``phase_ns``: so long after the first submit a pass of backfilling falls; default: Slurm has come to rest before,
-      and looks once a second.
-    - ``cleanup_ns``: how long nodes take to clean up after a job, and are not free meanwhile.
-    - ``recorded_priorities``: whether jobs have the priorities of the log, or those by which they would have started in
-      its order.
-    - ``keep_tasks``: whether records of tasks are kept.
-
-    Raises InputError if Slurm does not take a job, or never starts it, or a parameter; or a part in C cannot be built.
-    Raises PeerError if slurmctld dies, hangs or does what is not understood.
-    """
+    """Run a workload through slurmctld: workload, machine and application level of the scenario, on the nodes of a
+    configuration that are its hosts, in their order. ``folder`` is empty; ``slurm.conf`` and ``slurmctld.log`` stay in
+    it. If nothing has happened for ``settle_ns`` the date jumps (0: never). The clock runs ``rate`` times as fast as
+    real time (0: it stands still while slurmctld computes). A pass of backfilling falls ``phase_ns`` after the first
+    submit; by default Slurm has come to rest before, and looks once a second. Nodes clean up for ``cleanup_ns`` after a
+    job, and are not free meanwhile. Raises InputError if Slurm does not take a job or a parameter, or never starts a
+    job; or a part in C cannot be built. Raises PeerError if slurmctld dies, hangs or does what is not understood."""
     began_s = time.monotonic()
     folder = folder.absolute()
     workload = scenario.workload
     found = configured(found, scenario)
     asked = submissions(scenario, found, log_words(workload), recorded_priorities=recorded_priorities)
-    before_ns = int(workload.submit_ns.min()) - _lead_ns(found, phase_ns, rate)
+    # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
+    lead_ns = LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
+    before_ns = int(workload.submit_ns.min()) - lead_ns - round(rate * _STARTS_S) * NS_PER_S
     origin_ns, said = _origin(Calendar.of(workload), before_ns)
     begin_ns = origin_ns + before_ns
     mode = folder.stat().st_mode
@@ -146,7 +138,7 @@ def replay(
     libraries = clock_library(folder), requests_program(slurm.release, folder)
     clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
     with closing(NodeController(folder, slurm.version)) as nodes:
-        with Controller(folder, slurm, clock, libraries, nodes) as controller:
+        with closing(Controller(folder, slurm, clock, libraries, nodes)) as controller:
             controller.begin()
             check_taken(folder / "slurmctld.log", found)
             pace = ClockPace(origin_ns, settle_ns, cleanup_ns)
@@ -160,8 +152,7 @@ def replay(
                 "replay_s": time.monotonic() - up_s,
                 "slurmctld_processor_s": controller.processor_s,
                 "simulated_s": (level.now_ns - int(workload.submit_ns.min())) / NS_PER_S,
-                "wakes": clock.moves,
-                "turns": clock.turns,
+                **clock.counts,
                 "jumps": course.jumps,
                 "messages": sum(nodes.messages.values()),
             }
@@ -190,12 +181,6 @@ def _origin(calendar: Calendar, before_ns: int) -> tuple[int, tuple[str, ...]]:
         return calendar.date_ns, ()
     said = f"the log's date, {calendar.date(0):%Y-%m-%d}, is too early for Slurm; its time 0 is {Calendar().date(0):%Y-%m-%d}"
     return Calendar().date_ns, (said,)
-
-
-def _lead_ns(found: Configuration, phase_ns: int | None, rate: float) -> int:
-    # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
-    lead_ns = LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
-    return lead_ns + round(rate * _STARTS_S) * NS_PER_S
 
 
 def _run(scenario: ReadyScenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
@@ -246,10 +231,6 @@ def replay_rows(done: Replay) -> list[tuple[str, str]]:
     title = slurm_title(done.cost["release"])
     told = {"batch × application": f"{title} × {done.result.scenario.options.names()['als']}"}
     as_run = [(name, told.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"]
-    return [*as_run, *_slurm_rows(done)]
-
-
-def _slurm_rows(done: Replay) -> list[tuple[str, str]]:
     cost = done.cost
     chosen = {key.lower(): value for key, value in done.found.keys.items()}
     plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]
@@ -257,6 +238,7 @@ def _slurm_rows(done: Replay) -> list[tuple[str, str]]:
     speed = cost["simulated_s"] / cost["replay_s"]
     jumps = f", {cost['jumps']} jumps" if cost["jumps"] else ""
     return [
+        *as_run,
         ("Slurm", ", ".join([cost["release"], *plugins])),
         ("replayed", f"{span} in {format_ns(round(cost['replay_s'] * NS_PER_S))}, {speed:,.0f}×{jumps}"),
     ]

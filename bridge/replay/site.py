@@ -68,8 +68,7 @@ class _Site:
         self._node_default: dict[str, str] = {}
 
     def read(self, line: str, number: int) -> None:
-        """Take a line of the file. Raises InputError if it has a key or a value that a replay cannot have; without the
-        file and the line."""
+        """Take a line of the file. Raises InputError if it has a key or a value that a replay cannot have."""
         if re.match(r"include\b", line, re.IGNORECASE):
             raise InputError("Include: other files are not read; allowed: one file with all of it")
         words = _words(line)
@@ -91,8 +90,10 @@ class _Site:
     def _read_key(self, name: str, value: str) -> None:
         if name.lower() in LINES:
             raise InputError(f"{name}: stands within a line; allowed: at its beginning")
-        if name.lower() == "topologyplugin" and _has_switches(value, self._path):
-            self.switches = str(Path(self._path).with_name(_SWITCHES))
+        switches = Path(self._path).with_name(_SWITCHES)
+        is_tree = name.lower() == "topologyplugin" and value.lower() in ("topology/tree", "tree")
+        if is_tree and switches.is_file():
+            self.switches = str(switches)
         else:
             self.keys |= self._kept(known(TOP, name), value)
 
@@ -141,8 +142,7 @@ class _Site:
 
 
 def of_site(path: str, given: Mapping[str, str]) -> Configuration:
-    """A site's slurm.conf; what is ``given`` holds in any case. Raises InputError if it cannot be read, or asks for
-    what is not here."""
+    """A site's slurm.conf; ``given`` keys win. Raises InputError if it cannot be read, or needs what a replay lacks."""
     site = _Site(path)
     for number, line in _lines(path):
         try:
@@ -156,10 +156,6 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
     replaced = tuple(dict.fromkeys(words for words in site.replaced if words))
     found = Configuration(over(site.keys, given), tuple(site.nodes), tuple(site.partitions), replaced, site=True)
     return found.with_switches(site.switches, str(SLURM_CONF)) if site.switches else found
-
-
-def _has_switches(plugin: str, path: str) -> bool:
-    return plugin.lower() in ("topology/tree", "tree") and Path(path).with_name(_SWITCHES).is_file()
 
 
 def _name(text: str) -> str:

@@ -1,29 +1,35 @@
-"""What each job asks Slurm for: everything that its log, a request file or the machine's partitions say of it."""
+"""Requests to Slurm: what each job asks for by its log, a request file or the partitions, and what a refusal means."""
 
 from __future__ import annotations
 
 import os
+import pwd
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from bls.constraints.advance_reservations import Windows
 from bls.constraints.resource_requests import Requests
-from bls.machine.platform import MEMORY
+from bls.machine.platform import MEMORY, Platform
+from bls.options import WINDOWS
 from bls.workloads import format_of
 from bls.workloads.columns import distinct
 from bls.workloads.header import FACT
 from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from bridge.options.declared import PRIORITIES
+from bridge.replay.book import ReplayedRows
 from bridge.replay.configuration import Configuration, partition_names, slurm_partition
-from bridge.replay.host_names import expanded
+from bridge.replay.controller import Controller, SlurmRefused
+from bridge.replay.host_names import compressed, expanded
 from bridge.replay.keys import BY_CORES
+from bridge.replay.messages import SlurmLaunch
 from bridge.scenarios.ready import ReadyScenario
-from traces.base.errors import InputError
+from traces.base.errors import InputError, PeerError
 from traces.base.given_file import without_ending
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
@@ -66,8 +72,7 @@ _NO_NODES = ("", "None assigned", "(null)")
 
 
 def log_words(workload: Workload) -> LogWords:
-    """The words of a log; those of a dump of sacct are read again from its file. Raises InputError if that file cannot
-    be read any more."""
+    """The words of a log; a dump of sacct is read again for them. Raises InputError if it cannot be read any more."""
     jobs: list[int] = workload.job_id.tolist()
     given: dict[int, dict[str, str]] = {}
     missing: tuple[str, ...] = ()
@@ -129,8 +134,9 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    chosen = {key: value for key, value in more.items() if key == "SchedulerParameters" or _is_ours(found, key)}
-    return found.with_keys(chosen)
+    # Not said by --set: nodes that Slurm chooses are chosen as of_machine() has said, or not at all.
+    ours = [key for key in BY_CORES if found.key(key) in ("", BY_CORES[key])]
+    return found.with_keys({key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours})
 
 
 def _switch_wait_s(scenario: ReadyScenario) -> int:
@@ -138,23 +144,12 @@ def _switch_wait_s(scenario: ReadyScenario) -> int:
     return _FOR_EVER_S if wait_ns is None else -(-wait_ns // NS_PER_S)
 
 
-def _is_ours(found: Configuration, key: str) -> bool:
-    # Not said by --set: nodes that Slurm chooses are chosen as of_machine() has said, or not at all.
-    return found.key(key) in ("", BY_CORES.get(key, ""))
-
-
 def submissions(
     scenario: ReadyScenario, found: Configuration, words: LogWords, *, recorded_priorities: bool
 ) -> Submissions:
-    """What the jobs of a scenario ask for.
-
-    - ``found``: what Slurm is configured with.
-    - ``words``: of the same jobs.
-    - ``recorded_priorities``: whether jobs have the priorities of the log, or those by which they would have started in
-      its order.
-
-    Raises InputError if they are to have the log's, and it has neither priorities nor starts.
-    """
+    """What the jobs of a scenario ask of Slurm, with the words of their log. With ``recorded_priorities`` they have the
+    priorities of the log, or those by which they would have started in its order. Raises InputError if the log has
+    neither priorities nor starts."""
     workload = scenario.workload
     notes: Counter[str] = Counter()
     users, user = distinct(workload.user)
@@ -292,3 +287,118 @@ def _nodes(words: LogWords, known: set[str]) -> tuple[str, ...]:
             return False
 
     return tuple(text if of_machine(text) else "" for text in words.nodes)
+
+
+def reservation_name(place: int) -> str:
+    """What Slurm calls a window."""
+    return f"window{place}"
+
+
+def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str], origin_ns: int) -> list[list[str]]:
+    """The fields of the requests that make the windows (``native/requests.c``). Jobs of all users may name a
+    reservation: the windows say which jobs are in it. Raises InputError if one has parts of several hosts."""
+    # Everybody but a user who submits nothing.
+    nobody = next(user.pw_name for user in pwd.getpwall() if user.pw_uid != os.geteuid())
+    lines = []
+    for w, window in enumerate(windows.windows):
+        cores = np.zeros(platform.n_cores, bool)
+        for k in range(windows.core_first[w], windows.core_first[w + 1]):
+            cores[windows.core_lo[k] : windows.core_hi[k]] = True
+        counts = np.add.reduceat(cores.astype(np.int64), platform.first_core[:-1])
+        hosts = np.flatnonzero(counts)
+        whole = bool((counts[hosts] == np.diff(platform.first_core)[hosts]).all())
+        if not whole and len(hosts) > 1:
+            raise InputError(
+                f"{WINDOWS}: {window}: has parts of {len(hosts)} hosts; for Slurm, allowed: whole hosts, or cores of one"
+            )
+        begin_s = (int(windows.begin_ns[w]) + origin_ns) // NS_PER_S
+        end_s = -(-(int(windows.end_ns[w]) + origin_ns) // NS_PER_S)
+        names = compressed([nodes[host] for host in hosts.tolist()])
+        part = "-" if whole else str(int(counts[hosts[0]]))
+        maintenance = "0" if windows.is_reservation[w] else "1"
+        lines.append(["reserve", reservation_name(w), str(begin_s), str(end_s), names, part, f"-{nobody}", maintenance])
+    return lines
+
+
+_MINUTE_NS = 60 * NS_PER_S
+
+
+class Asking:
+    """Requests of a replay (``native/requests.c``)."""
+
+    def __init__(self, scenario: ReadyScenario, controller: Controller, book: ReplayedRows, asked: Submissions) -> None:
+        self._workload, self._constraints, self._platform = scenario.workload, scenario.constraints, scenario.platform
+        self._requeue = int(scenario.options.batch.on_failure == "requeue")
+        self._controller, self._book, self._asked = controller, book, asked
+
+    def _fields(self, row: int, longer_ns: int = 0) -> list[str]:
+        minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // _MINUTE_NS))
+        fields = [*self._asked.fields[row], f"minutes={minutes}", f"requeue={self._requeue}"]
+        if (window := int(self._asked.window[row])) >= 0:
+            fields.append(f"reservation={reservation_name(window)}")
+        return fields
+
+    def submit(self, row: int, more: Sequence[str]) -> int:
+        """Submit a job with further fields; return its number in Slurm. Raises InputError if Slurm does not take it."""
+        fields = [*self._fields(row), *more]
+        try:
+            return self._controller.request("submit", *fields)
+        except SlurmRefused as why:
+            minutes = next(word[8:] for word in fields if word.startswith("minutes="))
+            cores = self._workload.cores[row]
+            raise InputError(
+                f"Slurm does not take job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
+            ) from None
+
+    def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
+        """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is
+        longer. Raises InputError if there are no cores for it."""
+        fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
+        for choice in [[f"on={nodes}"], []] if nodes else [[]]:
+            try:
+                number, names, groups = self._controller.words("allocate", *fields, *choice)
+            except SlurmRefused as refused:
+                why = str(refused)
+                continue
+            counts = [group.split("x") for group in groups.split(",")]
+            return SlurmLaunch(
+                int(number), names, tuple(int(each) for each, times in counts for _ in range(int(times)))
+            )
+        cores = self._workload.cores[row]
+        raise InputError(
+            f"Slurm does not start job {self._book.job(row)}, which runs already by the log, on {cores} cores: {why}"
+        )
+
+    def of_job(self, what: str, row: int, *more: object) -> None:
+        """Ask for something that becomes of a job, which Slurm is to do. Raises PeerError if it does not."""
+        try:
+            self._controller.request(what, self._book.number[row], *more)
+        except SlurmRefused as why:
+            raise PeerError(f"Slurm does not {what} job {self._book.job(row)}: {why}") from None
+
+    def why_not(self, row: int) -> str:
+        """Why a job does not start, in Slurm's words."""
+        if row not in self._book.number:
+            return "it was not submitted, as the job that it waits for was not"
+        try:
+            self._controller.request("why", self._book.number[row])
+        except SlurmRefused as why:
+            return str(why)
+        return "no reason"
+
+    def set_node(self, name: str, state: str) -> None:
+        """Set a node ``down``, or ``drain`` or ``resume`` it. Raises PeerError if Slurm does not accept it."""
+        try:
+            self._controller.request("node", name, state, "by the trace")
+        except SlurmRefused as why:
+            raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
+
+    def make_windows(self, nodes: Sequence[str], origin_ns: int) -> None:
+        """Make the reservations and maintenance of the scenario. Raises InputError if Slurm does not take one."""
+        if self._constraints.windows is None:
+            return
+        for line in reservation_lines(self._constraints.windows, self._platform, nodes, origin_ns):
+            try:
+                self._controller.request(*line)
+            except SlurmRefused as why:
+                raise InputError(f"{WINDOWS}: Slurm does not make the reservation of {line[4]}: {why}") from None

@@ -37,11 +37,8 @@ def given_switches(switches: Sequence[Switch], nodes: Sequence[str]) -> tuple[Na
 
 
 def read_switches(path: str, nodes: Sequence[str], where: str = "--topology") -> tuple[NamedSwitch, ...]:
-    """A file of switches: Slurm's topology.conf, or TOML with tables ``[[switches]]`` as a platform has them.
-
-    Raises InputError: one line that names the file and its line: it cannot be read, or names a node or a switch that is
-    not there.
-    """
+    """A file of switches: Slurm's topology.conf, or TOML with tables ``[[switches]]`` as a platform has them. Raises
+    InputError with the file and the line."""
     text = read_text(path, "file of switches", "topology.conf")
     if any(line.strip() == _OWN for line in text.splitlines()):
         return _own(text, path, nodes)
@@ -105,8 +102,7 @@ def switches_text(switches: Iterable[NamedSwitch]) -> str:
 
 
 def switches_of(switches: Sequence[NamedSwitch], nodes: Sequence[str]) -> tuple[Switch, ...]:
-    """The same as a platform has them. Raises InputError if a platform cannot have them: a node is on no leaf, or on
-    two."""
+    """The switches of a platform. Raises InputError if it cannot have them: a node is on no leaf, or on two."""
     place = {name: at for at, name in enumerate(nodes)}
     found = []
     for one in switches:

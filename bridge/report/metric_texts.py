@@ -32,11 +32,8 @@ def definition(name: str) -> str:
     if name in known:
         return known[name]["words"]
     figure, _, of_each = name.partition("_")
-    return (
-        f"the {_FIGURES[figure]} over jobs of: {known[of_each]['words']}"
-        if figure in _FIGURES and of_each in known
-        else ""
-    )
+    some = figure in _FIGURES and of_each in known
+    return f"the {_FIGURES[figure]} over jobs of: {known[of_each]['words']}" if some else ""
 
 
 def heading(metric: str) -> str:

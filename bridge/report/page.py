@@ -80,8 +80,7 @@ class Page:
         return element("nav", element("ul", *links), aria_label="Parts of this page")
 
     def save(self, path: str | Path) -> Path:
-        """Write the page into a file, whole or not at all; what was there is replaced. Raises OSError if it cannot be
-        written."""
+        """Write the page into a file, whole or not at all. Raises OSError if it cannot be written."""
         target = Path(path)
         write_text(target, self.html())
         return target

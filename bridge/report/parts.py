@@ -29,27 +29,13 @@ _INTEGERS = (np.int8, np.int16, np.int32)
 
 
 def table_text(frame: pd.DataFrame, shown: Collection[str], key: str = "") -> str:
-    """A table's columns, packed.
-
-    - ``frame``: with unique names of columns.
-    - ``shown``: the columns that one sees first; of those that there are not nothing is said.
-    - ``key``: the column that says which job a row is of; empty: rows are no jobs.
-    """
+    """A table's columns, packed; ``shown``: those that are visible first; ``key``: the column of jobs, if rows are jobs."""
     columns: dict[str, Array] = {}
     told = []
     for name in map(str, frame.columns):
-        kind, column, texts = _packed(name, frame[name])
-        columns[name] = column
-        told.append(
-            {
-                "name": name,
-                "label": name.removesuffix("_ns").replace("_", " "),
-                "kind": kind,
-                "shown": name in shown,
-                "definition": definition(name),
-                "texts": texts,
-            }
-        )
+        kind, columns[name], texts = _packed(name, frame[name])
+        one = {"name": name, "label": name.removesuffix("_ns").replace("_", " "), "kind": kind, "shown": name in shown}
+        told.append(one | {"definition": definition(name), "texts": texts})
     return packed_text(columns, {"rows": len(frame), "key": key, "columns": told})
 
 
@@ -146,7 +132,6 @@ class Section:
     left_out: str = ""
 
     def html(self) -> str:
-        """Its markup."""
         about = "".join(element("p", text(one), class_="about") for one in (self.about, self.left_out) if one)
         head = element("h2", text(self.title), id=f"{self.name}-title")
         content = "".join(part.html() for part in self.parts)
@@ -168,7 +153,6 @@ class MainMetrics:
     metrics: Sequence[Metric]
 
     def html(self) -> str:
-        """Its markup."""
         cards = []
         for k, one in enumerate(self.metrics):
             unit = " " + element("span", text(one.unit), class_="unit") if one.unit else ""
@@ -185,7 +169,6 @@ class AllMetrics:
     groups: Mapping[str, Sequence[Metric]]
 
     def html(self) -> str:
-        """Its markup."""
         made = []
         for g, (heading, metrics) in enumerate(self.groups.items()):
             rows = []
@@ -207,7 +190,6 @@ class Distributions:
     figures: Sequence[str]
 
     def html(self) -> str:
-        """Its markup."""
         lines = []
         for k, row in enumerate(self.rows):
             name = _defined("span", row[0], f"distribution-{k}", element("span", text(row[0].name), class_="name"))
@@ -228,7 +210,6 @@ class Table:
     key: str = ""  # the column that says which job a row is of
 
     def html(self) -> str:
-        """Its markup, and what it carries."""
         place = element("div", class_="table", data_table=self.name, data_caption=self.caption)
         first = [name for name in self.shown if name in self.frame.columns]
         frame = self.frame[[*first, *(name for name in self.frame.columns if name not in first)]]
@@ -245,7 +226,6 @@ class Explorer:
     colour: str = "nothing"
 
     def html(self) -> str:
-        """Its markup."""
         return element(
             "div", class_="explorer", data_explorer=self.table, data_x=self.x, data_y=self.y, data_colour=self.colour
         )
@@ -259,7 +239,6 @@ class Timeline:
     name: str = "timeline-data"
 
     def html(self) -> str:
-        """Its markup, and what it carries."""
         place = element("div", class_="timeline", data_timeline=self.name)
         return place + element("script", self.columns, type=_CARRIED, id=self.name)
 
@@ -271,7 +250,6 @@ class Figures:
     images: Sequence[tuple[str, str]]
 
     def html(self) -> str:
-        """Its markup."""
         made = [
             element("figure", f'<img src="{text(source)}" alt="{text(words)}">', element("figcaption", text(words)))
             for source, words in self.images
@@ -288,11 +266,16 @@ class Facts:
     more: str = ""
 
     def html(self) -> str:
-        """Its markup."""
         table = listed([[text(cell) for cell in row] for row in self.rows], [text(one) for one in self.head])
         if not self.more:
             return table
         return element("details", element("summary", text(self.more)), table, class_="more")
+
+
+def versions_of(record: Mapping[str, Any]) -> Facts:
+    """The versions of libraries in a record."""
+    versions = record.get("versions") or {}
+    return Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
 
 
 @dataclass(frozen=True)
@@ -303,7 +286,6 @@ class Command:
     typed: str
 
     def html(self) -> str:
-        """Its markup."""
         return element("p", text(self.words), class_="about") + element("pre", text(self.typed), tabindex="0")
 
 
@@ -315,7 +297,6 @@ class Lines:
     lines: Sequence[str]
 
     def html(self) -> str:
-        """Its markup."""
         head = element("h3", text(self.title)) if self.title else ""
         return head + element("ul", *(element("li", text(line)) for line in self.lines), class_="plain")
 

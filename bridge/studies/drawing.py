@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -129,17 +128,16 @@ def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
     return [{**dict(zip(names, means.tolist(), strict=True)), "seeds": len(boxes)}]
 
 
-@dataclass(frozen=True, eq=False)
-class Subset:
-    """A part of a study's results."""
+class FigureData(NamedTuple):
+    """A part of a study's results, of which one figure is drawn."""
 
-    words: str  # what tells it from the others, as ``W1, allocator best-fit``; empty if there is one only
-    name: str  # the same in the name of a file: ``W1-allocator=best-fit``
+    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
+    words: str  # what its title says, as ``W1, allocator best-fit``
     frame: pd.DataFrame
 
 
-def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
-    """The parts, in the order of the results."""
+def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
+    """The parts, in the order of the results; their words tell one from the others."""
     several = len(study.workloads) > 1
     further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
     columns = {column_name(name): name for name in further}
@@ -150,10 +148,9 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[Subset]:
         theirs = results[results["workload"] == key[0]]
         varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
         words = [str(key[0])] * several + [f"{name} {value}" for name, value in varying.items()]
-        names = [short_word(str(key[0]))] * several + [
-            f"{name}={short_word(str(value))}" for name, value in varying.items()
-        ]
-        yield Subset(", ".join(words), "-".join(names), frame)
+        names = [short_word(str(key[0]))] * several
+        names += [f"{name}={short_word(str(value))}" for name, value in varying.items()]
+        yield FigureData("-".join(names), ", ".join(words), frame)
 
 
 #: Of more parts than that of a study only figures that are asked for are drawn.
@@ -200,14 +197,6 @@ def read_results(folder: Path) -> pd.DataFrame:
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
-class FigureData(NamedTuple):
-    """What one figure is drawn of."""
-
-    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
-    words: str  # what its title says
-    frame: pd.DataFrame
-
-
 def missing(name: str, frame: pd.DataFrame) -> str:
     """What a figure needs and some results do not have; empty: nothing."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
@@ -232,10 +221,15 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 
 
 def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[FigureData]:
-    """What a figure of a finished study is drawn of; ``anew``: not the comparisons that are written there, which others
-    may be. Raises InputError if there are no results."""
+    """The data of a figure of a finished study; ``anew``: compare again, and do not read what was written. Raises
+    InputError."""
     if name in OF_RESULTS:
-        return [FigureData(part.name, _two_levels(part), part.frame) for part in subsets(study, read_results(folder))]
+        return [
+            part._replace(
+                words=f"{part.words or short_word(str(part.frame['workload'].iloc[0]))}: batch policy × technique"
+            )
+            for part in subsets(study, read_results(folder))
+        ]
     if name in KEPT_FIGURES:
         several = len(study.workloads) > 1
         return [
@@ -249,7 +243,11 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
             return []  # there is nothing to see it grow by
         costs = costs.assign(wall_s=costs["simulation_s"])
         return [FigureData("", "", costs.assign(group=_groups(costs)))]
-    found = compared(study, read_results(folder))[1] if anew else _written_comparisons(folder)
+    written = folder / COMPARISONS
+    if anew:
+        found = compared(study, read_results(folder))[1]
+    else:
+        found = read_rows(written, ("option", "metric")) if written.is_file() else None
     if found is None:
         return []
     several = found["workload"].nunique() > 1
@@ -270,29 +268,16 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     return parts
 
 
-def _written_comparisons(folder: Path) -> pd.DataFrame | None:
-    written = folder / COMPARISONS
-    return read_rows(written, ("option", "metric")) if written.is_file() else None
-
-
-def _two_levels(part: Subset) -> str:
-    # The part, by its workload where there is one only, and what its bars and lines are.
-    return f"{part.words or short_word(str(part.frame['workload'].iloc[0]))}: batch policy × technique"
-
-
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:
     # What varies beside the number of jobs; too many to be told apart are one.
-    names = [costs[name].astype(str) for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
+    names = [name for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
+    texts = costs[["workload", "bls", "als"]].astype(str)
     if not names:
-        return costs["bls"].astype(str) + " × " + costs["als"].astype(str)
-    found = names[0]
-    for one in names[1:]:
-        found = found + ", " + one
+        return texts["bls"] + " × " + texts["als"]
+    found = texts[names].agg(", ".join, axis=1)
     if found.nunique() <= FEW:
         return found
-    return (
-        costs["workload"].astype(str) if costs["workload"].nunique() <= FEW else costs["als"].map(lambda _: "all cells")
-    )
+    return texts["workload"] if texts["workload"].nunique() <= FEW else texts["als"].map(lambda _: "all cells")
 
 
 def fresh(stem: str, taken: set[str]) -> str:
@@ -310,15 +295,10 @@ def draw_study_figures(
     formats: Sequence[str] = ("svg", "png"),
     study: Study | None = None,
 ) -> list[Path]:
-    """Draw the figures of a study.
-
-    - ``names``: of :data:`STUDY_FIGURES`; none is all that its results allow.
-    - ``target``: where the files go, which replace others of their names; default ``figures`` in the folder, where what
-      was drawn before is replaced, and a file of the user's whose name is needed gets a ``~`` behind it.
-    - ``formats``: suffixes of the files of each.
-
-    Returns the files. Raises InputError if a name is unknown, or what is asked for cannot be drawn of the results.
-    """
+    """Draw the figures of a study: those of some names of :data:`STUDY_FIGURES`, or all that its results allow. Files
+    of some formats go to ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a
+    user's file whose name is needed gets a ``~`` after it. Returns the files. Raises InputError if a name is unknown,
+    or a figure cannot be drawn from the results."""
     from traces.figures.drawing.canvas import save_all
 
     drawn = []
@@ -336,8 +316,8 @@ def draw_study_figures(
 def planned_figures(
     study: Study, folder: Path, names: Sequence[str] = ()
 ) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Each figure that is to be drawn: its name, that of its files, its title and what it is drawn of. Raises
-    InputError: as :func:`draw_study_figures`."""
+    """Each figure to draw: its name, its files' stem, its title and its data. Raises InputError as
+    :func:`draw_study_figures`."""
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
@@ -394,7 +374,7 @@ class StudyPlots:
     wait = _figure("wait", "The mean wait, likewise.")
     slowdown = _figure("slowdown", "The mean bounded slowdown, likewise.")
     computing_utilisation = _figure(
-        "computing-utilisation", "The share of the machine's time that cores spent in tasks, for every combination."
+        "computing-utilisation", "The share of the machine's time that cores spent in tasks."
     )
     utilisation = _figure("utilisation", "The utilisation, likewise.")
     variation = _figure("variation", "The makespan against the variation.")
@@ -402,17 +382,11 @@ class StudyPlots:
     imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
     cost = _figure("cost", "How long a simulation took, by its number of jobs.")
     comparison = _figure("comparison", "Each value of an option against one of them; a part is an option and a base.")
-    slowdown_boxes = _figure(
-        "slowdown-boxes", "Distributions of bounded slowdowns, one box per combination; from kept ``jobs``."
-    )
-    queue_boxes = _figure(
-        "queue-boxes", "Distributions of the number of waiting jobs, one box per combination; from kept ``decisions``."
-    )
-    decisions = _figure(
-        "decisions", "The mean time of a scheduling pass by the number of waiting jobs; from kept ``decisions``."
-    )
+    slowdown_boxes = _figure("slowdown-boxes", "Boxes of bounded slowdowns by combination; from kept ``jobs``.")
+    queue_boxes = _figure("queue-boxes", "Boxes of numbers of waiting jobs by combination; from kept ``decisions``.")
+    decisions = _figure("decisions", "The mean time of a pass by the number of waiting jobs; from kept ``decisions``.")
     decision_cost = _figure(
-        "decision-cost", "The mean time of a simulation step, deciding and the rest; from kept ``decisions``."
+        "decision-cost", "The mean time of a step: deciding, and the rest; from kept ``decisions``."
     )
 
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:

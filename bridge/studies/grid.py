@@ -24,7 +24,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome
 from bridge.studies.executors.local import Here, Workers
-from bridge.studies.replicates import check_shaken, given_replicates, of_windows, same_for_all_seeds
+from bridge.studies.replicates import Replicates, check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
 from traces.compiled import Array
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 #: One run's row: its place on the axes and its metrics.
 Cell = dict[str, Any]
+
+_AXES = ("bls", "backfill", "als", "variation", "seed")
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,8 @@ class Grid:
         if not self.seeds:
             object.__setattr__(self, "seeds", (self.options.seed,))
         object.__setattr__(self, "als", tuple(spelled(one) if isinstance(one, str) else one for one in self.als))
-        axes = (
-            ("bls", self.bls),
-            ("backfill", self.backfill),
-            ("als", self.als),
-            ("variation", self.variation),
-            ("seeds", self.seeds),
-        )
-        for name, values in axes:
+        for name in ("bls", "backfill", "als", "variation", "seeds"):
+            values = getattr(self, name)
             if not values:
                 raise InputError(f"{name}: empty; allowed: one or more")
             if len(set(values)) < len(values):
@@ -93,9 +89,8 @@ class Grid:
 
     def axes(self) -> Iterator[Cell]:
         """The place of every run on the axes: policies slowest, seeds fastest."""
-        names = ("bls", "backfill", "als", "variation", "seed")
         for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
-            yield dict(zip(names, place, strict=True))
+            yield dict(zip(_AXES, place, strict=True))
 
     def cells(self) -> Iterator[Scenario]:
         """The options of every run, in the order of :meth:`axes`."""
@@ -116,14 +111,7 @@ class GridRows(list[Cell]):
     @property
     def frame(self) -> pd.DataFrame:
         """The same as a DataFrame, one row per run, with the columns that the results of a study have."""
-        axes = (
-            "bls",
-            "backfill",
-            "als",
-            "variation",
-            "seed",
-            *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []),
-        )
+        axes = (*_AXES, *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []))
         rows = []
         for row in self:
             named = {name: getattr(row[name], "name", row[name]) for name in axes}  # of objects their names
@@ -221,26 +209,18 @@ def run_grid(
         grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
     check_used({"slack": run.batch.slack, "bls": run.batch.decides} for run in runs)
-    prepared = {
-        k: Prepared(
-            replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload,
-            *(platform, known_jobs),
-        )
-        for k, seed in enumerate(grid.seeds if given.by_seed else grid.seeds[:1])
-    }
+    jobs_of_seed = grid.seeds if given.by_seed else grid.seeds[:1]
+    place_of = {seed: k for k, seed in enumerate(jobs_of_seed)}
+    prepared = {}
+    for seed, k in place_of.items():
+        jobs = replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload
+        prepared[k] = Prepared(jobs, platform, known_jobs)
     for options in runs:  # an unknown name is said before anything is simulated
         if options.seed == grid.seeds[0]:
             ReadyScenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
-    place_of = {seed: k for k, seed in enumerate(grid.seeds)} if given.by_seed else dict.fromkeys(grid.seeds, 0)
-    # An object may draw whatever it wants, also one with a name of ours.
-    run_as = [
-        place - place % len(grid.seeds)
-        if _named(options) and isinstance(options.batch.estimates, str) and same_for_all_seeds(given, options.names())
-        else place
-        for place, options in enumerate(runs)
-    ]
+    run_as = [_run_as(place, options, given, len(grid.seeds)) for place, options in enumerate(runs)]
     units = [
-        Unit(place, place_of[options.seed], options, group=_group(options))
+        Unit(place, place_of.get(options.seed, 0), options, group=_group(options))
         for place, options in enumerate(runs)
         if run_as[place] == place
     ]
@@ -260,6 +240,12 @@ def run_grid(
             rows[place] = axes[place] | begin | outcome.metrics
             watch(len(rows), -1)
     return GridRows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
+
+
+def _run_as(place: int, options: Scenario, given: Replicates, seeds: int) -> int:
+    # The place of the run whose metrics it has. An object may draw whatever it wants, also one with a name of ours.
+    named = _named(options) and isinstance(options.batch.estimates, str)
+    return place - place % seeds if named and same_for_all_seeds(given, options.names()) else place
 
 
 def _named(options: Scenario) -> bool:

@@ -103,12 +103,9 @@ def _lock(file: FileIO) -> None:
 
 
 class Journal:
-    """The journal of one folder, open for appending by one process at a time.
-
-    ``with Journal(folder) as journal``: what stands in it is read, once; ``journal.add(entry)`` appends. ``anew``: what
-    stands in it is thrown away, once nobody else has it open. Raises InputError if another process has it open, or it
-    is of another form or another version of this program. Raises NoRoomError from :meth:`add`, if the disk is full.
-    """
+    """The journal of one folder, read once and open for appending by one process at a time. ``anew``: its contents are
+    dropped, once nobody else has it open. Raises InputError if another process has it open, or it is of another form or
+    version. Raises NoRoomError from :meth:`add`, if the disk is full."""
 
     def __init__(self, folder: Path, *, anew: bool = False) -> None:
         self._path, self._anew = folder / JOURNAL, anew
@@ -149,7 +146,9 @@ class Journal:
         try:
             if self._anew:
                 self._file.truncate(0)
-            self._read()
+            with open(self._path, "rb") as lines:
+                self._read_lines(lines)
+            self._file.truncate(self._end)  # of a line that was cut as it was written
             if self._end == 0:
                 self._append(_Line(format=FORMAT, twolevel=version("twolevel")))
         except BaseException:
@@ -162,12 +161,6 @@ class Journal:
         with contextlib.suppress(OSError):
             os.fsync(self._file.fileno())
         self._file.close()
-
-    def _read(self) -> None:
-        assert self._file is not None
-        with open(self._path, "rb") as lines:
-            self._read_lines(lines)
-        self._file.truncate(self._end)  # of a line that was cut as it was written
 
     def _read_lines(self, lines: Iterable[bytes]) -> None:
         decode = json.Decoder(_Line).decode
@@ -232,15 +225,8 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append what became of a cell and seed; on return it outlives this process."""
-        line = _Line(
-            k=entry.key,
-            s=entry.seed,
-            e=entry.error,
-            n=entry.jobs,
-            w=entry.wall_s,
-            t=entry.simulation_s,
-            by=entry.worker,
-        )
+        line = _Line(k=entry.key, s=entry.seed, e=entry.error, n=entry.jobs, w=entry.wall_s, t=entry.simulation_s)
+        line.by = entry.worker
         if entry.metrics is not None:
             columns = (tuple(entry.metrics), entry.every)
             if columns not in self._columns:

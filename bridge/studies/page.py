@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import Command, Explorer, Facts, Figures, Lines, PagePart, Section, Table, figure_address
+from bridge.report.parts import (
+    Command,
+    Explorer,
+    Facts,
+    Figures,
+    Lines,
+    PagePart,
+    Section,
+    Table,
+    figure_address,
+    versions_of,
+)
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
@@ -60,8 +71,8 @@ def state_of(folder: Path) -> StudyState:
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
-    """The page of a study. ``state``: how far it is, where that is known. ``live_s``: the page loads itself again every
-    so many seconds; 0: never. Raises InputError as :func:`state_of`."""
+    """The page of a study; ``live_s``: it reloads itself after this time; 0: never. Raises InputError as
+    :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
     record = read_record(folder, RECORD, "study")
@@ -103,9 +114,8 @@ def _sections(
         return [*comparisons]
     if (results["error"] != "").all():
         words = ["combination", "seed", "error"]
-        return [
-            Section("runs", "Runs", [Table("results-data", "Runs", results[words], words)], "All of them have failed.")
-        ]
+        table = Table("results-data", "Runs", results[words], words)
+        return [Section("runs", "Runs", [table], "All of them have failed.")]
     explorer = Explorer("results-data", metrics[0], "combination")
     about = "A point is a run; a line is the mean of its group."
     sections = [Section("statistics", "Statistics", [explorer], about)]
@@ -148,10 +158,8 @@ def _in_units(found: pd.DataFrame) -> pd.DataFrame:
     ]
     frame = found.rename(columns={"ratio": "ratio_mean"}).assign(ratio=ratios)
     for of in ("base", "value"):
-        texts = [
-            _with_unit(str(metric), mean) for metric, mean in zip(found["metric"], found[f"mean_{of}"], strict=True)
-        ]
-        frame[f"mean of {of}"] = texts
+        pairs = zip(found["metric"], found[f"mean_{of}"], strict=True)
+        frame[f"mean of {of}"] = [_with_unit(str(metric), mean) for metric, mean in pairs]
     return frame
 
 
@@ -177,10 +185,8 @@ def _combinations(varied: Sequence[str], results: pd.DataFrame) -> list[str]:
         names = ["workload", *names]
     if not names:
         return ["all"] * len(results)
-    columns = [
-        results[name].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value)) for name in names
-    ]
-    return [" × ".join(words) for words in zip(*columns, strict=True)]
+    texts = results[names].map(lambda value: f"{value:g}" if isinstance(value, float) else str(value))
+    return [" × ".join(words) for words in texts.to_numpy()]
 
 
 def _failed(results: pd.DataFrame) -> int:
@@ -232,7 +238,6 @@ def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:
-    versions = record.get("versions") or {}
     inputs = record.get("inputs") or {}
     return [
         Command("To run it again, and compare every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"),
@@ -240,5 +245,5 @@ def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:
         Facts(
             [(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Files that were read"
         ),
-        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions"),
+        versions_of(record),
     ]

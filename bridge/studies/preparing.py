@@ -64,8 +64,7 @@ class Inputs:
 
 
 def find_inputs(study: Study) -> Inputs:
-    """Find every file that a study names, and what is in it. Raises InputError if a workload's file is not there, or a
-    file cannot be read."""
+    """Find every file that a study names, and its sum. Raises InputError if one is missing or cannot be read."""
     sums = FileSums()
     logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
@@ -126,8 +125,7 @@ def _names(study: Study, cell: Cell) -> dict[str, object]:
 
 
 def workload_path(source: WorkloadSource, study: Study) -> Path:
-    """The file of a workload, or of the function that makes it. Raises InputError if there is none in the study's
-    folders."""
+    """The file of a workload, or of the function that makes it. Raises InputError if it is in none of the folders."""
     if source.file == "sample":
         return Path(sample_path())
     file = source.file.removesuffix(_function(source))
@@ -159,12 +157,8 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
             given[name] = tuple(located(one, study.folders) for one in value)
         else:
             given[name] = value
-    return drawn(
-        given,
-        seed,
-        beside_techniques=study.simulates_applications,
-        keep_decisions="decisions" in study.keep,
-    )
+    keep_decisions = "decisions" in study.keep
+    return drawn(given, seed, beside_techniques=study.simulates_applications, keep_decisions=keep_decisions)
 
 
 class Preparation:
@@ -210,16 +204,8 @@ class Preparation:
         source, chosen = self.study.cells[cell].workload, self._options(cell)
         jobs_of, platform = chosen.scenario.workload, chosen.scenario.machine.platform
         seed = seed if self._by_seed(source) else self.study.seeds[0]
-        key = (
-            source.name,
-            seed,
-            platform,
-            jobs_of.select,
-            jobs_of.oversize,
-            jobs_of.preset,
-            jobs_of.cancelled,
-            chosen.machine,
-        )
+        selection = jobs_of.select, jobs_of.oversize, jobs_of.preset, jobs_of.cancelled
+        key = (source.name, seed, platform, *selection, chosen.machine)
         if key not in self._places:
             replayed = not self.study.simulates_applications
             try:
@@ -272,8 +258,7 @@ class Preparation:
         return self._log[1]
 
     def check(self, cells: Sequence[int]) -> None:
-        """See that cells can be run, before anything is simulated. Raises TwolevelError if one cannot be; the message
-        names it."""
+        """Check cells before anything is simulated. Raises TwolevelError, which names the cell."""
         check_used({name.replace("-", "_"): cell.value(name) for name in known_options()} for cell in self.study.cells)
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
@@ -300,8 +285,8 @@ class Preparation:
                 raise self._of_cell(error, cell) from None
 
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
-        """The units of some places (cell × number of seeds + place of the seed), those that have their applications in
-        common one behind the other."""
+        """Units of places (cell × number of seeds + place of the seed); those with common applications are
+        neighbours."""
         seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}
         for place in places:

@@ -58,14 +58,9 @@ def repeat_study(
     data: tuple[Path, ...] = (),
     watch: StudyWatch | None = None,
 ) -> Repetition:
-    """Run the study of a folder again and compare.
-
-    - ``target``: where the repetition is kept; None: it is not.
-    - ``executor``: given the study, gives who runs it.
-    - ``data``: further folders in which its files are looked for.
-
-    Raises InputError if the folder is no finished study, or one of its files is missing or has changed.
-    """
+    """Run the study of a folder again and compare. The repetition is kept in ``target``, if given; ``executor`` is
+    called with the study; ``data`` are further folders for its files. Raises InputError if the folder is no finished
+    study, or one of its files is missing or has changed."""
     for one in data:
         if not one.is_dir():
             raise InputError(f"--data: {one} is not a folder")

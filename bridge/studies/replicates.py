@@ -50,8 +50,8 @@ class Replicates:
 def given_replicates(
     length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
 ) -> Replicates:
-    """The replications that a user asks for, as ``7d``, ``1d`` and ``1min``. Raises InputError if one is no time, or
-    they cannot be together."""
+    """The replications of texts as ``7d``, ``1d`` and ``1min``. Raises InputError if one is no time, or they
+    conflict."""
     if warm_up is not None and length is None:
         raise InputError(f"{where('warmup')}: needs {where('replicate')}, the length of the windows")
     if shake is not None and length is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,23 +29,12 @@ RESULTS, COSTS = "results.parquet", "costs.parquet"
 _BLOCK = 20_000
 
 
-def _keys(keys: Sequence[str], seeds: Sequence[int]) -> Iterator[tuple[str, int]]:
-    for key in keys:
-        for seed in seeds:
-            yield key, seed
-
-
-def _blocks(entries: Iterator[Entry | None]) -> Iterator[list[Entry | None]]:
-    while block := list(islice(entries, _BLOCK)):
-        yield block
-
-
 def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
     """Write both tables of a finished study; each is renamed from another name at its end. ``keys``: of each cell, in
     the journal. Returns how many rows failed. Raises NoRoomError if the disk is full."""
     kinds: dict[str, ColumnKind] = {}
     failed = 0
-    for entry in journal.entries(_keys(keys, study.seeds), study.metrics):
+    for entry in journal.entries(product(keys, study.seeds), study.metrics):
         if entry is None:
             raise InputError(f"{folder}: not all cells have been run")
         failed += entry.metrics is None
@@ -85,7 +74,7 @@ def ended_rows(study: Study, keys: Sequence[str], journal: Journal) -> list[dict
     options = _option_columns(study)
     return [
         _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
-        for row, entry in enumerate(journal.entries(_keys(keys, study.seeds), study.metrics))
+        for row, entry in enumerate(journal.entries(product(keys, study.seeds), study.metrics))
         if entry is not None
     ]
 
@@ -105,10 +94,9 @@ def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> 
 def _rows(
     study: Study, keys: Sequence[str], journal: Journal, row_of: Callable[[int, Entry], dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
-    row = 0
-    for block in _blocks(journal.entries(_keys(keys, study.seeds), study.metrics)):
-        yield [row_of(row + k, entry) for k, entry in enumerate(block) if entry is not None]
-        row += len(block)
+    entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
+    while block := list(islice(entries, _BLOCK)):
+        yield [row_of(row, entry) for row, entry in block if entry is not None]
 
 
 def _kind(column: Sequence[object]) -> ColumnKind:
@@ -136,13 +124,9 @@ def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
 
 
 def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Have a page written now, and whenever the journal in the folder has grown, until there is nothing more to come.
-
-    Whether the study has come to its end: not if its process died, or was stopped.
-
-    - ``write``: writes the page; whether the study is finished.
-    - ``sleep``: waits so many seconds.
-    """
+    """Write a page now, and whenever the journal in the folder has grown, until nothing more can come. ``write``
+    returns whether the study is finished. Returns whether it came to its end: not if its process died, or was
+    stopped."""
     seen, quiet = -1, 0
     while quiet < _LOOKS:
         grown = _size(folder)

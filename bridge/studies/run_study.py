@@ -107,12 +107,8 @@ class Report:
         return self.study, self.folder
 
     def _repr_html_(self) -> str:
-        rows = [
-            ("cells with seeds", f"{self.total}"),
-            ("finished before", f"{self.kept}"),
-            ("failed", f"{self.failed}"),
-        ]
-        rows += [("", error) for error in self.errors]
+        counts = {"cells with seeds": self.total, "finished before": self.kept, "failed": self.failed}
+        rows = [(name, str(count)) for name, count in counts.items()] + [("", error) for error in self.errors]
         if self.others:
             rows.append(("no longer of this study", f"{self.others}"))
         return html_table([*rows, ("results", str(self.folder or "–"))])
@@ -165,8 +161,8 @@ def run_study(
             preparation.check(range(len(study.cells)))  # before anything is made
             _make(folder)
         with Journal(folder, anew=force) as journal:
-            if force:
-                _remove_ours(folder)
+            if force:  # what else is there is the user's; the journal is open, and the record, which lists our files, goes last
+                remove_files(folder, [*sorted(ours_in(folder) - {JOURNAL, RECORD}), RECORD])
             others = _check_same(study, inputs, journal, folder)
             places = _pending(study, inputs, journal, preparation)
             total = len(study)
@@ -234,12 +230,6 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
-
-
-def _remove_ours(folder: Path) -> None:
-    # What else is there is the user's. The record, which says what is ours, goes last.
-    ours = ours_in(folder) - {JOURNAL, RECORD}  # the journal is open
-    remove_files(folder, [*sorted(ours), RECORD])
 
 
 def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> int:
@@ -328,23 +318,19 @@ def _do(
                 errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {error}")
             if done == 1 and study.keep:
                 kept = preparation.folder_of(cell, seed)
-                _check_room(folder, (len(places) - 1) * (_ROW_BYTES + (_size(kept) if kept is not None else 0)))
+                files = [] if kept is None else [path for path in kept.rglob("*") if path.is_file()]
+                _check_room(folder, (len(places) - 1) * (_ROW_BYTES + sum(os.stat(path).st_size for path in files)))
             if watch is not None:
                 waited_s[outcome.worker] = waited_s.get(outcome.worker, 0.0) + outcome.compiled_s
                 watch(done, len(errors), max(waited_s.values()))
     finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
+        if (close := getattr(outcomes, "close", None)) is not None:
             close()
         if study.keep:
             remove_partial(folder / "cells")
         if study.of_slurm:
             remove_scratch(folder)
     return errors
-
-
-def _size(folder: Path) -> int:
-    return sum(os.stat(path).st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _entry(outcome: UnitOutcome, error: str, key: str, seed: int, every: bool) -> Entry:

@@ -265,8 +265,7 @@ class Study:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each cell's folder is called: ``sjf+easy-gss-0.25``, in front the workload where there are several, behind
-        what else varies."""
+        """The name of each cell's folder: ``sjf+easy-gss-0.25``, with the workload and all else that varies."""
         without = (*ALWAYS, *self._of_workloads, *[BATCH_OPTION] * self.policy_says_batch)
         further = [name for name in self.varied if name not in without]
         return [self._cell_name(cell, further) for cell in self.cells]
@@ -346,9 +345,6 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
 def option_column(cells: Sequence[Cell], option: str) -> list[object]:
     """The values of an option as a column: numbers as numbers, lists as texts, nothing as an empty text."""
     values = [cell.value(option) for cell in cells]
-    if all(
-        isinstance(value, bool | int | float) and not (isinstance(value, float) and math.isnan(value))
-        for value in values
-    ):
-        return list(values)
-    return [_text(value) for value in values]
+    numbers = all(isinstance(value, bool | int | float) for value in values)
+    known = not any(isinstance(value, float) and math.isnan(value) for value in values)
+    return list(values) if numbers and known else [_text(value) for value in values]

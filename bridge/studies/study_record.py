@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from bridge.runs.directory import read_record, write_record
 from bridge.runs.library_versions import versions
@@ -56,7 +55,7 @@ def drawn_in(folder: Path) -> set[str]:
 
 def list_drawn(folder: Path, names: Iterable[str]) -> None:
     """Say in study.json which figures there are."""
-    _write({**read_record(folder, RECORD, "study"), FIGURES: sorted(names)}, folder)
+    write_record(folder / RECORD, {**read_record(folder, RECORD, "study"), FIGURES: sorted(names)})
 
 
 def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
@@ -81,10 +80,6 @@ def write_study_record(study: Study, inputs: Inputs, folder: Path) -> None:
         "processor": processor_model(),
         FIGURES: sorted(drawn_in(folder)),
     }
-    _write(record, folder)
-
-
-def _write(record: Mapping[str, Any], folder: Path) -> None:
     write_record(folder / RECORD, record)
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import tempfile
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +47,7 @@ class NoRoomError(TwolevelError):
 
 
 class LikeRuns:
-    """The latest runs that others can take their applications from, by the group of their units. ``most``: how many are
-    held."""
+    """The latest runs, at most ``most``, from which other units of their group can take their applications."""
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
@@ -139,12 +138,8 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
     alone = keep_tasks or unit.fair_start or unit.options.execution.coupling != "inline"
     like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
-    result = run(
-        scenario,
-        keep_tasks=keep_tasks and scenario.technique is not None,
-        fair_start=unit.fair_start,
-        like=like,
-    )
+    keep_tasks = keep_tasks and scenario.technique is not None
+    result = run(scenario, keep_tasks=keep_tasks, fair_start=unit.fair_start, like=like)
     if not alone and like is None:
         like_runs.hold(unit, result)
     metrics = _wanted(result, unit.metrics)
@@ -173,22 +168,15 @@ def warm_up() -> None:
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
-    """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is
-    known. Raises InputError if one is unknown."""
-    from bls.power.metric_names import (
-        FACILITY_METRICS,
-        LIMIT_METRICS,
-        METRICS,
-        PREDICTION_METRICS,
-        SIGNAL_METRICS,
-        SLEEP_METRICS,
-    )  # which most runs need not load
+    """Check that some run has metrics of these names. Raises InputError if one is unknown."""
+    from bls.power import metric_names as p  # which most runs need not load
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
-    of_power = (*METRICS, *LIMIT_METRICS, *PREDICTION_METRICS, *SIGNAL_METRICS, *FACILITY_METRICS, *SLEEP_METRICS)
-    known += [name for name in (*_flat(of_graphs), *of_power) if name not in known]
+    of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS)
+    of_facility = (*p.SIGNAL_METRICS, *p.FACILITY_METRICS, *p.SLEEP_METRICS)
+    known += [name for name in (*_flat(of_graphs), *of_power, *of_facility) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)
@@ -197,55 +185,36 @@ def check_metrics(names: Sequence[str], where: str) -> None:
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> UnitOutcome:
     """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
     # Nobody is charged with what is compiled for the first cell that needs it: no estimate of what is left to do counts it.
-    compiled_s = spent_s()
-    began = working_s()
-    error, code, no_room = "", 0, False
+    compiled_s, began = spent_s(), working_s()
+    metrics, simulation_s, error, code, no_room = None, 0.0, "", 0, False
     try:
         metrics, simulation_s = _run(unit, prepared, like_runs)
-        return UnitOutcome(
-            unit.place,
-            metrics,
-            jobs=len(prepared.workload),
-            wall_s=working_s() - began,
-            compiled_s=spent_s() - compiled_s,
-            simulation_s=simulation_s,
-            worker=worker,
-        )
     except TwolevelError as fault:
         error, code = fault.text, fault.exit_code
     except MemoryError:
         error, code = "there is not enough memory", 1
     except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on
-        error, code = f"{type(fault).__name__}: {fault}", 1
-        no_room = is_full_disk(fault)
-    return UnitOutcome(
-        unit.place,
-        None,
-        error=" ".join(error.split()) or "failed without a word",
-        code=code,
-        no_room=no_room,
-        jobs=len(prepared.workload),
-        wall_s=working_s() - began,
-        compiled_s=spent_s() - compiled_s,
-        worker=worker,
-    )
+        error, code, no_room = f"{type(fault).__name__}: {fault}", 1, is_full_disk(fault)
+    if metrics is None:
+        error = " ".join(error.split()) or "failed without a word"
+    took = {"wall_s": working_s() - began, "compiled_s": spent_s() - compiled_s, "simulation_s": simulation_s}
+    jobs = len(prepared.workload)
+    return UnitOutcome(unit.place, metrics, error=error, code=code, no_room=no_room, jobs=jobs, worker=worker, **took)
 
 
 def remove_partial(folder: Path) -> None:
     """Remove what killed workers have left half written in a folder of cells."""
-    import shutil
-
-    if not folder.is_dir():
-        return
-    for entry in folder.glob("*/.seed-*"):
-        if _PARTIAL.fullmatch(entry.name):
-            shutil.rmtree(entry, ignore_errors=True)
+    _remove(folder.glob("*/.seed-*"), _PARTIAL)
 
 
 def remove_scratch(folder: Path) -> None:
     """Remove what killed replays have left in a study's folder."""
+    _remove(folder.glob(f"{SCRATCH}*"), _SCRATCH)
+
+
+def _remove(entries: Iterable[Path], pattern: re.Pattern[str]) -> None:
     import shutil
 
-    for entry in folder.glob(f"{SCRATCH}*"):
-        if _SCRATCH.fullmatch(entry.name):
+    for entry in entries:
+        if pattern.fullmatch(entry.name):
             shutil.rmtree(entry, ignore_errors=True)

@@ -18,6 +18,7 @@ from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
+from bridge.options.slurm import ReportOptions
 from bridge.replay.report.asked import Attempt, Plan, ReportRequest, given_plan, put_report
 from bridge.replay.report.sides import (
     Interval,
@@ -153,10 +154,14 @@ def test_the_logs_own_schedule_is_of_the_jobs_whose_wait_it_knows() -> None:
     assert recorded(Workload.from_jobs([(1, 0, 1, 1, 1)])) is None
 
 
+def _planned(report: bool, beside: str, repeats: int, rates: Any, sizes: Any, *clock: float) -> ReportRequest | None:
+    return given_plan(ReportOptions(report, False, beside, repeats, rates, sizes), *clock)
+
+
 def test_what_may_be_asked_for() -> None:
-    assert given_plan(True, "sjf", 1, None, None, 0, 3.0) == ReportRequest((("sjf", "none"),), Plan(1, (), ()))
-    assert given_plan(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
-    found = given_plan(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
+    assert _planned(True, "sjf", 1, None, None, 0, 3.0) == ReportRequest((("sjf", "none"),), Plan(1, (), ()))
+    assert _planned(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
+    found = _planned(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
     assert found == ReportRequest((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
     assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
     assert parse_beside("slurm:bf_interval=60,tick=0, multifactor:age=1,size=2+easy,sjf", "x") == (
@@ -182,7 +187,7 @@ def test_who_cannot_stand_beside_is_refused_by_the_option_that_names_it(way: str
 )
 def test_what_may_not_be_asked_for(given: list[Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
-        given_plan(*(None if one == "None" else one for one in given))
+        _planned(*(None if one == "None" else one for one in given))
     assert on_command_line(caught.value.text).startswith(said)
 
 

@@ -16,7 +16,7 @@ from slurm_here import needs_slurm
 from tables import table_rows, table_text
 
 from bls.machine.platform import HostGroup, Platform
-from bridge.replay.chosen import given_choice, phase_of
+from bridge.replay.chosen import SlurmChoice, phase_of
 from bridge.studies.comparing import compare_study, compared
 from bridge.studies.drawing import draw_study_figures
 from bridge.studies.executors.local import local_executor
@@ -54,10 +54,10 @@ def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
     machine = Platform((HostGroup(1, 1, 1.0),))
     longer = ["SchedulerParameters=bf_interval=120"]
     for keys, phase_s in (([], 0.0), ([], 29.999), (longer, 100.0)):
-        chosen = given_choice(None, keys, None, 0.0, phase_s)
-        assert chosen.phase(chosen.configuration(machine), 3) == round(phase_s * 1e9)
+        chosen = SlurmChoice(set=keys, phase=phase_s)
+        assert chosen.phase_ns(chosen.configuration(machine), 3) == round(phase_s * 1e9)
     for keys, phase_s, said in (([], 30.0, "30 s"), ([], 100.0, "30 s"), (longer, 120.0, "2 min 00 s")):
-        chosen = given_choice(None, keys, None, 0.0, phase_s)
+        chosen = SlurmChoice(set=keys, phase=phase_s)
         with pytest.raises(InputError, match=rf"^phase_s: .*; allowed: 0 up to below {said}, the cycle"):
             chosen.names(machine, 0)
 

@@ -24,8 +24,7 @@ from traces.compiled import Array
 
 
 class JobSchedulers:
-    """The techniques and planners of one job without absent cores. Instants are ns from the job's start, and never fall
-    from one call to the next."""
+    """The techniques and planners of one job. Instants are ns from its start, and never fall from call to call."""
 
     def __init__(self, start: SimulateJob, drawn: DrawnJob) -> None:
         assert start.recipe is not None
@@ -77,32 +76,18 @@ class JobSchedulers:
         assert technique is not None
         return technique
 
-    def size(
-        self,
-        core: int,
-        request: int,
-        left: int,
-        chunks: int,
-        now_ns: int,
-        last_size: int,
-        work_ns: int,
-        total_ns: int,
-        squares: float,
-    ) -> tuple[int, int]:
-        """How many tasks core ``core`` gets.
+    def size(self, core: int, request: int, left: int, chunks: int, now_ns: int, *last: float) -> tuple[int, int]:
+        """How many tasks a core gets; ``core``, ``request`` and ``left`` are those of ``als.techniques.contract``.
 
-        - ``core``, ``request``, ``left``: as of ``als.techniques.contract``; with ``left`` 0 it only hears of the last chunk.
-        - ``chunks``: assigned so far in the whole job.
-        - ``last_size``, ``work_ns``, ``total_ns``, ``squares``: the core's last chunk.
-
-        Returns the size, and the first task of the chunk, counted within the loop; -1: the next one. Raises PluginError
-        if the technique's answer is impossible.
+        With ``left`` 0 the technique only hears of the last chunk. ``chunks`` were assigned so far in the whole job;
+        ``last`` is the core's last chunk: its size, work (ns), total time (ns) and squares. Returns the size, and the
+        first task of the chunk, counted within the loop; -1: the next one. Raises PluginError if the technique's answer
+        is impossible.
         """
         self._pass_to(now_ns)
         technique, facts = self._technique, self._facts
         facts[f.NOW_NS] = float(self._start.start_ns + now_ns)
-        facts[f.LAST_SIZE], facts[f.LAST_WORK_NS], facts[f.LAST_TOTAL_NS] = last_size, work_ns, total_ns
-        facts[f.LAST_SQUARES] = squares
+        facts[[f.LAST_SIZE, f.LAST_WORK_NS, f.LAST_TOTAL_NS, f.LAST_SQUARES]] = last
         if technique.random:
             words = np.random.Philox(key=self._key, counter=[chunks, 0, 0, CHUNKS])
             facts[f.UNIFORM] = uniform_from_word(np.uint64(words.random_raw()))

@@ -50,13 +50,8 @@ def engine_settings(network: NetworkFields | None) -> list[str]:
 
 
 def network_order(network: NetworkFields | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
-    """What ``inside.platform`` builds; None where data are there at once.
-
-    - ``core_host``: the machine's host of each core.
-    - ``platform``: a platform file of SimGrid's, whose network takes the place of the topology.
-
-    Raises InputError if SimGrid has no such network.
-    """
+    """What ``inside.platform`` builds for the hosts of the cores; None where data are there at once. The network of a
+    platform file of SimGrid's takes the place of the topology. Raises InputError if SimGrid has no such network."""
     if network is None or network.kind == "none":
         return None
     memory = network.memory_bytes_per_s
@@ -110,12 +105,9 @@ class _Job:
 
 
 class SimGridPeer:
-    """Simulates the jobs that a bridge orders with SimGrid.
-
-    - ``installation``: the Python that has SimGrid.
-    - ``platform``: a platform file of SimGrid's whose network takes the place of the machine's topology: the machine's
-      hosts are the file's, by their names, numbers in them compared as numbers.
-    """
+    """Simulates the jobs that a bridge orders with SimGrid. The network of a platform file of SimGrid's, if given,
+    takes the place of the machine's topology: the machine's hosts are the file's, by their names, numbers in them
+    compared as numbers."""
 
     name: Final = "simgrid"
     releases: Final = False

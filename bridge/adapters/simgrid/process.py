@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -62,22 +62,16 @@ def find_simgrid(python: str | None = None) -> Installation:
 
 def _said(python: str, program: str, environment: dict[str, str]) -> str:
     try:
-        done = subprocess.run(
-            [python, "-c", program],
-            capture_output=True,
-            text=True,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
+        how: dict[str, Any] = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+        done = subprocess.run([python, "-c", program], env=environment, check=False, **how)
     except OSError:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
 class JobProcess:
-    """One job in a process of its own. ``order``: what ``inside.world`` takes. ``asked``: what its cores and parts are
-    answered by."""
+    """One job in a process of its own; ``order`` is what ``inside.world`` takes, ``asked`` answers its cores and
+    parts."""
 
     def __init__(self, installation: Installation, order: dict[str, Any], asked: JobSchedulers) -> None:
         self._asked = asked
@@ -101,26 +95,21 @@ class JobProcess:
         self._say({"until": until_ns, "changes": changes, "stop": stop_ns})
 
     def run(self) -> tuple[int, None] | tuple[None, dict[str, Any]]:
-        """Answer the process until it has ended or is suspended.
-
-        Returns:
-        - ``suspended_ns``, ``ended``: one of both: the instant of its suspension, from the job's start; what became of
-          the job.
-
-        Raises InputError or PluginError if a technique or a planner is at fault. Raises PeerError if SimGrid is.
-        """
+        """Answer the process until it is suspended, at an instant from the job's start, or has ended, with its results.
+        Raises InputError or PluginError if a technique or a planner is at fault, and PeerError if SimGrid is."""
+        asked = self._asked
+        questions: dict[str, Callable[..., Any]] = {
+            "ask": asked.size,
+            "plan": asked.sequences,
+            "order": asked.positions,
+        }
+        events: dict[str, Callable[..., None]] = {"loop": asked.loop, "round": asked.round}
         while True:
             said, *values = self._heard()
-            if said == "ask":
-                self._say(self._asked.size(*values))
-            elif said == "loop":
-                self._asked.loop(*values)
-            elif said == "round":
-                self._asked.round(*values)
-            elif said == "plan":
-                self._say(self._asked.sequences(*values))
-            elif said == "order":
-                self._say(self._asked.positions(*values))
+            if said in questions:
+                self._say(questions[said](*values))
+            elif said in events:
+                events[said](*values)
             elif said == "suspended":
                 return values[0], None
             elif said == "stuck":

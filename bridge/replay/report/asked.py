@@ -17,6 +17,7 @@ import numpy as np
 from bls.workloads.header import Calendar
 from bridge.couplings import Watch
 from bridge.options.declared import BESIDE, FORCE, OUT, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
+from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
 from bridge.replay.report.written import LATE, SlurmReport, write_report
@@ -125,19 +126,16 @@ def attempts(
     watch: Watch,
     tell: Callable[[str], None],
 ) -> list[Attempt]:
-    """Run all that is planned but the first, which was run.
-
-    - ``folder``: where each has its files meanwhile.
-    - ``first``: the exact replay of all jobs, repeat 0.
-    - ``known_jobs``: ndarray of int64, all numbers of the log's jobs.
-    - ``tell``: told what is run now.
-
-    Raises TwolevelError if an exact one fails.
-    """
+    """Run all that is planned but ``first``, the exact replay of all jobs. ``folder``: for files meanwhile;
+    ``known_jobs``: all numbers of the log's jobs; ``tell`` is called with the present step. Raises TwolevelError if an
+    exact replay fails."""
     jobs = len(scenario.workload)
     found = [first]
     for n in (*plan.sizes, jobs):
-        part = scenario if n == jobs else _first_jobs(scenario, n, known_jobs)
+        part = scenario
+        if n < jobs:
+            first_jobs = scenario.workload.take(np.arange(n))
+            part = ReadyScenario.of(first_jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
         exact = first if n == jobs else None
         for repeat in range(plan.repeats if n == jobs else 1):
             if exact is None or repeat:
@@ -148,14 +146,9 @@ def attempts(
         for rate in plan.rates:
             for repeat in range(plan.repeats):
                 tell(f"repeat {repeat + 1} of {n} jobs under a clock {rate:g} times as fast as real time")
-                running = replace(choice, rate=rate, settle_s=None)
+                running = replace(choice, rate=rate, settle=None)
                 found.append(_judged(_attempt(part, running, repeat, folder, watch), exact))
     return found
-
-
-def _first_jobs(scenario: ReadyScenario, n: int, known_jobs: Array) -> ReadyScenario:
-    jobs = scenario.workload.take(np.arange(n))
-    return ReadyScenario.of(jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
 
 
 def _attempt(scenario: ReadyScenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
@@ -207,8 +200,8 @@ class ReportRequest:
         watch: Watch,
         tell: Callable[[str], None],
     ) -> None:
-        """Run what else is needed, and write the report of a replay into a folder that is not there. Raises
-        TwolevelError if an exact repeat fails."""
+        """Run what else is needed, and write the report into a new folder. Raises TwolevelError if an exact repeat
+        fails."""
         ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
@@ -266,26 +259,16 @@ def _numbers(text: str | None, where: str) -> list[str]:
     return words
 
 
-def given_plan(
-    report: bool,
-    beside_: str,
-    repeats: int,
-    rates: str | None,
-    sizes: str | None,
-    rate: float,
-    phase: float | None = None,
-    *,
-    only: bool = False,
-) -> ReportRequest | None:
-    """What is asked for; None without a report. ``only``: of a replay that is there already. Raises InputError if one
-    is out of its range, or there without ``--report``, or two cannot be together."""
+def given_plan(given: ReportOptions, rate: float, phase: float | None = None) -> ReportRequest | None:
+    """The report that options ask for, beside the rate and the phase of the replay; None without a report. Raises
+    InputError if one is out of its range, or there without ``--report``, or two cannot be together."""
+    rates, sizes, repeats = given.rates, given.sizes, given.repeats
     repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
-    for option, value in repeated if only else ():
+    for option, value in repeated if given.report_only else ():
         if value != option.default:
             raise InputError(f"{option}: not with {REPORT_ONLY}, which starts no Slurm")
-    report = report or only
-    if not report:
-        for option, value in ((BESIDE, beside_), *repeated):
+    if not (given.report or given.report_only):
+        for option, value in ((BESIDE, given.beside), *repeated):
             if value != option.default:
                 raise InputError(f"{option}: needs {REPORT}")
         return None
@@ -309,4 +292,4 @@ def given_plan(
             raise InputError(f"{SIZES}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
     plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
-    return ReportRequest(parse_beside(beside_, str(BESIDE)), plan)
+    return ReportRequest(parse_beside(given.beside, str(BESIDE)), plan)

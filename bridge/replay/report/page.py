@@ -23,14 +23,7 @@ from traces.base.time import NS_PER_S, format_ns
 
 #: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.
 _OPTIONS: Mapping[str, Option[Any]] = {
-    "slurm_conf": SLURM_CONF,
-    "topology": SLURM_TOPOLOGY,
-    "priorities": PRIORITIES,
-    "set": SLURM_SET,
-    "settle": SETTLE,
-    "rate": RATE,
-    "phase": PHASE,
-    "cleanup": CLEANUP,
+    option.key: option for option in (SLURM_CONF, SLURM_TOPOLOGY, PRIORITIES, SLURM_SET, SETTLE, RATE, PHASE, CLEANUP)
 }
 
 #: The figures of a replay's report, and what is said below each.
@@ -44,8 +37,7 @@ _FIGURES = {
 
 
 def replay_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel replay``. Raises InputError if the folder is none, or a table of it cannot be
-    read."""
+    """The page of a result of ``twolevel replay``. Raises InputError if a file is missing or cannot be read."""
     parts = parts_of_folder(folder)
     replayed = parts.record.get("replay")
     if not isinstance(replayed, Mapping):

@@ -92,55 +92,39 @@ class Side:
         return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
 
 
-def _side(label: str, which: Array, columns: Sequence[Array], preset: Array, killed: int, attempts: int = -1) -> Side:
-    rows = np.flatnonzero(which)
-    rows = rows[np.argsort(columns[0][rows], kind="stable")]
-    job_id, submit, start, end, cores, begin = (column[rows] for column in columns)
-    not_run = len(np.setdiff1d(columns[0], job_id))
-    return Side(label, job_id, submit, start, end, cores, killed, not_run, attempts, preset[rows], begin)
-
-
 def recorded(workload: Workload) -> Side | None:
-    """What the log has recorded; None if it says of no job when it has started."""
-    known = workload.wait_ns >= 0
-    if not known.any():
+    """The schedule of the log; None if it says of no job when it started."""
+    rows = np.flatnonzero(workload.wait_ns >= 0)
+    if not len(rows):
         return None
+    rows = rows[np.argsort(workload.job_id[rows], kind="stable")]
     start = workload.submit_ns + workload.wait_ns
-    columns = (
-        workload.job_id,
-        workload.submit_ns,
-        start,
-        start + workload.run_ns,
-        workload.cores,
-        workload.earliest_ns,
-    )
-    return _side(LOG, known, columns, workload.preset == 1, -1)
+    ran = (workload.submit_ns, start, start + workload.run_ns, workload.cores)
+    job_id, submit, start, end, cores = (column[rows] for column in (workload.job_id, *ran))
+    preset, begin, not_run = workload.preset[rows] == 1, workload.earliest_ns[rows], len(workload) - len(rows)
+    return Side(LOG, job_id, submit, start, end, cores, -1, not_run, preset=preset, begin_ns=begin)
 
 
 def of_result(label: str, result: Result) -> Side:
-    """What has come of a run: of each job its last attempt that ran, so that schedules have a row a job."""
+    """The schedule of a run: the last attempt of each job that ran, so that there is one row per job."""
     jobs = result.ledger.jobs
-    columns = (jobs.job_id, jobs.submit_ns, jobs.start_ns, jobs.end_ns, jobs.cores, jobs.begin_ns)
-    preset = jobs.why == Reason.PRESET
-    return _of_attempts(label, jobs.attempt, columns, preset, int(result.metrics.get("state_killed", 0)))
+    columns = {name: getattr(jobs, name) for name in (*_COLUMNS, "begin_ns", "attempt")}
+    frame = rows_frame(columns | {"preset": jobs.why == Reason.PRESET})
+    return _of_attempts(label, frame, int(result.metrics.get("state_killed", 0)))
 
 
 def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
     """The same of a table of jobs that a run has written; ``killed`` jobs were ended at their limit."""
-    names = (*_COLUMNS, "begin_ns" if "begin_ns" in jobs else "submit_ns")
-    columns = [jobs[name].to_numpy(np.int64) for name in names]
-    return _of_attempts(
-        label, jobs["attempt"].to_numpy(np.int64), columns, (jobs["why"] == "preset").to_numpy(), killed
-    )
+    begin = jobs["begin_ns" if "begin_ns" in jobs else "submit_ns"]
+    return _of_attempts(label, jobs.assign(begin_ns=begin, preset=jobs["why"] == "preset"), killed)
 
 
-def _of_attempts(label: str, attempt: Array, columns: Sequence[Array], preset: Array, killed: int) -> Side:
-    job_id, start_ns = columns[0], columns[2]
-    ran = np.flatnonzero(start_ns >= 0)
-    ran = ran[np.lexsort((attempt[ran], job_id[ran]))]
-    last = np.zeros(len(job_id), bool)
-    last[ran[np.diff(job_id[ran], append=job_id[ran[-1:]] + 1) != 0]] = True
-    return _side(label, last, columns, preset, killed, len(ran))
+def _of_attempts(label: str, jobs: pd.DataFrame, killed: int) -> Side:
+    ran = jobs[jobs["start_ns"] >= 0].sort_values(["job_id", "attempt"])
+    last = ran.drop_duplicates("job_id", keep="last")
+    columns: Any = {name: last[name].to_numpy(np.int64) for name in (*_COLUMNS, "begin_ns")}
+    not_run, preset = jobs["job_id"].nunique() - len(last), last["preset"].to_numpy(bool)
+    return Side(label, **columns, killed=killed, not_run=not_run, attempts=len(ran), preset=preset)
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
@@ -158,11 +142,8 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
 
 
 def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, ReadyScenario]:
-    """What our engine is to run beside Slurm, by its label; jobs are ended at their limit, as Slurm does. ``known_jobs`` are
-    all numbers of the log's jobs.
-
-    Raises InputError if there is no such policy or backfilling; the option that is named is ``--beside``.
-    """
+    """The runs of our engine beside Slurm, by label; jobs end at their limit. ``known_jobs``: all numbers of the log's
+    jobs. Raises InputError, which names ``--beside``, if there is no such policy or backfilling."""
     options = Scenario(**{one.name: getattr(scenario.options, one.name) for one in fields(Scenario)})
     found = {}
     for bls, depth in ways:
@@ -208,11 +189,9 @@ def _schedule(side: Side, n_cores: int) -> Schedule:
 
 
 def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
-    """The measures of a schedule by their names; times in ns, None where no job has one.
-
-    ``makespan_ns`` is max end − min start, ``utilisation`` and ``throughput`` (jobs that start and end within) are of the
-    interval, slowdowns (wait + run) / run. Jobs that ran already at time 0 count for makespan and utilisation alone.
-    """
+    """The measures of a schedule by name; times in ns, None where no job has one. ``makespan_ns`` is max end − min
+    start, ``utilisation`` and ``throughput`` (jobs that start and end within) are of the interval. Jobs that ran
+    already at time 0 count for makespan and utilisation alone."""
     counted = side.measured
     wait, slowdown = counted.wait_ns, counted.slowdown
     high = int(np.count_nonzero(slowdown > HIGH_SLOWDOWN))
@@ -236,20 +215,16 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
 
 
 def differences(side: Side, reference: Side) -> pd.DataFrame:
-    """Of every job that ran in both: ``job_id``, ``submit_ns`` of the reference, and how much later it was submitted
-    and started and how much longer it lasted: ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``. Without jobs that
-    ran already at time 0."""
+    """For every job that ran in both, how much later it was submitted and started, and how much longer it lasted, with
+    its number and submit in the reference. Jobs that ran already at time 0 are left out."""
     side, reference = side.measured, reference.measured
     _, ours, theirs = np.intersect1d(side.job_id, reference.job_id, assume_unique=True, return_indices=True)
+    delta = {
+        f"delta_{word}_ns": getattr(side, name)[ours] - getattr(reference, name)[theirs]
+        for word, name in (("submit", "submit_ns"), ("start", "start_ns"), ("duration", "run_ns"))
+    }
     return rows_frame(
-        {
-            "side": side.label,
-            "job_id": side.job_id[ours],
-            "submit_ns": reference.submit_ns[theirs],
-            "delta_submit_ns": side.submit_ns[ours] - reference.submit_ns[theirs],
-            "delta_start_ns": side.start_ns[ours] - reference.start_ns[theirs],
-            "delta_duration_ns": side.run_ns[ours] - reference.run_ns[theirs],
-        }
+        {"side": side.label, "job_id": side.job_id[ours], "submit_ns": reference.submit_ns[theirs], **delta}
     )
 
 
@@ -271,8 +246,7 @@ def median_side(sides: Sequence[Side], label: str) -> Side:
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
-    """How many jobs were submitted in each hour (Figure 4): ``hour`` since the first midnight, ``jobs``; hours between,
-    too. ``of_day_ns`` is the time of the day at the workload's time 0."""
+    """Submitted jobs per hour (Figure 4), from the first midnight; ``of_day_ns`` is the time of day at time 0."""
     hours = (submit_ns + of_day_ns) // _HOUR_NS
     first = int(hours.min())
     counts = np.bincount((hours - first).astype(np.int64))
@@ -280,10 +254,8 @@ def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
 
 
 def classes(side: Side) -> pd.DataFrame:
-    """How many jobs are how wide and how long (Table I): ``cores`` doubles from row to row, a column for each class of hours.
-
-    A class of lengths is above its lower and up to its upper end; only the rows are there that hold a job, and those between.
-    """
+    """Jobs by width, which doubles from row to row, and length in hours (Table I); from the narrowest width that a job
+    has."""
     widths = [1]
     while widths[-1] < int(side.cores.max()):
         widths.append(2 * widths[-1])
@@ -294,10 +266,6 @@ def classes(side: Side) -> pd.DataFrame:
     first = int(of_width.min())
     names = [f"{lo} to {hi} h" for lo, hi in pairwise(_LENGTHS)] + [f"> {_LENGTHS[-1]} h"]
     columns = dict(zip(names, counts[first:].T, strict=True))
-    wide = [_width_name(widths, k) for k in range(first, len(widths))]
+    lows = [1, *(width + 1 for width in widths[:-1])]
+    wide = [str(to) if low == to else f"{low} to {to}" for low, to in zip(lows, widths, strict=True)][first:]
     return rows_frame({"cores": wide, **columns, "total": counts[first:].sum(axis=1)})
-
-
-def _width_name(widths: Sequence[int], place: int) -> str:
-    low = 1 if place == 0 else widths[place - 1] + 1
-    return str(widths[place]) if low == widths[place] else f"{low} to {widths[place]}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,16 +59,21 @@ class SlurmReport:
     attempts: tuple[Attempt, ...]  # all repeats of all jobs, and of fewer
     n_cores: int
     of_day_ns: int  # the time of the day at the workload's time 0
-    interval: Interval | None = None  # T; default from the first submit to the last
-    reference: Side = field(init=False)
 
-    def __post_init__(self) -> None:
-        # The log's schedule, or that of our engine.
-        at = next((k for k, one in enumerate(self.sides) if one.label == LOG), len(self.sides) - 1)
-        object.__setattr__(self, "reference", self.sides[at])
-        if self.interval is None:
-            submit_ns = np.concatenate([one.submit_ns for one in self.sides])
-            object.__setattr__(self, "interval", submit_interval(submit_ns))
+    @cached_property
+    def interval(self) -> Interval:
+        """T, from the first submit to the last."""
+        return submit_interval(np.concatenate([one.submit_ns for one in self.sides]))
+
+    @property
+    def reference(self) -> Side:
+        """The log's schedule, or that of our engine."""
+        return next((one for one in self.sides if one.label == LOG), self.sides[-1])
+
+    @property
+    def slurm(self) -> Side:
+        """Slurm's schedule."""
+        return next(one for one in self.sides if one.label != LOG)
 
 
 def write_report(report: SlurmReport, folder: Path) -> list[Path]:
@@ -109,11 +115,10 @@ def written(name: str, value: Any) -> str:
 
 def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
     interval = report.interval
-    assert interval is not None
     found = {one.label: measures(one, report.n_cores, interval) for one in report.sides}
     repeats = [measures(one, report.n_cores, interval) for one in report.slurms]
     rows = [{"side": label, "repeat": 0, **one} for label, one in found.items()]
-    slurm = next(one.label for one in report.sides if one.label != LOG)
+    slurm = report.slurm.label
     rows += [{"side": slurm, "repeat": k, **one} for k, one in enumerate(repeats) if k]
     rows_frame(rows).to_csv(folder / "measures.csv", index=False)
     several = len(repeats) > 1
@@ -131,9 +136,8 @@ def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
     ]
     if LOG not in found:
         said.append("The log does not say when its jobs started.")
-    missing = [
-        f"{one.label}: {one.not_run} jobs did not run, or it is not known when" for one in report.sides if one.not_run
-    ]
+    lacking = [one for one in report.sides if one.not_run]
+    missing = [f"{one.label}: {one.not_run} jobs did not run, or it is not known when" for one in lacking]
     head = ["", *found, *([f"{slurm}, {len(repeats)} repeats"] if several else [])]
     return ["## Side by side", "", *_table(head, table), *said, *missing, ""]
 
@@ -154,12 +158,8 @@ def _differences(report: SlurmReport, folder: Path) -> list[str]:
     for one, frame in zip(others, frames, strict=True):
         if not len(frame):
             continue
-        for column, words in (
-            ("delta_submit_ns", "submit"),
-            ("delta_start_ns", "start"),
-            ("delta_duration_ns", "duration"),
-        ):
-            values = frame[column]
+        for words in ("submit", "start", "duration"):
+            values = frame[f"delta_{words}_ns"]
             quantiles = [_signed(float(values.quantile(share))) for share in _QUANTILES]
             rows.append([one.label, words, *quantiles, _signed(float(values.abs().mean()))])
     head = ["", "Δ", *(f"{share:.0%}" for share in _QUANTILES), "mean of the sizes"]
@@ -187,11 +187,8 @@ def _submissions(report: SlurmReport, folder: Path) -> list[str]:
     found = submissions(submit_ns, report.of_day_ns)
     found.to_csv(folder / "submissions.csv", index=False)
     figure = submissions_figure(found, title=f"{report.name}: submissions")
-    return [
-        "## Submissions an hour",
-        "",
-        *_save(figure, folder, "submissions", "Bars of how many jobs were submitted in each hour"),
-    ]
+    words = "Bars of how many jobs were submitted in each hour"
+    return ["## Submissions an hour", "", *_save(figure, folder, "submissions", words)]
 
 
 def _classes(report: SlurmReport, folder: Path) -> list[str]:
@@ -223,17 +220,12 @@ def _repeats(report: SlurmReport, folder: Path) -> list[str]:
         group = whole[whole["rate"] == rate]
         ended = group["makespan_ns"].dropna().astype(float)
         failed = int((group["failure"] != "").sum())
-        spans = (
-            [format_ns(round(value)) for value in (ended.min(), ended.median(), ended.max())]
-            if len(ended)
-            else [""] * 3
-        )
+        spans = [format_ns(round(value)) for value in ended.quantile([0.0, 0.5, 1.0])] if len(ended) else [""] * 3
         off = f"{100 * (ended.median() / exact_ns - 1):+.1f} %".replace("-", "−") if len(ended) and exact_ns > 0 else ""
         elapsed = f"{group['elapsed_s'].mean():.1f} s"
         rows.append([rate_name(rate), str(len(group)), *spans, off, elapsed, f"{failed} of {len(group)}"])
     head = ["clock", "repeats", "shortest makespan", "median", "longest", "median from exact", "elapsed", "failed"]
-    slurm = next(one for one in report.sides if one.label != LOG)
-    others = [one for one in report.sides if one is not slurm]
+    others = [one for one in report.sides if one is not report.slurm]
     references = {one.label: one.makespan_ns for one in others if one.makespan_ns is not None}
     lines = ["## Repeats", "", *_table(head, rows)]
     lines += [

@@ -47,8 +47,7 @@ _ROLES: Final = ("client", "scheduler", "worker")
 
 
 def main(workers: int, folder: str) -> None:
-    """Watch over a cluster until stdin ends. ``folder``: has the credentials; workers write there what they do not keep
-    in memory."""
+    """Watch over a cluster until stdin ends. ``folder`` has its credentials, and the files of its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is started here inherits that
     keep_standard_streams()
     die_with_parent(os.getppid(), signal.SIGCONT)  # even one that was stopped is to find that its stdin has ended

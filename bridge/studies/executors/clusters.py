@@ -53,12 +53,9 @@ def checked_workers(workers: int | None) -> int:
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Cluster]:
-    """A scheduler and its worker processes on this machine, while the context lasts.
-
-    The address of its dashboard is said on stderr. All ports are on 127.0.0.1, and those that can run code speak TLS
-    with a certificate that is made for this cluster. An interrupt ends it at any instant, with every process and file
-    of it. Raises InputError if there is no certificate to be had. Raises PeerError if it cannot be started.
-    """
+    """A scheduler and workers on this machine, while the context lasts; stderr names the dashboard. All ports are on
+    127.0.0.1, with TLS where code can be run. An interrupt ends it at any instant, with every process and file. Raises
+    InputError if there is no certificate, and PeerError if it cannot be started."""
     with scratch_folder() as folder:
         make_certificate(folder / KEY, folder / CERTIFICATE, "--cluster local", ("serverAuth", "clientAuth"))
         with _process(workers, folder) as process:
@@ -157,8 +154,7 @@ def _check_adaptive(given: object) -> None:
 
 @contextlib.contextmanager
 def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
-    """A cluster whose workers are jobs of Slurm, while the context lasts; its scheduler runs here. Raises InputError if
-    there is no Slurm here, or it cannot be so."""
+    """A cluster whose workers are Slurm jobs, while the context lasts. Raises InputError if it cannot be started."""
     jobqueue = dask_library("dask_jobqueue")
     if shutil.which("sbatch") is None:
         raise InputError("--cluster slurm: there is no command sbatch here; begin it where jobs are submitted to Slurm")

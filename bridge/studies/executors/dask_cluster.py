@@ -12,6 +12,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
+from dataclasses import KW_ONLY, dataclass
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -36,15 +37,10 @@ _LOOK_S, _PART_S = 1.0, 1.0
 
 
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[WorkSummary], Executor]:
-    """Who runs the cells of a study on a cluster.
-
-    - ``where``: the address of a Dask scheduler, as ``tcp://host:8786``; or ``local``: one of this machine, with a
-      dashboard; or ``slurm``: workers are jobs of a real Slurm.
-    - ``study``: its settings of clusters count.
-    - ``workers``: for ``local`` and ``slurm``: how many worker processes.
-
-    Raises InputError if there is no such kind of cluster, or a setting is unknown.
-    """
+    """The executor of a study's cells on a cluster: ``where`` is the address of a Dask scheduler, as
+    ``tcp://host:8786``; or ``local``, one of this machine with a dashboard; or ``slurm``: workers are jobs of a real
+    Slurm. ``workers``: the number of worker processes of the latter two. Raises InputError if there is no such kind of
+    cluster, or a setting is unknown."""
     if where == "local":
         n = checked_workers(workers)
         return lambda needs: DaskCells(lambda: local_cluster(n), needs, waits=False)
@@ -59,28 +55,29 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
     return lambda needs: DaskCells(lambda: contextlib.nullcontext(there), needs, waits=False)
 
 
+@dataclass(frozen=True)
 class DaskCells:
-    """Runs cells on a Dask cluster. ``waits``: whether workers may come late, as jobs of a batch system do."""
+    """Runs cells on a Dask cluster."""
 
-    def __init__(
-        self, cluster: Callable[[], contextlib.AbstractContextManager[Cluster]], needs: WorkSummary, *, waits: bool
-    ) -> None:
-        self._cluster, self._needs, self._waits = cluster, needs, waits
+    cluster: Callable[[], contextlib.AbstractContextManager[Cluster]]
+    needs: WorkSummary
+    _: KW_ONLY
+    waits: bool  # whether workers may come late, as jobs of a batch system do
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
         dask_library("distributed")  # by the main thread, as some of its modules must be
         with contextlib.ExitStack() as stack:
-            talk = _Talk(self._needs, self._check, self._waits, units, prepared)
+            talk = _Talk(self, units, prepared)
             # Called after the cluster has ended: if it was ours, nothing that the talk waits for comes any more.
             stack.callback(talk.end)
-            cluster = stack.enter_context(self._cluster())
+            cluster = stack.enter_context(self.cluster())
             stack.callback(talk.stop)
             yield from talk.outcomes(cluster)
 
-    def _check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
-        # Before anything is run: later a worker that comes to join is checked as it gets its first cell.
-        if not self._waits:
+    def check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
+        """Check the workers before anything is run; one that joins later is checked as it gets its first cell."""
+        if not self.waits:
             try:
                 client.wait_for_workers(1, timeout=cluster.connect_s)
             except TimeoutError:
@@ -107,15 +104,8 @@ class _Talk:
     """Talks to a scheduler in a thread of its own. An interrupt is an exception of the main thread, at whatever step
     that is. Dask is not made to be left at any step, so the main thread does nothing but wait for outcomes."""
 
-    def __init__(
-        self,
-        needs: WorkSummary,
-        check: Callable[[Any, Terms, Cluster], None],
-        waits: bool,
-        units: Iterable[Unit],
-        prepared: Mapping[int, Prepared],
-    ) -> None:
-        self._needs, self._check, self._waits, self._units, self._prepared = needs, check, waits, units, prepared
+    def __init__(self, cells: DaskCells, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
+        self._cells, self._units, self._prepared = cells, units, prepared
         self._said: SimpleQueue[UnitOutcome | BaseException | None] = SimpleQueue()
         self._stopped = threading.Event()
         self._begun = False  # whether there may be tasks
@@ -134,9 +124,8 @@ class _Talk:
 
     def _next(self) -> UnitOutcome | BaseException | None:
         while True:
-            with contextlib.suppress(
-                Empty
-            ):  # a signal may reach another thread, and Python raises it only between two steps
+            # A signal may reach another thread, and Python raises it only between two steps.
+            with contextlib.suppress(Empty):
                 return self._said.get(timeout=_LOOK_S)
 
     def stop(self) -> None:
@@ -164,7 +153,8 @@ class _Talk:
     def _outcomes(self, cluster: Cluster) -> Iterator[UnitOutcome]:
         distributed, dask = dask_library("distributed"), dask_library("dask")
         token = f"twolevel-{secrets.token_hex(8)}"
-        probe = None if self._needs.folder is None else self._needs.folder / f".{token}"
+        needs = self._cells.needs
+        probe = None if needs.folder is None else needs.folder / f".{token}"
         with contextlib.ExitStack() as stack:
             # A workload is sent once; that it is large is nothing to warn of.
             stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
@@ -173,10 +163,10 @@ class _Talk:
             if probe is not None:
                 probe.touch()
                 stack.callback(probe.unlink, missing_ok=True)
-            terms = terms_of(self._needs, token)
-            tasks = Tasks(distributed, client, self._prepared, terms, cluster.name, self._waits, self._stopped)
+            terms = terms_of(needs, token)
+            tasks = Tasks(distributed, client, self._prepared, terms, cluster.name, self._cells.waits, self._stopped)
             try:
-                self._check(client, terms, cluster)
+                self._cells.check(client, terms, cluster)
                 self._begun = True
                 yield from tasks.outcomes(iter(self._units))
             except (CancelledError, OSError, TimeoutError) as error:

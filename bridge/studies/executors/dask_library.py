@@ -29,17 +29,14 @@ def dask_library(name: str) -> Any:
 
 
 def leave_garbage_to_python() -> None:
-    """Of a scheduler in this process: it does not watch garbage collections. It would from a callback of the collector,
-    in which an interrupt that comes just then is lost."""
+    """Stop a scheduler's watch of garbage collections: in a callback of the collector an interrupt would be lost."""
     dask_library("distributed.gc").disable_gc_diagnosis(force=True)
 
 
 def await_nanny() -> None:
-    """Wait until the nanny of the worker that this is called on knows that it runs; at once where it has none.
-
-    A worker is given tasks before that, and a nanny starts a worker again only if that has not died in between. Raises
-    PeerError if the nanny cannot answer.
-    """
+    """Wait until the nanny of the worker that calls this knows that it runs; at once without a nanny. A worker is given
+    tasks before that, and a nanny restarts it only if it has not died in between. Raises PeerError if the nanny cannot
+    answer."""
     distributed = dask_library("distributed")
     try:
         worker = distributed.get_worker()

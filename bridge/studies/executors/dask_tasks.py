@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from pathlib import Path
@@ -63,14 +63,13 @@ def unfit(terms: Terms) -> str:
     return ""
 
 
+@dataclass
 class _Place:
-    """What a worker process remembers between cells: whether it is fit, and the runs that others can use."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.token = ""
-        self.unfit = ""
-        self.like_runs = LikeRuns()
+    # What a worker process remembers between cells: whether it is fit, and the runs that others can use.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    token: str = ""
+    unfit: str = ""
+    like_runs: LikeRuns = field(default_factory=LikeRuns)
 
 
 # One to a process: a cluster's worker calls functions, and has no other place of ours.
@@ -125,12 +124,8 @@ def _given(prepared: Prepared) -> Prepared:
 
 
 class Tasks:
-    """The tasks of one study at a scheduler.
-
-    - ``distributed``, ``client``: the library, and a client of it.
-    - ``waits``: whether it is no fault if there is no worker for a while.
-    - ``stopped``: set from another thread: no outcomes are wanted any more.
-    """
+    """The tasks of one study at a scheduler. ``waits``: workers may be absent for a while. ``stopped``: set from
+    another thread when no outcomes are wanted any more."""
 
     def __init__(
         self,
@@ -227,16 +222,9 @@ class Tasks:
         what = "alone" if self._alone else "cells"
         keys = [(f"{self._terms.token}-{what}-{unit.prepared}", unit.place) for unit in units]
         self._at_hand |= zip(keys, units, strict=True)
-        n = len(units)
-        futures: list[Any] = self._client.map(
-            do_on_worker,
-            units,
-            [self._sent[unit.prepared] for unit in units],
-            [self._terms] * n,
-            [""] * n,
-            key=keys,
-            pure=False,
-        )
+        n, needed = len(units), [self._sent[unit.prepared] for unit in units]
+        arguments = (units, needed, [self._terms] * n, [""] * n)
+        futures: list[Any] = self._client.map(do_on_worker, *arguments, key=keys, pure=False)
         self._futures |= dict.fromkeys(futures)
         for future in futures:
             future.add_done_callback(self._ended.put)

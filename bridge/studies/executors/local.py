@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
@@ -110,15 +110,9 @@ class _Worker:
 
 
 class Workers:
-    """Several processes, each with groups of units that have their applications in common.
-
-    A process that dies takes nobody else's units with it: what it had is done by others, and only a unit under which a process
-    died twice is given up.
-
-    - ``n``: how many, from 1.
-
-    Raises PeerError from :meth:`outcomes`, if processes cannot be started.
-    """
+    """Several processes (``n``, from 1), each with groups of units that have their applications in common. If a process
+    dies, others do its units, and only a unit under which a process died twice is given up. Raises PeerError from
+    :meth:`outcomes`, if processes cannot be started."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -153,26 +147,15 @@ class Workers:
 
 
 def local_executor(workers: int | None = None) -> Callable[[WorkSummary], Executor]:
-    """Who runs a study on this machine: so many processes, one per processor by default; this one, where one is enough.
-
-    Raises
-    ------
-    InputError
-        If it is no number of processes.
-    """
+    """Who runs a study on this machine: this number of processes, one per processor by default; this process, where one
+    is enough. Raises InputError if it is no number of processes."""
     n = Execution(workers=workers).how_many()
     return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 
 
 def _groups(units: Iterable[Unit]) -> Iterator[list[Unit]]:
     for _, alike in groupby(units, key=lambda unit: (unit.prepared, unit.group)):
-        group: list[Unit] = []
-        for unit in alike:
-            group.append(unit)
-            if len(group) == _MOST_TOGETHER:
-                yield group
-                group = []
-        if group:
+        while group := list(islice(alike, _MOST_TOGETHER)):
             yield group
 
 

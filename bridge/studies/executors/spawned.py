@@ -11,8 +11,7 @@ from multiprocessing import resource_tracker
 
 @contextmanager
 def deaf_children() -> Iterator[None]:
-    """Processes that are started in here, or by threads that are, never hear an interrupt at the terminal. What becomes
-    of them is for the program to say that started them."""
+    """Start processes that ignore an interrupt at the terminal: the program that started them handles it."""
     resource_tracker.ensure_running()  # the first process that is started would start it, and that unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -31,14 +31,9 @@ def grid_text(
     warmup: str | None = None,
     shake: str | None = None,
 ) -> str:
-    """The text of a study of one workload, every combination, with the jobs of each cell kept.
-
-    - ``workload``, ``bls``, ``als``, ``variation``, ``seeds``, ``replicate``, ``warmup``, ``shake``: as on the command
-      line: names and numbers separated by commas.
-    - ``shared``: of these ``backfill`` has kinds separated by commas, too; ``seed`` counts where ``seeds`` is None.
-
-    Raises InputError if a list is empty, has one twice, or has what is no number.
-    """
+    """The text of a study of one workload, every combination, with the jobs of each cell kept. Lists are given as on
+    the command line: names and numbers separated by commas; so is ``shared['backfill']``, and ``shared['seed']`` counts
+    where ``seeds`` is None. Raises InputError if a list is empty, has one twice, or has what is no number."""
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bridge.scenarios.machine import is_word
 from traces.base.errors import InputError
@@ -77,18 +77,12 @@ def _candidates(text: str, whole: bool) -> Iterator[tuple[int, int]]:
         yield found.span(1)
 
 
-class NamedFile:
-    """A file that a text names.
+class NamedFile(NamedTuple):
+    """A file that a text names."""
 
-    - ``span``: (int, int), where in the text its name stands.
-    - ``name``: as it is written there.
-    - ``path``: where it is.
-    """
-
-    __slots__ = ("name", "path", "span")
-
-    def __init__(self, text: str, span: tuple[int, int], path: Path) -> None:
-        self.span, self.name, self.path = span, text[span[0] : span[1]], path
+    span: tuple[int, int]  # where in the text its name stands
+    name: str  # as it is written there
+    path: Path  # where it is
 
 
 def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
@@ -103,8 +97,8 @@ def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list
             continue
         path = find_file(name, folders)
         if path is not None:
-            found.append(NamedFile(text, span, path))
-    return sorted(found, key=lambda one: one.span)
+            found.append(NamedFile(span, name, path))
+    return sorted(found)
 
 
 def located(text: str, folders: Sequence[Path], *, whole: bool = False) -> str:

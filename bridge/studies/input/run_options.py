@@ -10,23 +10,12 @@ from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin,
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS, DECISIONS
+from bls.options import BLS, DECISIONS, FAIR_START
 from bridge.couplings import check_execution
 from bridge.options.bundles import declaration
-from bridge.options.declared import (
-    CERTIFICATE,
-    CLEANUP,
-    LISTEN,
-    PHASE,
-    PRIORITIES,
-    SETTLE,
-    SLURM_CONF,
-    SLURM_SET,
-    SLURM_TOPOLOGY,
-    TOKEN_FILE,
-    WORKLOAD,
-)
-from bridge.replay.chosen import SlurmChoice, given_choice, replay_options
+from bridge.options.declared import CERTIFICATE, LISTEN, RATE, SLURM_CONF, TOKEN_FILE, WORKLOAD
+from bridge.options.slurm import SlurmOptions
+from bridge.replay.chosen import SlurmChoice, replay_options
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from traces.base.errors import InputError, Mention, one_of, shown
@@ -83,43 +72,12 @@ _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "
 
 @dataclass(frozen=True)
 class RunOption:
-    """An option of ``run`` that a cell may have.
+    """An option of ``run`` that a cell may have; ``kind`` is bool, int, float, str, or tuple (of texts)."""
 
-    Attributes
-    ----------
-    name : str
-        As on the command line, without its dashes: ``tasks-per-core``.
-    kind : type
-        ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
-    default : Value
-    declared : Option or None
-    """
-
-    name: str
+    name: str  # as on the command line, without its dashes: ``tasks-per-core``
     kind: type
     default: Value
     declared: Option[Any] | None
-
-
-@dataclass(frozen=True)
-class MetricOptions:
-    """Options of ``run`` that only add metrics."""
-
-    fair_start: bool = False
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """Who decides at the batch level, and how Slurm is told and run if it does (``twolevel replay``)."""
-
-    batch: str = ENGINE
-    slurm_conf: Annotated[str | None, SLURM_CONF] = SLURM_CONF.default
-    set: Annotated[list[str] | None, SLURM_SET] = None
-    settle: Annotated[float | None, SETTLE] = SETTLE.default
-    phase: Annotated[float | None, PHASE] = PHASE.default
-    topology: Annotated[str | None, SLURM_TOPOLOGY] = SLURM_TOPOLOGY.default
-    priorities: Annotated[str, PRIORITIES] = PRIORITIES.default
-    cleanup: Annotated[float, CLEANUP] = CLEANUP.default
 
 
 def kind_of(hint: Any) -> type:
@@ -146,10 +104,12 @@ def known_options() -> Mapping[str, RunOption]:
         option = place.option
         if option.name not in _NOT_HERE:
             found[option.name] = RunOption(option.name, option.kind, _default(place), option)
-    for bundle in (MetricOptions, BatchOptions):
-        hints = get_type_hints(bundle, include_extras=True)
-        for entry in fields(bundle):
-            name, hint = entry.name.replace("_", "-"), hints[entry.name]
+    found[FAIR_START.name] = RunOption(FAIR_START.name, bool, False, None)
+    found[BATCH_OPTION] = RunOption(BATCH_OPTION, str, ENGINE, None)
+    hints = get_type_hints(SlurmOptions, include_extras=True)
+    for entry in fields(SlurmOptions):
+        name, hint = entry.name.replace("_", "-"), hints[entry.name]
+        if name != RATE.name:
             kind, default = kind_of(hint), cast(Value, entry.default)
             found[name] = RunOption(name, kind, () if default is None and kind is tuple else default, declaration(hint))
     return found
@@ -161,13 +121,7 @@ def column_name(option: str) -> str:
 
 
 def checked_value(name: str, value: object, where: str) -> Value:
-    """A value of the type that an option has.
-
-    Raises
-    ------
-    InputError
-        If there is no such option, or it takes no such value.
-    """
+    """A value of the type of an option. Raises InputError if there is no such option, or it takes no such value."""
     known = known_options()
     if name == SEED:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
@@ -180,15 +134,8 @@ def checked_value(name: str, value: object, where: str) -> Value:
 
 
 def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] | None = None) -> Value:
-    """A value of a file as an option takes it that is ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
-
-    Of an option that is ``declared`` as a time, a text as ``1ms`` is the number that it stands for.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A value of a file as an option of a kind takes it; of an option that is ``declared`` as a time, a text as ``1ms``
+    is the number that it stands for. Raises InputError if it is none."""
     if declared is not None:
         value = declared.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
@@ -220,59 +167,20 @@ def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a cell's options come to, for one seed.
+    """A cell's options for one seed."""
 
-    Attributes
-    ----------
-    scenario : Scenario
-        Without the workload, with the policy that decides.
-    fair_start : bool
-    slurm : SlurmChoice or None
-        How Slurm decides, if it does.
-    machine : Platform or None
-        That of a site's slurm.conf, whoever decides.
-    """
-
-    scenario: Scenario
+    scenario: Scenario  # without the workload, with the policy that decides
     fair_start: bool
-    slurm: SlurmChoice | None = None
-    machine: Platform | None = None
+    slurm: SlurmChoice | None = None  # how Slurm decides, if it does
+    machine: Platform | None = None  # of a site's slurm.conf, whoever decides
 
 
-def _bundle(kind: Any, given: Mapping[str, Value]) -> Any:
-    names = {entry.name for entry in fields(kind)}
-    values = {name.replace("-", "_"): value for name, value in given.items()}
-    return kind(**{name: value for name, value in values.items() if name in names})
-
-
-def drawn(
-    given: Mapping[str, Value],
-    seed: int,
-    *,
-    beside_techniques: bool,
-    keep_decisions: bool = False,
-) -> Drawn:
-    """The options of a run.
-
-    Parameters
-    ----------
-    given : mapping
-        Options by name; those that are missing have their defaults.
-    seed : int
-    beside_techniques : bool
-        Whether other cells simulate applications: then one of recorded run times is what those are compared with, and the
-        options that say how applications are computed are not its own.
-    keep_decisions : bool
-
-    Raises
-    ------
-    InputError
-        If a value cannot be.
-    """
-    batch: BatchOptions = _bundle(BatchOptions, given)
-    slurm = given_choice(
-        batch.slurm_conf, batch.set, batch.settle, 0.0, batch.phase, batch.topology, batch.priorities, batch.cleanup
-    )
+def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, keep_decisions: bool = False) -> Drawn:
+    """The options of a run, by name; those that are missing have their defaults. ``beside_techniques``: whether other
+    cells simulate applications: then a cell of recorded run times is compared with them, and the options of
+    applications are not its own. Raises InputError if a value cannot be."""
+    keys = {entry.name: entry.name.replace("_", "-") for entry in fields(SlurmOptions)}
+    slurm = SlurmChoice(**{key: given[name] for key, name in keys.items() if name in given})  # type: ignore[arg-type]
     machine = slurm.machine()
     if machine is not None and given.get("platform") is not None:
         raise InputError(f"{SLURM_CONF}: not with platform: its nodes are the machine; allowed: one of them")
@@ -283,10 +191,9 @@ def drawn(
     check_execution(scenario.execution)
     if not scenario.application.simulated and beside_techniques:
         scenario = scenario.without_applications()
-    more: MetricOptions = _bundle(MetricOptions, given)
     if by_slurm:
         scenario = replay_options(scenario)
-    return Drawn(scenario, more.fair_start, slurm if by_slurm else None, machine)
+    return Drawn(scenario, bool(given.get(FAIR_START.name)), slurm if by_slurm else None, machine)
 
 
 def _scenario(given: Mapping[str, Value], seed: int, keep_decisions: bool) -> Scenario:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import simgrid
 
 from .loops import Desk, LastChunk, moments
-from .world import World, put, say
+from .world import SimulatedPart, World, put, say
 
 
 class Sending(NamedTuple):
@@ -22,13 +22,9 @@ class Sending(NamedTuple):
     due_s: float  # when they arrive, within a host
 
 
-class GraphData:
-    """A part that is a graph: its tasks and edges, and where its tasks are computed.
-
-    - ``first``, ``tasks``: its tasks in the job.
-    - ``producers``, ``consumers``: list of list of (task, bytes), of each task, by number.
-    - ``at``: the core that computes a task, -1 as long as it is not known.
-    """
+class GraphData(SimulatedPart):
+    """A part that is a graph: its ``tasks`` from ``first`` on in the job; ``producers`` and ``consumers`` of each task,
+    as (task, bytes); and ``at``, the core that computes it, -1 as long as it is not known."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         self.world, self.number, self.first, self.tasks = world, number, first, tasks
@@ -283,6 +279,3 @@ class RoundsPart(GraphData):
     def idles(self, c: int) -> bool:
         """Whether it waits for tasks, for the next round, or for nothing."""
         return self._does[c] in (IDLES, AWAY, DONE)
-
-    def number_chunks(self) -> None:
-        """They have had their numbers as they were assigned."""

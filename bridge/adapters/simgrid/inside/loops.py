@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import simgrid
 
-from .world import World, put, say
+from .world import SimulatedPart, World, put, say
 
 
 class Desk:
     """Requests that have arrived, and their answers; ``serve(core)`` answers by :meth:`answer`, at once or later.
-
-    SimGrid runs all actors that wake at one instant before those that they wake in turn. So who has yielded once has let
-    everybody else arrive who arrives at the same instant.
-    """
+    SimGrid runs all actors that wake at one instant before those that they wake in turn: an actor that has yielded once
+    has let all others of its instant arrive."""
 
     def __init__(self, n_cores: int, serve: Callable[[int], None]) -> None:
         self._serve = serve
@@ -79,7 +77,7 @@ def moments(gflop: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(squares / len(gflop))
 
 
-class SerialPart:
+class SerialPart(SimulatedPart):
     """One task, which the first core computes alone."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
@@ -96,11 +94,8 @@ class SerialPart:
         """Whether it is another core than the one that computes."""
         return c != 0
 
-    def number_chunks(self) -> None:
-        """Its one task has had its number as it began."""
 
-
-class LoopPart:
+class LoopPart(SimulatedPart):
     """Tasks that a technique hands out chunk by chunk. ``first``, ``tasks``: its tasks in the job."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
@@ -151,6 +146,3 @@ class LoopPart:
     def idles(self, c: int) -> bool:
         """Whether it was sent away."""
         return self._sent_away[c]
-
-    def number_chunks(self) -> None:
-        """They have had their numbers as they were assigned."""

@@ -17,16 +17,9 @@ class PlatformFault(ValueError):
 
 
 def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
-    """The platform of a job.
-
-    - ``network``: as ``bridge.adapters.simgrid.peer`` describes it.
-    - ``flop``: what SimGrid is told for 1 GFLOP.
-
-    Returns:
-    - ``hosts``, ``cores``: for each core, the host that it sends and receives at, and the one that it computes on.
-
-    Raises PlatformFault if SimGrid cannot read a platform file, or it has too few hosts.
-    """
+    """Build the platform of a job; ``network`` is that of ``bridge.adapters.simgrid.peer``, ``flop`` stands for 1
+    GFLOP. Returns, for each core, the host that it sends and receives at, and the one that it computes on. Raises
+    PlatformFault if a platform file cannot be read, or has too few hosts."""
     if network is not None and network["zone"] == "file":
         try:
             engine.load_platform(network["path"])

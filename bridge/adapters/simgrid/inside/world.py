@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import deque
-from typing import Any, Protocol
+from typing import Any
 
 import simgrid
 
@@ -44,30 +44,25 @@ BEFORE_S = 1.5e-9
 HALF_NS = 0.5e-9
 
 
-class SimulatedPart(Protocol):
+class SimulatedPart:
     """One of the parts of a job."""
 
     def core(self, c: int) -> None:
-        """What core ``c`` does in it, in its actor."""
-        ...
+        """Do what core ``c`` does in it, in its actor."""
+        raise NotImplementedError
 
     def idles(self, c: int) -> bool:
         """Whether core ``c`` waits for nothing of its own: it was sent away, or waits for tasks that others release."""
-        ...
+        raise NotImplementedError
 
     def number_chunks(self) -> None:
-        """Give the chunks that have begun their numbers, if they have not had them as they were assigned."""
-        ...
+        """Number the chunks that have begun; by default they have had their numbers as they were assigned."""
 
 
 class World:
-    """A job that is simulated by SimGrid.
-
-    - ``job``: what ``bridge.adapters.simgrid.peer`` makes of a start; instants in ns from the job's start.
-    - ``length``: GFLOP of each task.
-    - ``start_ns``, ``end_ns``, ``core``, ``chunk``: what happened to each; -1: nothing.
-    - ``transfers``: list of (source, target, bytes, sent_ns, arrived_ns), between cores, tasks counted within the job.
-    """
+    """A job that is simulated by SimGrid; instants are ns from its start. ``start_ns``, ``end_ns``, ``core`` and
+    ``chunk`` say what happened to each task; -1: nothing. ``transfers`` are (source, target, bytes, sent_ns,
+    arrived_ns) between cores."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
@@ -192,22 +187,11 @@ class World:
         """Tell the adapter how the job has ended."""
         for part in self.parts:
             part.number_chunks()
-        put(
-            "ended",
-            {
-                "stopped": self.stopped,
-                "start_ns": self.start_ns,
-                "end_ns": self.end_ns,
-                "core": self.core,
-                "chunk": self.chunk,
-                "finish_ns": self.finish_ns,
-                "busy_ns": self.busy_ns,
-                "transfers": sorted(self.transfers),
-                "wait_ns": self.wait_ns,
-                "scheduling_ns": self.scheduling_ns,
-                "chunks": self.chunks,
-            },
-        )
+        of_tasks = ("start_ns", "end_ns", "core", "chunk")
+        of_cores = ("finish_ns", "busy_ns")
+        of_job = ("stopped", "wait_ns", "scheduling_ns", "chunks")
+        ended = {name: getattr(self, name) for name in (*of_tasks, *of_cores, *of_job)}
+        put("ended", ended | {"transfers": sorted(self.transfers)})
 
     def _take(self, changes: list[tuple[int, int, float]]) -> None:
         """Changes of speed (instant, core, GFLOP/s), beside those that are known; of one instant the later told holds."""
@@ -217,12 +201,9 @@ class World:
             self._changes[c] = deque(sorted(self._changes[c], key=lambda change: change[0]))
 
     def _execute(self, c: int, gflop: float) -> None:
-        """Let the actor of core ``c`` do this work, in pieces where the core's speed changes.
-
-        SimGrid's Python gives a profile of speeds to one host at most (all have the same name, which may be taken once). So a
-        host keeps its speed, and a piece at another speed is that much more or less work. No piece goes beyond the instant
-        at which the job will be suspended: changes may come with its resumption.
-        """
+        """Let the actor of core ``c`` do this work, in pieces where its speed changes. SimGrid's Python gives a profile
+        of speeds to one host at most, so a piece at another speed is more or less work. No piece passes the instant of
+        a suspension: changes may come with the resumption."""
         left = gflop
         while left > 0.0:
             now_s, ahead = float(self.engine.clock), self._changes[c]

@@ -1,16 +1,32 @@
-"""The command ``twolevel loop``: the application level alone, on one loop."""
+"""The commands ``twolevel loop`` and ``twolevel graph``: the application level alone, on one loop or one task graph."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, OVERHEAD, SPEEDS, STEPS, VARIATION
+from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, SPEEDS, STEPS, VARIATION
+from bls.options import TOPOLOGY
 from bridge.options.bundles import bundled
-from bridge.options.declared import CHUNKS, CORE_SPEED, FORCE, HOSTS, LENGTH_UNIT, LENGTHS_FILE, MEAN, OUT, TRACE
+from bridge.options.declared import (
+    CHUNKS,
+    CORE_SPEED,
+    FORCE,
+    FORMAT,
+    GRAPH,
+    GRAPH_ALS,
+    GRAPH_TASKS,
+    HOSTS,
+    LENGTH_UNIT,
+    LENGTHS_FILE,
+    MEAN,
+    OUT,
+    TRACE,
+)
 from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.standard_error import put_text, say
+from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -100,21 +116,16 @@ def _check_chunks(
     # Whatever says how a loop runs is of no use where its chunks are only printed.
     from traces.base.errors import InputError
 
-    given = {str(LENGTHS_FILE): tasks.lengths_file is not None, str(OUT): written.out is not None}
-    given |= {name: value is not None for name, value in {**tasks.drawing, str(LENGTH_UNIT): tasks.unit}.items()}
-    given |= {str(CORE_SPEED): len(set(speed_gflops)) > 1}
-    given |= {
-        str(option): value != option.default
-        for option, value in (
-            (OVERHEAD, costs.overhead),
-            (LATENCY, costs.latency),
-            (HOSTS, cores.hosts),
-            (ASSIGNMENT, costs.assignment),
-            (STEPS, steps),
-            (TRACE, written.trace),
-            (FORCE, written.force),
-        )
-    }
+    read = {str(LENGTHS_FILE): tasks.lengths_file, str(OUT): written.out, **tasks.drawing, str(LENGTH_UNIT): tasks.unit}
+    given = {name: value is not None for name, value in read.items()} | {str(CORE_SPEED): len(set(speed_gflops)) > 1}
+    costly = (
+        (OVERHEAD, costs.overhead),
+        (LATENCY, costs.latency),
+        (HOSTS, cores.hosts),
+        (ASSIGNMENT, costs.assignment),
+    )
+    written_too = ((STEPS, steps), (TRACE, written.trace), (FORCE, written.force))
+    given |= {str(option): value != option.default for option, value in (*costly, *written_too)}
     given |= {str(SPEEDS): bool(cores.speeds)}
     for name, is_given in given.items():
         if is_given:
@@ -160,3 +171,108 @@ def _tasks(arguments: dict[str, Any], seed: int) -> Array:
     check_variation(arguments["lengths"], arguments["variation"])
     model = lengths(arguments["lengths"], str(LENGTHS), variation=arguments["variation"])
     return drawn_tasks(model, seed, arguments["n"], mean)
+
+
+AnyOption = TypeVar("AnyOption", bound=Option[Any])
+
+
+def _of_technique(option: AnyOption) -> AnyOption:
+    return replace(option, help=f"With a technique: {option.help[0].lower()}{option.help[1:]}")
+
+
+@dataclass(frozen=True)
+class GraphDrawing:
+    """Of a generator's graph, and of a file's; None is what was not said."""
+
+    tasks: Annotated[int | None, GRAPH_TASKS] = None
+    mean: Annotated[float | None, replace(MEAN, help="With a generator: mean work of a task")] = None
+    variation: Annotated[
+        float | None, replace(VARIATION, help="With a generator: σ over µ of the tasks' work, where it says none")
+    ] = None
+    file_format: Annotated[str | None, FORMAT] = None
+    core_gflops: Annotated[float | None, CORE_GFLOPS] = None
+
+
+@dataclass(frozen=True)
+class LinkOptions:
+    """What lies between hosts; None is what was not said."""
+
+    network: Annotated[str, NETWORK] = NETWORK.default
+    topology: Annotated[str | None, TOPOLOGY] = None
+    bandwidth: Annotated[float | None, LINK_BANDWIDTH] = None
+    link_latency: Annotated[float | None, LINK_LATENCY] = None
+    memory_bandwidth: Annotated[float | None, MEMORY_BANDWIDTH] = None
+
+    def given(self) -> dict[str, tuple[str, Any]]:
+        """The values that were given: by the name in Python, the name of the option and its value."""
+        known = {
+            "topology": (str(TOPOLOGY), self.topology),
+            "bandwidth_gbps": (str(LINK_BANDWIDTH), self.bandwidth),
+            "link_latency_ns": (str(LINK_LATENCY), self.link_latency),
+            "memory_gbps": (str(MEMORY_BANDWIDTH), self.memory_bandwidth),
+        }
+        return {key: (name, value) for key, (name, value) in known.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class GraphChunkCosts(ChunkCosts):
+    """What a chunk costs; a planner's tasks are no chunks."""
+
+    overhead: Annotated[int, _of_technique(OVERHEAD)] = OVERHEAD.default
+    latency: Annotated[int, _of_technique(LATENCY)] = LATENCY.default
+    assignment: Annotated[str, _of_technique(ASSIGNMENT)] = ASSIGNMENT.default
+
+
+@bundled
+def graph_command(
+    *,
+    graph: Annotated[str, GRAPH],
+    als: Annotated[str, GRAPH_ALS] = GRAPH_ALS.default,
+    cores: CoreOptions,
+    order: Annotated[str | None, ORDER] = None,
+    links: LinkOptions,
+    drawing: GraphDrawing,
+    costs: GraphChunkCosts,
+    written: Written,
+) -> None:
+    """Simulate one task graph, the application level alone; write its tables, its record and its figures."""
+    from bridge.runs.directory import check_target, fresh_directory, named_folder
+    from bridge.runs.tracing import further_traces
+    from bridge.single.graph_options import GraphOptions
+    from bridge.single.graph_run import simulate_graph
+    from bridge.single.graph_source import GraphSource
+    from bridge.single.own_cores import given_speeds
+    from traces.base.errors import InputError
+
+    speed_gflops = given_speeds(cores.core_speed, cores.cores)
+    source = GraphSource(
+        graph, drawing.tasks, drawing.mean, drawing.variation, drawing.file_format, drawing.core_gflops
+    )
+    given = links.given()
+    options = GraphOptions(
+        als,
+        speed_gflops,
+        **cores.given(),
+        order=ORDER.default if order is None else order,
+        network=links.network,
+        **{key: value for key, (_, value) in given.items()},
+        **costs.given(),
+        seed=written.seed,
+    )
+    if order is not None:
+        options.check_order_use()
+    if given and not options.has_network:
+        name, _ = next(iter(given.values()))
+        raise InputError(f"{name}: not with --network {links.network}, where data take no time")
+    target = named_folder(written.out, why="missing")
+    check_target(target, written.force)
+    trace = further_traces(written.trace, "task")
+    arguments = source.names() | {"trace": False if trace is None else list(trace.formats)}
+    found = source.read(options)
+    from bridge.single.graph_record import summary, write_graph
+
+    with fresh_directory(target, written.force) as folder:
+        result = simulate_graph(found, options)
+        write_graph(result, folder, arguments, trace=trace)
+    put_text(summary(result))
+    say(f"results: {target}")
