@@ -19,7 +19,7 @@ from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
 from bls.options import BLS, COORDINATION, RESIZE
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import BatchLevel, core_gflop
+from bridge.couplings import BatchLevel, core_gflop
 from bridge.couplings.places import Places
 from bridge.options.declared import COUPLING
 from bridge.protocol import message_fields as m

@@ -24,7 +24,7 @@ from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import Applications, BatchLevel
+from bridge.couplings import Applications, BatchLevel
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.options.execution import Execution
@@ -46,14 +46,14 @@ _PAUSE_JOBS = 500
 def run_pool(
     scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario with persistent worker processes; a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario with persistent worker processes; a ``bridge.couplings.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, None))
 
 
 def run_process(
     scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario with one process per job; a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario with one process per job; a ``bridge.couplings.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, 1))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS, measure
 from als.programs.table import Programs
-from bridge.couplings.contract import Applications, BatchLevel, TaskColumns
+from bridge.couplings import Applications, BatchLevel, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
