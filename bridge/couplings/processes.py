@@ -32,8 +32,7 @@ from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Watch
 from bridge.workers.assignment import JobReport
-from bridge.workers.needs import Needs
-from bridge.workers.supervisor import Supervisor
+from bridge.workers.supervisor import Needs, Supervisor
 from traces.base.errors import PeerError
 
 if TYPE_CHECKING:
@@ -182,8 +181,7 @@ class _Drive:
         from importlib.metadata import version
 
         from bridge.workers.credentials import CERTIFICATE_ENDING
-        from bridge.workers.hosts import HostsRequest
-        from bridge.workers.needed_files import needed_files
+        from bridge.workers.hosts import HostsRequest, needed_files
 
         assert execution.token_file is not None  # Execution has seen to it
         certificate = execution.certificate or execution.token_file + CERTIFICATE_ENDING

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
-from bridge.protocol.messages import Hello, Resume, SimulateJob
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Hello, Part, Resume, SimulateJob
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.tables import JobState

@@ -71,7 +71,7 @@ def _check_memory(scenario: ReadyScenario) -> None:
 
 
 def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
-    from bridge.protocol.message_fields import MAX_CORES  # which inline no message needs
+    from bridge.protocol.messages import MAX_CORES  # which inline no message needs
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(

@@ -12,23 +12,23 @@ import contextlib
 import logging
 import secrets
 import socket as sockets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.options import BLS_COMMAND
+from bls.options import BLS_COMMAND, COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.options.declared import ALS_COMMAND
 from bridge.protocol.application_book import IS_SCHEDULER
 from bridge.protocol.messages import OVER, Hello
 from bridge.protocol.session import ProtocolError, Refusal
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Assignment, Order, Worker
+from bridge.workers.assignment import Assignment, Order, Place, Worker, room_for
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import Listener
-from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
-from bridge.workers.places import Place, room_for
 from bridge.workers.workforce import Workforce
 from traces.base.errors import InputError, at
+from traces.base.mentions import begins_at
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, HostsRequest
@@ -40,6 +40,35 @@ _DEPTH: Final = 4
 
 #: How long to wait for the news of how a process ended once its connection has, s.
 _NEWS_S: Final = 1.0
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What the application simulators of a run must be able to do."""
+
+    releases: bool = False  # whether they are to say which cores a job needs no more
+    hints: bool = False  # whether they are told for which of a job's cores others wait
+    resizes: bool = False  # whether cores come to jobs that run, and are asked for
+    wishes: bool = False  # whether they are to say for how many cores jobs wish
+    scaled_by: str = ""  # by what the speeds of cores are scaled, as an option with its value; empty where they are not
+
+    def unmet_by(self, hello: Hello) -> str | None:
+        """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""
+        hint = f"{COORDINATION:{'hint' if self.hints else 'release'}}"
+        with_hints = "none, release" if hello.releases else "none"
+        by_limits = begins_at(self.scaled_by, str(FALLBACK))
+        otherwise = "none, hold, stop:idle, stop:off" if by_limits else "a policy that leaves speeds alone"
+        needed = (
+            ("releases", self.releases, hint, "cannot follow it", "none"),
+            ("resizes", self.resizes, str(MALLEABLE), "cannot follow it", f"{RESIZE:mold}, or without it"),
+            ("wishes", self.wishes, f"{RESIZE:evolve}", "never wishes", "another one"),
+            ("scales", bool(self.scaled_by), self.scaled_by, "cannot follow it", otherwise),
+            ("hints", self.hints, hint, "cannot follow it", with_hints),
+        )
+        for what, is_needed, option, lack, allowed in needed:
+            if is_needed and not getattr(hello, what):
+                return f"{option}: {hello.name!r} {lack}: its hello says {what} = false; allowed: {allowed}"
+        return None
 
 
 class Supervisor:

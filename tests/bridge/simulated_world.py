@@ -202,7 +202,7 @@ class World:
             self._check_supervisor(own)
 
     def _check_supervisor(self, own: Supervisor) -> None:
-        held = [row for worker in own._workforce.workers.values() for row in worker.orders]
+        held = [row for worker in own._workforce.workers.values() for row in worker.jobs]
         queued = [row for _, row in own._jobs._queue]
         if sorted(held + queued) != sorted(own._jobs._orders):
             self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
@@ -223,8 +223,8 @@ class World:
             if worker.connection is None or worker.connection.session.state is not ConnectionState.READY:
                 continue
             open_jobs = worker.connection.session.book.open_jobs()
-            if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.orders):
-                self.problem(f"{worker.name} holds {list(worker.orders)}, and its connection {open_jobs}")
+            if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.jobs):
+                self.problem(f"{worker.name} holds {list(worker.jobs)}, and its connection {open_jobs}")
 
     def stepped(
         self, session: Session[Any], before: ConnectionState, name: str, message: Message | None = None
@@ -239,7 +239,7 @@ class World:
             return
         about_job = event in (ORDER, ANSWER) and before is ConnectionState.READY
         if about_job:
-            line = session.book._story[-1]
+            line = session.book.latest_step
             self.found.job_steps.add((line.before, line.event, line.after))
         if session.role is not Role.BRIDGE:
             return

@@ -8,7 +8,7 @@ from typing import Any
 from als.network import topology
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
-from bridge.protocol.message_fields import NetworkFields
+from bridge.protocol.messages import NetworkFields
 from traces.base.errors import InputError
 
 
