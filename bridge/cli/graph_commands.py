@@ -97,12 +97,12 @@ def graph_command(
     trace = further_traces(written.trace, "task")
     arguments = source.names() | {"trace": False if trace is None else list(trace.formats)}
     found = source.read(options)
-    from bridge.single.graph_record import summary, write_graph
+    from bridge.single.records import graph_summary, write_graph
 
     with fresh_directory(target, written.force) as folder:
         result = simulate_graph(found, options)
         write_graph(result, folder, arguments, trace=trace)
-    put_text(summary(result))
+    put_text(graph_summary(result))
     say(f"results: {target}")
 
 

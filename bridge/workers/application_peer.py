@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -136,12 +136,8 @@ class ApplicationPeer:
     """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It asks for recipes and draws the tasks
     itself. Suspended jobs are kept as they are until they are resumed."""
 
-    name: Final = PROCESS_NAME
-    releases: Final = True
-    hints: Final = True
-    resizes: Final = True
-    wishes: Final = True
-    scales: Final = True
+    name = PROCESS_NAME
+    releases = hints = resizes = wishes = scales = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}

@@ -41,7 +41,7 @@ class OutstandingJobs:
     """The jobs of a run from their submission to their report, and whether the run can go on.
 
     - ``spawn``: runs a coroutine beside the others; its error is to come to :meth:`fail`.
-    - ``conserves_work``: bool or None, whether the workers conserve work, which is what an order's bound is worth;
+    - ``conserves_work``: whether the workers conserve work, which is what an order's bound is worth;
       None: their first hello says so.
     - ``reports``: reports that nobody has taken yet, by row.
     - ``promises``: later promises that nobody has taken yet, by row.
@@ -63,9 +63,22 @@ class OutstandingJobs:
         self.expected = 0
         self.failure: Exception | None = None
         self.retries = self.suspends = self.injected = 0
+        #: Called when there is a job to give out, and when more jobs are expected.
+        self.submitted: Callable[[], None] = lambda: None
+        self.expects_more: Callable[[], None] = lambda: None
 
     def submit(self, order: Order) -> None:
-        """There is a job to be simulated, for the first time or again."""
+        """Have a job simulated, for the first time or again."""
+        self._enqueue(order)
+        self.submitted()
+
+    def submit_again(self, order: Order) -> None:
+        """Have a job simulated once more than was expected."""
+        self.expected += 1
+        self.expects_more()
+        self.submit(order)
+
+    def _enqueue(self, order: Order) -> None:
         row = order.start.job
         self._orders[row] = order
         heapq.heappush(self._queue, (order.bound_ns, row))
@@ -166,7 +179,7 @@ class OutstandingJobs:
                     self.fail(PeerError(f"{what}; the last one {worker.how}"))
                     return
             self.retries += 1
-            self.submit(order.again())
+            self._enqueue(order.again())
 
     # From workers
 

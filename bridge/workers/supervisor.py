@@ -21,7 +21,7 @@ from bridge.protocol.application_book import IS_SCHEDULER
 from bridge.protocol.messages import OVER, Hello
 from bridge.protocol.session import ProtocolError, Refusal
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Assignment, Order, Place, Worker, room_for
+from bridge.workers.assignment import Assignment, Place, Worker, room_for
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import Listener
@@ -82,6 +82,7 @@ class Supervisor:
     - ``technique``: a technique that our own simulator should load in advance.
     - ``program``: the same for a program, as JSON; empty for none.
     - ``hosts``: what is said of other hosts, which may join; None: nobody may.
+    - ``jobs``: those that are simulated: submit them there, and take what is reported.
     """
 
     def __init__(
@@ -110,17 +111,8 @@ class Supervisor:
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
         self._needs = needs
-        self._jobs = OutstandingJobs(self._spawn, True if command is None else None)
-        self._workforce = Workforce(self._jobs, jobs_per_worker, timeout_s, command)
-        #: Reports that nobody has taken yet, by row.
-        self.reports = self._jobs.reports
-        #: Later promises that nobody has taken yet, by row.
-        self.promises = self._jobs.promises
-
-    @property
-    def conserves_work(self) -> bool:
-        """Whether the workers have said that they conserve work: what an order's bound is worth."""
-        return bool(self._jobs.conserves_work)
+        self.jobs = OutstandingJobs(self._spawn, True if command is None else None)
+        self._workforce = Workforce(self.jobs, jobs_per_worker, timeout_s, command)
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -132,10 +124,10 @@ class Supervisor:
             hosts = {"hosts": [*(place.cost() for place in self._workforce.places if place.here), *self._hosts.cost()]}
         return {
             "processes": self._workforce.launched,
-            "retries": self._jobs.retries,
-            "suspends": self._jobs.suspends,
-            "resumes": self._jobs.suspends,
-            "injected": self._jobs.injected,
+            "retries": self.jobs.retries,
+            "suspends": self.jobs.suspends,
+            "resumes": self.jobs.suspends,
+            "injected": self.jobs.injected,
             "refused": sum(door.refused for door in doors),
             "messages": sum(door.messages for door in doors),
             "bytes_sent": sum(door.bytes_sent for door in doors),
@@ -154,7 +146,7 @@ class Supervisor:
 
         Raises InputError or PeerError if there can be none.
         """
-        self._jobs.expected = expected_jobs
+        self.jobs.expected = expected_jobs
         self._workforce.alone_since = self._now()
         if self._wanted is not None:
             await self._open_hosts(self._wanted)
@@ -189,21 +181,6 @@ class Supervisor:
         )
         await self._hosts.open()
 
-    def expect_another(self) -> None:
-        """There is a job more than :meth:`open` knew: one is tried again that was cut."""
-        self._jobs.expected += 1
-        self._workforce.recruit()
-
-    def submit(self, order: Order) -> None:
-        """Have a job simulated."""
-        self._jobs.submit(order)
-        self._workforce.dispatch()
-
-    async def arrival(self) -> None:
-        """Wait until there is a report or a promise to take. Raises PeerError or InputError if the run cannot go on;
-        the message names the job where there is one."""
-        await self._jobs.arrival()
-
     async def close(self, *, patient: bool) -> None:
         """Leave nothing behind: no process, no socket, no file. ``patient``: whether workers may end by themselves,
         which none that is still busy would do soon."""
@@ -234,7 +211,7 @@ class Supervisor:
         self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._jobs.fail(error)  # nobody waits for it; the run must not wait for what it will not do
+            self.jobs.fail(error)  # nobody waits for it; the run must not wait for what it will not do
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -247,7 +224,7 @@ class Supervisor:
         worker = self._workforce.workers.get(hello.worker)
         if worker is None or worker.connection is not None:
             return f"no worker {hello.worker!r} is expected"
-        earlier = self._jobs.conserves_work
+        earlier = self.jobs.conserves_work
         if earlier is not None and hello.conserves_work != earlier:
             return f"conserves_work is {hello.conserves_work}; it was {earlier} in an earlier hello"
         return None
@@ -257,7 +234,7 @@ class Supervisor:
         if self._command is not None and refusal.reason == IS_SCHEDULER:
             where = at(str(ALS_COMMAND), self._command)
             what = f"{refusal.reason} ({BLS_COMMAND} is for schedulers)"
-            self._jobs.fail(InputError(f"{where}: {self._command}: {what}"))
+            self.jobs.fail(InputError(f"{where}: {self._command}: {what}"))
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]
@@ -266,10 +243,10 @@ class Supervisor:
         place.processes.greeted(worker.name)
         place.stillborn, self._workforce.met = 0, True
         place.assignment.add(worker)
-        self._jobs.learn(hello)
+        self.jobs.learn(hello)
         unmet = self._needs.unmet_by(hello)
         if unmet is not None:
-            self._jobs.fail(InputError(unmet))
+            self.jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()
             while isinstance(event := await connection.hear(), Message):
@@ -284,7 +261,7 @@ class Supervisor:
                 worker.how = str(error).removeprefix("the application ").replace(f"job {error.job}: ", "", 1)
                 self._workforce.lose(worker)
         except Exception as error:
-            self._jobs.fail(error)
+            self.jobs.fail(error)
         finally:
             place.count(connection)
         await self._part(worker, place)

@@ -47,35 +47,12 @@ _LONG_TASKS: Final = 2_000
 class Peer(Protocol):
     """Simulator of jobs: orders in, answers out, without any I/O of its own with the bridge."""
 
-    @property
-    def name(self) -> str:
-        """Its name in messages to the user."""
-        ...
-
-    @property
-    def releases(self) -> bool:
-        """Whether it can report cores that a job no longer needs."""
-        ...
-
-    @property
-    def hints(self) -> bool:
-        """Whether it accepts hints: which of a job's cores the queue is waiting for."""
-        ...
-
-    @property
-    def resizes(self) -> bool:
-        """Whether its jobs can receive cores, and be asked for cores, while they run."""
-        ...
-
-    @property
-    def wishes(self) -> bool:
-        """Whether it can report for how many cores its jobs ask."""
-        ...
-
-    @property
-    def scales(self) -> bool:
-        """Whether the speeds of its jobs' cores can be scaled while they run."""
-        ...
+    name: str  # its name in messages to the user
+    releases: bool  # whether it can report cores that a job no longer needs
+    hints: bool  # whether it accepts hints: which of a job's cores the queue is waiting for
+    resizes: bool  # whether its jobs can receive cores, and be asked for cores, while they run
+    wishes: bool  # whether it can report for how many cores its jobs ask
+    scales: bool  # whether the speeds of its jobs' cores can be scaled while they run
 
     def answers(self, order: Message) -> Iterator[Message]:
         """Yield the answers to an order, in sequence."""

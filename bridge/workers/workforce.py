@@ -67,6 +67,7 @@ class Workforce:
         self.closing = False
         self.met = False
         self._unmet_since = 0.0
+        jobs.submitted, jobs.expects_more = self.dispatch, self.recruit
 
     def recruit(self) -> None:
         """Start as many processes as may run at once, but no more than there are jobs left for them."""

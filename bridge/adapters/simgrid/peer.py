@@ -58,12 +58,8 @@ class SimGridPeer:
       hosts are the file's, by their names, numbers in them compared as numbers.
     """
 
-    name: Final = "simgrid"
-    releases: Final = False
-    hints: Final = False
-    resizes: Final = False
-    wishes: Final = False
-    scales: Final = False
+    name = "simgrid"
+    releases = hints = resizes = wishes = scales = False
 
     def __init__(self, installation: Installation, platform: Path | None = None) -> None:
         self._installation, self._platform = installation, platform
