@@ -164,8 +164,9 @@ class _Drive:
                 return
             self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.REACHED)
             if status in (BatchStatus.STARTED, BatchStatus.REACHED):
-                self._reach(jobs)
-                for row in level.started():
+                started = level.started()
+                self._reach(jobs, started)
+                for row in started:
                     order = self._orders.order(row)
                     if level.origin(row) == row:
                         jobs.submit(order)
@@ -188,17 +189,15 @@ class _Drive:
                 await asyncio.sleep(0)
             self._watch(level.ended, level.now_ns)
 
-    def _reach(self, jobs: OutstandingJobs) -> None:
+    def _reach(self, jobs: OutstandingJobs, started: list[int]) -> None:
         """Have the applications that receive commands simulated again, with all of their commands."""
         level = self._level
-        starting = set(level.started())  # their orders have the commands from the first
         for row in level.reached():
             self._orders.command(row, level.now_ns)
-            if row in starting:
-                continue
-            level.take_back(row)
-            jobs.submit_again(self._orders.order(row))
-            self._injected += 1
+            if row not in started:  # the orders of these have the commands from the first
+                level.take_back(row)
+                jobs.submit_again(self._orders.order(row))
+                self._injected += 1
 
     async def _advance(self) -> BatchStatus:
         """Run the batch level until it suspends: in a thread where it may wait for others, since the loop answers processes."""

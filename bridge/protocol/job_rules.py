@@ -25,9 +25,8 @@ from bridge.protocol.open_job import (
     takes_away,
     whole_column,
 )
-from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.packing import column_extremes, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule, Message
-from traces.algorithms.extremes import extremes
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
@@ -149,7 +148,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     if message.last_lost is not None:
         _check_lost(message.last_lost, end_ns, job)
     check_size("finish_ns", message.finish_ns, 8, job.cores)
-    low, high = extremes(unpack_int64(message.finish_ns))
+    low, high = column_extremes(message.finish_ns, "q")
     if low < start.start_ns or high != end_ns:
         raise BrokenRule(
             f"finish_ns goes from {low} to {high}; allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
