@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from msgspec import Meta, Struct, field, json, msgpack, to_builtins
+from msgspec.structs import replace as replaced
 
-__all__ = ["Meta", "Struct", "field", "json", "msgpack", "to_builtins"]
+__all__ = ["Meta", "Struct", "field", "json", "msgpack", "replaced", "to_builtins"]

@@ -8,13 +8,17 @@ import msgspec
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import frame
-from bridge.protocol.message_fields import Change, Measurement, NetworkFields, Part, Recipe
 from bridge.protocol.messages import (
+    Change,
     EdgeSlice,
     Hello,
     Lengths,
+    Measurement,
+    NetworkFields,
     Outcome,
+    Part,
     Promise,
+    Recipe,
     Records,
     Resume,
     SimulateJob,

@@ -13,8 +13,7 @@ from conversation import Pair, network, recipe, start
 
 from bridge.adapters.simgrid.peer import SimGridPeer
 from bridge.adapters.simgrid.process import Installation, find_simgrid
-from bridge.protocol.message_fields import Recipe
-from bridge.protocol.messages import Failed, Outcome, Records, Resume, SimulateJob, Suspended, Transfers
+from bridge.protocol.messages import Failed, Outcome, Recipe, Records, Resume, SimulateJob, Suspended, Transfers
 from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers.application_peer import ApplicationPeer

@@ -96,12 +96,12 @@ def loop_command(
     trace = further_traces(written.trace, "task")
     arguments = tasks.names() | {"trace": False if trace is None else list(trace.formats)}
     lengths_gflop = _tasks(arguments, written.seed)
-    from bridge.single.loop_record import summary, write_loop
+    from bridge.single.records import loop_summary, write_loop
 
     with fresh_directory(target, written.force) as folder:
         result = simulate_loop(lengths_gflop, options)
         write_loop(result, folder, arguments, trace=trace)
-    put_text(summary(result))
+    put_text(loop_summary(result))
     say(f"results: {target}")
 
 
@@ -269,10 +269,10 @@ def graph_command(
     trace = further_traces(written.trace, "task")
     arguments = source.names() | {"trace": False if trace is None else list(trace.formats)}
     found = source.read(options)
-    from bridge.single.graph_record import summary, write_graph
+    from bridge.single.records import graph_summary, write_graph
 
     with fresh_directory(target, written.force) as folder:
         result = simulate_graph(found, options)
         write_graph(result, folder, arguments, trace=trace)
-    put_text(summary(result))
+    put_text(graph_summary(result))
     say(f"results: {target}")

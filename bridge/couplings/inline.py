@@ -10,20 +10,26 @@ import numpy as np
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
 from als.engine.dag import hooks as graph_hooks
+from als.engine.dag import state as graphs
+from als.engine.state import ApplicationState, new_state
+from als.graphs.contract import MAX_EDGES_PER_JOB
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
+from als.metrics.graphs import TransferColumns
+from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import drawing as program_drawing
+from als.programs.table import Programs, new_drawing_room
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
-from bridge.couplings.contract import Applications
+from bridge.couplings import Applications, TaskColumns, core_gflop
+from bridge.couplings import inline_state as i
 from bridge.couplings.inline_kernel import drive, reorder
-from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
-from bridge.couplings.inline_status import InlineStatus
+from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
 from bridge.options.execution import Execution
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace, Watch
-from traces.compiled import Array
+from traces.compiled import Array, as_value, function_table, own
 from traces.kernels.slabs import give_again
 from traces.ledger import TaskRecords, TransferRecords
 
@@ -31,7 +37,7 @@ from traces.ledger import TaskRecords, TransferRecords
 def run_inline(
     scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario inline (``execution`` has no say here); a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario inline (``execution`` has no say here); a ``bridge.couplings.Coupling``."""
     run = InlineRun(scenario, simulator, keep_tasks=keep_tasks)
     done = run.go_on(watch)
     assert done
@@ -59,7 +65,7 @@ class InlineRun:
     def _settle(self) -> None:
         # Kept applications have moved.
         if len(self.inline.saved.flags):
-            from bridge.couplings.inline_saved import settle
+            from bridge.couplings.inline_kept import settle
 
             settle(self.inline)
 
@@ -154,3 +160,149 @@ def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> l
         words = source.itemsize // 4
         reorder(source.view(np.int32), target.view(np.int32), words * first, words * wanted)
     return [wanted, *ordered]
+
+
+def _application_room(
+    scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, wishes: bool
+) -> ApplicationState:
+    # Room for one application, as large as any needs.
+    programs, rules = scenario.programs, scenario.options.batch
+    assert programs is not None
+    resizes = rules.resizing > 0
+    room, edges = programs.room(scenario.program, scenario.workload.cores)
+    graph = graphs.NO_GRAPH
+    if programs.has_graph:
+        graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
+    return new_state(
+        lengths=np.empty(room),
+        part_first=np.zeros(programs.most_parts + 1, np.int64),
+        phases=programs.table.phases,
+        table=programs.table.rules,
+        speed=np.empty(widest),
+        memo=memo,
+        keep_tasks=False,
+        selects=programs.rules.selects,
+        hooks=application_hooks.table(
+            programs.table.phases,
+            selects=programs.rules.selects,
+            changes=changes or scenario.speeds.state.component.size > 0,
+            hints=rules.hints,
+            resizes=resizes,
+            wishes=wishes,
+        ),
+        graph=graph,
+        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
+    )
+
+
+def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
+    """The inline state of a scenario that this simulator runs."""
+    workload, programs, program, level = (
+        scenario.workload,
+        scenario.programs,
+        scenario.program,
+        scenario.options.application,
+    )
+    assert programs is not None
+    cores, speeds = workload.cores, scenario.speeds.state
+    n = len(cores)
+    rules, widths = scenario.options.batch, scenario.constraints.widths
+    resizes = rules.resizing > 0
+    wishes = rules.evolves and bool(programs.table.wishes.any())
+    most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
+    widest = int(most.max()) if n else 1
+    room, edges = programs.room(program, cores)
+    expected = programs.expected_tasks(program, cores)
+    # The draws overshoot their sum by half a task or so a job.
+    rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
+    memo = programs.memo(program, most)
+    work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, wishes=wishes)
+    network, varies = scenario.network.kind != NONE, speeds.component.size > 0
+    sends = keep_tasks and edges > 0 and network
+    objects = not all(one.by_memo for one in programs.rules.techniques)
+    replays = simulator.dealings.reaches and (objects or (programs.has_graph and network))
+    saves = simulator.dealings.reaches and not replays
+    n_rules = len(programs.rules.names) if programs.rules.selects else 0
+    shared = i.Running.new({"cores": widest, "deferred": 0}, app=work)
+    used = {i.SPEEDS: varies, i.VARYING: varies, i.GRAPHS: programs.has_graph}
+    used |= {i.START: saves, i.COME_DUE: saves, i.REACH: simulator.dealings.reaches, i.WISHES: wishes}
+    state = InlineState(
+        core_speed=own(scenario.platform.core_speed_gflops, np.float64),
+        asked=own(cores, np.int64),
+        core_gflop=own(core_gflop(scenario), np.float64),
+        program=own(program, np.int64),
+        table=programs.table,
+        speeds=speeds,
+        room=new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys),
+        own_gflops=np.zeros(widest),
+        application=work,
+        outcomes=i.Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
+        tasks=TaskColumns.new({"records": rows}),
+        transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
+        running=shared,
+        shared=shared,
+        seed=np.array([scenario.model.seed], np.uint64),
+        costs=i.Costs(
+            scenario.options.application.overhead_ns,
+            level.latency_ns,
+            int(level.master),
+            int(bool(rules.releases)),
+            level.resize_ns,
+            scenario.platform.slowest_gflops,
+            scenario.bytes_per_gflop,
+        ),
+        engines=function_table(
+            [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in i.ENGINES]
+        ),
+        hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
+        journal=i.CommandJournal.none(
+            {"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None
+        ),
+        saved=i.SavedStates.none(
+            {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
+        ),
+    )
+    return with_application(state, work)
+
+
+def _graph_room(
+    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
+) -> graphs.GraphState:
+    # The work space of one job's graphs, as large as any job needs.
+    ends = np.empty(n_edges, np.int64)
+    plans = resizes and bool(programs.rules.planners)
+    return graphs.new_graph_state(
+        graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
+        np.zeros(widest, np.int64),
+        np.zeros(widest, np.int64),
+        network,
+        graph_hooks.table(network.kind != NONE),
+        n_tasks=n_tasks,
+        plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
+        anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
+    )
+
+
+def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
+    """The same with other arrays of an application, or other room for edges."""
+    room, graph = inline.room, work.graph
+    if graph.exists:
+        graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
+    app = work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace())
+    app.status = inline.shared.app.status
+    shared = inline.shared._replace(app=app)
+    return inline._replace(application=work, running=shared, shared=shared)
+
+
+def with_room(inline: InlineState, programs: Programs) -> InlineState:
+    """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
+    work = inline.application
+    more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
+    ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
+    grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
+    if not programs.has_graph:
+        return with_application(inline, grown)
+    edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.anew.speed) > 0)
+    room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
+    return with_application(inline._replace(room=room), grown._replace(graph=graph))

@@ -15,9 +15,8 @@ from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import commanded_at
-from bridge.couplings.inline_kept import MOST_DEFERRED
-from bridge.couplings.inline_saved import running_of
-from bridge.couplings.inline_state import RELEASE, InlineState
+from bridge.couplings.inline_kept import running_of
+from bridge.couplings.inline_state import MOST_DEFERRED, RELEASE, InlineState
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled

@@ -1,123 +1,174 @@
 """What the inline coupling keeps of running applications that may receive commands: their states, or a journal.
 
-Each is kept as it was at an instant that has passed (``inline_saved``); or, where that cannot be, there is a journal of the
-commands (``inline_journal``). Rows are those of the batch state.
+Each is kept in its state at a past instant: a slab of memory (:mod:`traces.kernels.slabs`) within one shared column. What is
+certain happens there, in place: it is made the current application (:func:`running_of`), and the one in the shared room
+afterwards. To look further ahead, its slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
+
+Applications that cannot be kept so are simulated again, with all commands of a journal: as often as they receive commands, and
+once more. What an application did before a command comes out as it did before: it depends on nothing else.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from als.engine.state import ApplicationState
-from traces.compiled import Array
-from traces.kernels.signatures import Bytes, Floats, Ints
-from traces.kernels.slabs import WHOLE
-from traces.kernels.state import State, column
-
-#: The most scales that are deferred for a job.
-MOST_DEFERRED = 64
-
-
-class Running(State, dim="cores"):
-    """An application that runs, and what the inline coupling knows of it.
-
-    Scales of all its cores may be deferred (``inline_deferred``).
-    """
-
-    commanded_ns: int = 0  # the instant of its latest commands, or its start
-    stride_ns: int = 0  # how far it is simulated ahead
-    steps: int = 0  # how often it has gone on by itself, as far as was sure, since its latest commands
-    master_host: int = 0  # host of its first core
-    fastest: float = 0.0  # where there are graphs, speed of its fastest core as it started, GFLOP/s
-
-    n_deferred: int = 0  # how many scales are deferred
-    scale: int = 0  # the last of them; if there is none, that of all cores, ppb; 0 if none may be deferred
-    since_ns: int = 0  # the instant from which on
-    left_ns: float = 0.0  # for how long from there on, at scale 1, nothing shows of the job at the least
-    farthest_ns: float = 0.0  # for how long, at scale 1, a chunk may still take at the most
-
-    app: ApplicationState = column()  # the application
-    base_gflops: Floats = column()  # the speeds of its cores at factor 1, GFLOP/s
-    next_ns: Ints = column()  # when they change next by themselves
-    # The scales that are deferred, and their instants
-    deferred_ns: Ints = column("deferred")
-    deferred: Ints = column("deferred")
+from als.engine.features.hints import hint
+from als.engine.loop import begin
+from als.engine.state import NEVER, show_slots, whole_memo
+from als.engine.status import SUSPENDED
+from als.engine.varying_speeds import begin_varying
+from bls.engine import state as b
+from bls.engine.state import BatchState
+from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to, slot_of
+from bridge.couplings.inline_kernel import report_end, set_up, stops_later
+from bridge.couplings.inline_state import MOST_DEFERRED, InlineState
+from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
+from traces.kernels.slabs import CHANGING, WHOLE
 
 
-class Sizes(State):
-    """How long the dimensions of a ``Running`` are; those of transfers and of mappings are 0."""
-
-    # The size of the dimension of this name
-    tasks: int = 0
-    bounds: int = 0
-    cores: int = 0
-    memo: int = 0
-    rules: int = 0
-    records: int = 0
-    edge_bounds: int = 0
-    edges: int = 0
-    given: int = 0
-    hosts: int = 0
-    nodes: int = 0
-    graph_cores: int = 0
-    pools: int = 0
-    node_bounds: int = 0
-    events: int = 0
-    flows: int = 0
-    entries: int = 0
-    table: int = 0
-    wishes: int = 0
-    wished: int = 0
-    deferred: int = 0
+@compiled(inner=True)
+def _measure(state: BatchState, inline: InlineState, job: int) -> int:
+    """How many words the application that runs, which is the job's, needs, however wide it may be; ``sizes`` says of what."""
+    run, sizes = inline.running.app, inline.saved.sizes
+    # The most cores that it may have at once, or had and has released.
+    n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
+    reset_numbers(sizes)
+    sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
+    sizes.memo, sizes.rules = whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
+    sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
+    sizes.deferred = MOST_DEFERRED if state.settings.directs != 0 else 0
+    graph = run.graph
+    if graph.exists == 1:
+        sizes.edge_bounds, sizes.edges = graph.edge_first.size, graph.edge_first[graph.edge_first.size - 1]
+        sizes.hosts, sizes.pools = graph.host_number.size, max(1, graph.host_number.size)
+        sizes.nodes, sizes.node_bounds, sizes.graph_cores = run.lengths.size, run.lengths.size + 1, n_cores
+    return int(slab_words(inline.shared, sizes))
 
 
-class SavedStates(State, dim="rows"):
-    """Applications that run and may receive commands, each as it was at an instant that has passed (``inline_saved``).
-
-    Of size 0 where there are no commands, or applications cannot be kept.
-    """
-
-    used: int = 0  # how many words are in use
-    wanted: int = 0  # how many the application needs that there was no room for
-    words: Ints = column("words")  # the applications, each a slab
-    ahead: Ints = column("ahead")  # room for a copy of one that is simulated ahead
-    first: Ints = column(fill=-1)  # where a row's begins, -1 nowhere
-    sizes: Sizes = column()  # work space: of a slab
-    flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
-    factor: Floats = column(MOST_DEFERRED)  # work space
-
-    def make_room(self, running: Array) -> None:
-        """Leave out what was kept of jobs that do not run any more, and have room for at least as much again.
-        ``running``, int64: the rows of the jobs that run."""
-        known = running[running < len(self.first)]  # what has begun as another attempt may have no row yet
-        kept = known[self.first[known] >= 0]
-        first, at = np.full_like(self.first, -1), 0
-        for row in kept[np.argsort(self.first[kept])].tolist():
-            begin = int(self.first[row])
-            count = int(self.words[begin + WHOLE])
-            self.words[at : at + count] = self.words[begin : begin + count]
-            first[row], at = at, at + count
-        self.first[...], self.used = first, at
-        self.grow(words=max(len(self.words), 2 * at + int(self.wanted)), ahead=max(len(self.ahead), int(self.wanted)))
+@compiled(inner=True)
+def keep(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Move the current application, which is the job's, into a slab of its own; False if there is no room for it."""
+    saved, slots = inline.saved, inline.running.app.speed.size
+    saved.wanted = _measure(state, inline, job)
+    if saved.used + saved.wanted > saved.words.size or saved.wanted > saved.ahead.size:
+        return False
+    lay_out(inline.shared, saved.words, saved.used, saved.sizes)
+    saved.first[job] = saved.used
+    saved.used += saved.wanted
+    running = running_of(inline, job)
+    copy_columns(running, inline.shared, NEVER)
+    running.commanded_ns = state.jobs.start_ns[job]
+    inline.running = running
+    show_slots(inline.running.app, slots)
+    return True
 
 
-class CommandJournal(State, dim="entries"):
-    """The commands that running jobs received: an application is simulated again from its start, with all of them.
+@compiled(inner=True)
+def running_of(inline: InlineState, job: int) -> Any:
+    """The kept application of a job: a ``Running``."""
+    return state_at(inline.shared, inline.saved.words, inline.saved.first[job])
 
-    Of size 0 where there are no commands, or the states of applications are kept.
-    """
 
-    first: Ints = column("rows", fill=-1)  # the first entry of each row, -1 none
-    last: Ints = column("rows", fill=-1)  # its last entry
-    instant: Ints = column()  # when the commands were received
-    after: Ints = column()  # the next entry of the same row, -1 none
-    told_first: Ints = column()  # the first of the commands in ``BatchState.told``
-    told_stop: Ints = column()  # one past the last
-    core_first: Ints = column()  # where the cores begin for which others wait from then on
-    core_stop: Ints = column()  # where they end
-    core: Ints = column("wanted")  # a core for which others wait
-    flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
+@compiled(inner=True)
+def copy_out(inline: InlineState, job: int) -> None:
+    """Let a copy of a job's application be the current one."""
+    saved = inline.saved
+    first = saved.first[job]
+    changing = saved.words[first + CHANGING]
+    copy_words(saved.ahead, 0, saved.words, first, changing)
+    relocate(inline.shared, saved.ahead, 0, changing)
+    inline.running = state_at(inline.shared, saved.ahead, 0)
 
-    def make_room(self, n_cores: int) -> None:
-        """Have room for twice as many entries, and for those of one more job, of up to ``n_cores`` cores."""
-        self.grow(entries=2 * len(self.instant) + 1, wanted=2 * len(self.core) + n_cores)
+
+@compiled(inner=True)
+def leave(inline: InlineState) -> None:
+    """Let the application in the shared room be the current one again, with the fault of the one before, if it had one."""
+    if inline.fault_status != 0:
+        inline.shared.app.lengths = inline.application.lengths[: inline.running.app.lengths.size]
+        copy_columns(inline.shared, inline.running, NEVER)
+    inline.running = inline.shared
+
+
+@compiled()
+def settle(inline: InlineState) -> None:
+    """Relocate all kept applications after their memory has moved."""
+    saved = inline.saved
+    for job in range(saved.first.size):
+        if saved.first[job] >= 0:
+            relocate(inline.shared, saved.words, saved.first[job], saved.words[saved.first[job] + WHOLE])
+
+
+@compiled(merged=True)
+def note(state: BatchState, inline: InlineState, job: int) -> bool:
+    """Note the commands that a running job receives now, unless they are noted; False if there is no room."""
+    journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
+    entry, at = inline.journal_used, inline.cores_used
+    if last >= 0 and journal.told_first[last] == jobs.told_first[job]:
+        return True
+    if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
+        return False
+    journal.instant[entry], journal.after[entry] = commanded_at(state, job), -1
+    journal.told_first[entry], journal.core_first[entry] = jobs.told_first[job], at
+    journal.told_stop[entry] = jobs.told_first[job] + jobs.told_count[job]
+    if jobs.wanted[job] > 0:
+        for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
+            for core in range(state.pool.lo[k], state.pool.hi[k]):
+                if state.hinted[core] == job + 1 and state.holder[core] == job:
+                    journal.core[at] = core
+                    at += 1
+    journal.core_stop[entry] = at
+    if last >= 0:
+        journal.after[last] = entry
+    else:
+        journal.first[job] = entry
+    journal.last[job] = entry
+    inline.journal_used, inline.cores_used = entry + 1, at
+    return True
+
+
+@compiled(inner=True)
+def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
+    """Apply the commands of an entry to the application that runs; returns its status."""
+    run, journal, stop = inline.running.app, inline.journal, inline.journal.told_stop[entry]
+    k = apply_widths(state, inline, journal.told_first[entry], stop)
+    if k < stop and state.told.what[k] == b.HINTED:
+        journal.flags[:] = 0
+        for at in range(journal.core_first[entry], journal.core_stop[entry]):
+            slot = slot_of(run, journal.core[at])
+            if slot >= 0:
+                journal.flags[slot] = 1
+        hint(run, journal.flags[: run.speed.size])
+    return int(apply_scales(state, inline, k, stop, journal.instant[entry]))
+
+
+@compiled(inner=True)
+def _replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> int:
+    """Run the application, which is at its start, to its end or its stop, with the commands of its job at their instants."""
+    journal, entry = inline.journal, inline.journal.first[job]
+    if inline.speeds.component.size > 0:
+        status = begin_varying(inline.running.app, inline.speeds, inline.running.next_ns, stop_ns)
+        if status != SUSPENDED:
+            return int(status)
+    while entry >= 0 and journal.instant[entry] < stop_ns:
+        # All requests up to that instant were served before the batch level did anything at it.
+        status = advance_to(inline, journal.instant[entry] + 1)
+        if status == SUSPENDED:
+            status = _apply_again(state, inline, entry)
+        if status != SUSPENDED:
+            return int(status)
+        entry = journal.after[entry]
+    return int(run_to(inline, stop_ns))
+
+
+@compiled(inner=True)
+def run_again(state: BatchState, inline: InlineState, job: int) -> int:
+    """Run a job's application from its start to its end, with all its commands; returns 0, or an ``InlineStatus``."""
+    while True:
+        need = set_up(state, inline, job, True)  # again where it is to stop later: its width may have changed
+        if need != 0:
+            return int(need)
+        app, costs = inline.running.app, inline.costs
+        begin(app, state.jobs.start_ns[job], costs.overhead_ns, costs.master != 0, costs.releases != 0)
+        status = _replay(state, inline, job, state.jobs.stop_ns[job])
+        if not stops_later(state, inline, job, status):
+            return int(report_end(state, inline, job, status))

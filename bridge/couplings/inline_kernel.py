@@ -21,8 +21,7 @@ from bls.engine.features.running.releases import FULL, REFUSED, TOLD
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
-from bridge.couplings.inline_state import InlineState, call_hook
-from bridge.couplings.inline_status import InlineStatus
+from bridge.couplings.inline_state import InlineState, InlineStatus, call_hook
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.signatures import Ints, Shorts

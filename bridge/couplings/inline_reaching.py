@@ -8,7 +8,7 @@ that comes due, the job is advanced to that instant, and a copy is run ahead for
 at the most a few times what lies between two commands, however often a job receives some.
 
 Where jobs are planned with the ends that they promise, a copy is always run to its end. Where a technique keeps objects of
-Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_journal``).
+Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_kept``).
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
-from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to
+from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to
 from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
-from bridge.couplings.inline_journal import note, run_again
+from bridge.couplings.inline_kept import copy_out, keep, leave, note, run_again, running_of
 from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
-from bridge.couplings.inline_saved import copy_out, keep, leave, running_of
-from bridge.couplings.inline_state import HOOK, InlineState
-from bridge.couplings.inline_status import InlineStatus
-from bridge.couplings.inline_widths import apply_widths
+from bridge.couplings.inline_state import HOOK, InlineState, InlineStatus
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING

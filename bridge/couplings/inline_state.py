@@ -1,30 +1,29 @@
-"""The inline coupling's state, next to the batch engine's: room for one application, and what became of each job."""
+"""The inline coupling's state, next to the batch engine's: room for one application, and what became of each job.
+
+What is kept of running applications that may receive commands is either their states at a past instant, or a journal of the
+commands, from which they are simulated again (``inline_kept``). Rows are those of the batch state.
+"""
 
 from __future__ import annotations
+
+from enum import IntEnum
 
 import numpy as np
 
 from als.core_speeds.state import SpeedState
-from als.engine import hooks as application_hooks
 from als.engine import loop as application
-from als.engine.dag import hooks as graph_hooks
-from als.engine.dag import state as graphs
-from als.engine.state import ApplicationState, new_state
-from als.graphs.contract import MAX_EDGES_PER_JOB
+from als.engine.state import ApplicationState
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS
-from als.network.state import NONE, NetworkState
-from als.options import MAX_TASKS_PER_JOB
-from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
+from als.programs.table import DrawingRoom, ProgramTable
 from bls.engine import loop as batch
 from bls.engine.features.running import reached, releases
 from bls.engine.state import BatchState
-from bls.simulator import BatchSimulator
-from bridge.couplings.contract import TaskColumns, core_gflop
+from bridge.couplings import TaskColumns
 from bridge.couplings.inline_kept import CommandJournal, Running, SavedStates
-from bridge.scenarios.ready import ReadyScenario
-from traces.compiled import Hooks, as_value, caller, function_table, own, types
-from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, StateKind, Words
+from traces.compiled import Array, Hooks, caller, types
+from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, StateKind, Words
+from traces.kernels.slabs import WHOLE
 from traces.kernels.state import State, column
 
 # The engines' functions are called through pointers: places in InlineState.engines
@@ -49,6 +48,131 @@ ENGINES = (
 advance, outcome, begin, run, release, stop_after, loss, take_back, promise, wish = (
     caller(signature) for _, signature, _ in ENGINES
 )
+
+
+class InlineStatus(IntEnum):
+    """What ``bridge.couplings.inline_kernel.drive`` returns besides the batch engine's statuses; all are below 0."""
+
+    LENGTHS_FULL = -1  #: A job has more tasks than there is room to draw.
+    LEDGER_FULL = -2  #: The task records must grow.
+    APPLICATION_FAULT = -3  #: An application has failed: ``job`` and ``fault_status`` say which, and how.
+    ROWS_SHORT = -4  #: There are more attempts than rows.
+    LENGTHS_FAULT = -5  #: The tasks of ``job`` cannot be drawn.
+    TRANSFERS_FULL = -6  #: The records of transfers must grow.
+    JOURNAL_FULL = -9  #: The journal of commands must grow.
+    SAVED_FULL = -10  #: What is kept of running applications needs more room.
+    WISHES_FULL = -7  #: The batch level's table of requests for cores must grow.
+    RELEASES_FAULT = -8  #: The batch level refuses what ``job`` releases.
+    OUTCOME_FAULT = -11  #: The batch level refuses how ``job`` ends, or what it promises.
+
+
+#: The most scales that are deferred for a job.
+MOST_DEFERRED = 64
+
+
+class Running(State, dim="cores"):
+    """An application that runs, and what the inline coupling knows of it.
+
+    Scales of all its cores may be deferred (``inline_deferred``).
+    """
+
+    commanded_ns: int = 0  # the instant of its latest commands, or its start
+    stride_ns: int = 0  # how far it is simulated ahead
+    steps: int = 0  # how often it has gone on by itself, as far as was sure, since its latest commands
+    master_host: int = 0  # host of its first core
+    fastest: float = 0.0  # where there are graphs, speed of its fastest core as it started, GFLOP/s
+
+    n_deferred: int = 0  # how many scales are deferred
+    scale: int = 0  # the last of them; if there is none, that of all cores, ppb; 0 if none may be deferred
+    since_ns: int = 0  # the instant from which on
+    left_ns: float = 0.0  # for how long from there on, at scale 1, nothing shows of the job at the least
+    farthest_ns: float = 0.0  # for how long, at scale 1, a chunk may still take at the most
+
+    app: ApplicationState = column()  # the application
+    base_gflops: Floats = column()  # the speeds of its cores at factor 1, GFLOP/s
+    next_ns: Ints = column()  # when they change next by themselves
+    # The scales that are deferred, and their instants
+    deferred_ns: Ints = column("deferred")
+    deferred: Ints = column("deferred")
+
+
+class Sizes(State):
+    """How long the dimensions of a ``Running`` are; those of transfers and of mappings are 0."""
+
+    # The size of the dimension of this name
+    tasks: int = 0
+    bounds: int = 0
+    cores: int = 0
+    memo: int = 0
+    rules: int = 0
+    records: int = 0
+    edge_bounds: int = 0
+    edges: int = 0
+    given: int = 0
+    hosts: int = 0
+    nodes: int = 0
+    graph_cores: int = 0
+    pools: int = 0
+    node_bounds: int = 0
+    events: int = 0
+    flows: int = 0
+    entries: int = 0
+    table: int = 0
+    wishes: int = 0
+    wished: int = 0
+    deferred: int = 0
+
+
+class SavedStates(State, dim="rows"):
+    """Applications that run and may receive commands, each as it was at an instant that has passed (``inline_kept``).
+
+    Of size 0 where there are no commands, or applications cannot be kept.
+    """
+
+    used: int = 0  # how many words are in use
+    wanted: int = 0  # how many the application needs that there was no room for
+    words: Ints = column("words")  # the applications, each a slab
+    ahead: Ints = column("ahead")  # room for a copy of one that is simulated ahead
+    first: Ints = column(fill=-1)  # where a row's begins, -1 nowhere
+    sizes: Sizes = column()  # work space: of a slab
+    flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
+    factor: Floats = column(MOST_DEFERRED)  # work space
+
+    def make_room(self, running: Array) -> None:
+        """Leave out what was kept of jobs that do not run any more, and have room for at least as much again.
+        ``running``, int64: the rows of the jobs that run."""
+        known = running[running < len(self.first)]  # what has begun as another attempt may have no row yet
+        kept = known[self.first[known] >= 0]
+        first, at = np.full_like(self.first, -1), 0
+        for row in kept[np.argsort(self.first[kept])].tolist():
+            begin = int(self.first[row])
+            count = int(self.words[begin + WHOLE])
+            self.words[at : at + count] = self.words[begin : begin + count]
+            first[row], at = at, at + count
+        self.first[...], self.used = first, at
+        self.grow(words=max(len(self.words), 2 * at + int(self.wanted)), ahead=max(len(self.ahead), int(self.wanted)))
+
+
+class CommandJournal(State, dim="entries"):
+    """The commands that running jobs received: an application is simulated again from its start, with all of them.
+
+    Of size 0 where there are no commands, or the states of applications are kept.
+    """
+
+    first: Ints = column("rows", fill=-1)  # the first entry of each row, -1 none
+    last: Ints = column("rows", fill=-1)  # its last entry
+    instant: Ints = column()  # when the commands were received
+    after: Ints = column()  # the next entry of the same row, -1 none
+    told_first: Ints = column()  # the first of the commands in ``BatchState.told``
+    told_stop: Ints = column()  # one past the last
+    core_first: Ints = column()  # where the cores begin for which others wait from then on
+    core_stop: Ints = column()  # where they end
+    core: Ints = column("wanted")  # a core for which others wait
+    flags: Bytes = column("cores")  # work space: for which of a job's cores others wait
+
+    def make_room(self, n_cores: int) -> None:
+        """Have room for twice as many entries, and for those of one more job, of up to ``n_cores`` cores."""
+        self.grow(entries=2 * len(self.instant) + 1, wanted=2 * len(self.core) + n_cores)
 
 
 class Costs(State):
@@ -141,150 +265,6 @@ HOOKS = Hooks(
         START: ("applications that are kept as they start", "bridge.couplings.inline_reaching:start"),
         COME_DUE: ("promises of applications that come due", "bridge.couplings.inline_reaching:come_due"),
         REACH: ("applications that receive commands", "bridge.couplings.inline_reaching:reach"),
-        WISHES: ("applications that request cores", "bridge.couplings.inline_widths:bind_wishes"),
+        WISHES: ("applications that request cores", "bridge.couplings.inline_commands:bind_wishes"),
     },
 )
-
-
-def _application_room(
-    scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, wishes: bool
-) -> ApplicationState:
-    # Room for one application, as large as any needs.
-    programs, rules = scenario.programs, scenario.options.batch
-    assert programs is not None
-    resizes = rules.resizing > 0
-    room, edges = programs.room(scenario.program, scenario.workload.cores)
-    graph = graphs.NO_GRAPH
-    if programs.has_graph:
-        graph = _graph_room(programs, room, edges, widest, scenario.network, resizes)
-    return new_state(
-        lengths=np.empty(room),
-        part_first=np.zeros(programs.most_parts + 1, np.int64),
-        phases=programs.table.phases,
-        table=programs.table.rules,
-        speed=np.empty(widest),
-        memo=memo,
-        keep_tasks=False,
-        selects=programs.rules.selects,
-        hooks=application_hooks.table(
-            programs.table.phases,
-            selects=programs.rules.selects,
-            changes=changes or scenario.speeds.state.component.size > 0,
-            hints=rules.hints,
-            resizes=resizes,
-            wishes=wishes,
-        ),
-        graph=graph,
-        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
-    )
-
-
-def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
-    """The inline state of a scenario that this simulator runs."""
-    workload, programs, program, level = (
-        scenario.workload,
-        scenario.programs,
-        scenario.program,
-        scenario.options.application,
-    )
-    assert programs is not None
-    cores, speeds = workload.cores, scenario.speeds.state
-    n = len(cores)
-    rules, widths = scenario.options.batch, scenario.constraints.widths
-    resizes = rules.resizing > 0
-    wishes = rules.evolves and bool(programs.table.wishes.any())
-    most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
-    widest = int(most.max()) if n else 1
-    room, edges = programs.room(program, cores)
-    expected = programs.expected_tasks(program, cores)
-    # The draws overshoot their sum by half a task or so a job.
-    rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
-    memo = programs.memo(program, most)
-    work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, wishes=wishes)
-    network, varies = scenario.network.kind != NONE, speeds.component.size > 0
-    sends = keep_tasks and edges > 0 and network
-    objects = not all(one.by_memo for one in programs.rules.techniques)
-    replays = simulator.dealings.reaches and (objects or (programs.has_graph and network))
-    saves = simulator.dealings.reaches and not replays
-    n_rules = len(programs.rules.names) if programs.rules.selects else 0
-    shared = Running.new({"cores": widest, "deferred": 0}, app=work)
-    used = {SPEEDS: varies, VARYING: varies, GRAPHS: programs.has_graph}
-    used |= {START: saves, COME_DUE: saves, REACH: simulator.dealings.reaches, WISHES: wishes}
-    state = InlineState(
-        core_speed=own(scenario.platform.core_speed_gflops, np.float64),
-        asked=own(cores, np.int64),
-        core_gflop=own(core_gflop(scenario), np.float64),
-        program=own(program, np.int64),
-        table=programs.table,
-        speeds=speeds,
-        room=new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys),
-        own_gflops=np.zeros(widest),
-        application=work,
-        outcomes=Outcomes.new({"rows": n, "rules": n_rules, "graphs": n if programs.has_graph else 0}),
-        tasks=TaskColumns.new({"records": rows}),
-        transfers=TransferColumns.new({"transfers": 2 * edges if sends else 0}),
-        running=shared,
-        shared=shared,
-        seed=np.array([scenario.model.seed], np.uint64),
-        costs=Costs(
-            scenario.options.application.overhead_ns,
-            level.latency_ns,
-            int(level.master),
-            int(bool(rules.releases)),
-            level.resize_ns,
-            scenario.platform.slowest_gflops,
-            scenario.bytes_per_gflop,
-        ),
-        engines=function_table(
-            [(not need or getattr(simulator.dealings, need)) and as_value(*one) for *one, need in ENGINES]
-        ),
-        hooks=HOOKS.filled([slot for slot, there in used.items() if there]),
-        journal=CommandJournal.none({"rows": n, "entries": n, "wanted": 16 * n, "cores": widest} if replays else None),
-        saved=SavedStates.none(
-            {"rows": n, "words": 256 * min(n, 64), "ahead": 256, "cores": widest} if saves else None
-        ),
-    )
-    return with_application(state, work)
-
-
-def _graph_room(
-    programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
-) -> graphs.GraphState:
-    # The work space of one job's graphs, as large as any job needs.
-    ends = np.empty(n_edges, np.int64)
-    plans = resizes and bool(programs.rules.planners)
-    return graphs.new_graph_state(
-        graphs.Edges(np.zeros(0, np.int64), ends, ends, np.empty(n_edges)),
-        np.zeros(widest, np.int64),
-        np.zeros(widest, np.int64),
-        network,
-        graph_hooks.table(network.kind != NONE),
-        n_tasks=n_tasks,
-        plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
-        anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
-    )
-
-
-def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
-    """The same with other arrays of an application, or other room for edges."""
-    room, graph = inline.room, work.graph
-    if graph.exists:
-        graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
-    app = work._replace(table=inline.table.rules, graph=graph, phases=work.phases._replace())
-    app.status = inline.shared.app.status
-    shared = inline.shared._replace(app=app)
-    return inline._replace(application=work, running=shared, shared=shared)
-
-
-def with_room(inline: InlineState, programs: Programs) -> InlineState:
-    """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
-    work = inline.application
-    more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
-    ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead
-    grown = work._replace(lengths=np.empty(more), taken=np.zeros(more, np.uint8), ahead=ahead)
-    if not programs.has_graph:
-        return with_application(inline, grown)
-    edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
-    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.anew.speed) > 0)
-    room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
-    return with_application(inline._replace(room=room), grown._replace(graph=graph))

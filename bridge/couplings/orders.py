@@ -19,10 +19,10 @@ from als.programs.table import drawn_program
 from als.schedulers import AnyScheduler, scheduler_name
 from bls.options import BLS, COORDINATION, RESIZE
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import BatchLevel, core_gflop
+from bridge.couplings import BatchLevel, core_gflop
 from bridge.couplings.places import Places
 from bridge.options.declared import COUPLING
-from bridge.protocol import message_fields as m
+from bridge.protocol import messages as m
 from bridge.protocol.messages import SimulateJob
 from bridge.protocol.network_fields import network_of
 from bridge.protocol.packing import pack_float64, pack_int32, pack_int64
@@ -95,7 +95,8 @@ class Orders:
         workload, model, options = scenario.workload, scenario.model, scenario.options
         start_ns, stop_ns = self._level.start_ns(row), self._level.stop_ns(row)
         job, cores, place = int(workload.job_id[origin]), int(workload.cores[origin]), int(scenario.program[origin])
-        numbers, places = self._cores(row), self._placed(row)
+        places = self._placed(row)
+        numbers = places.at_start
         commands = self._commands.get(row) or _Commands()
         resizes = tuple(commands.resizes) if self._dealings.resizes else None
         core_gflop = float(self._core_gflop[origin])
@@ -290,10 +291,15 @@ class Orders:
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
     def _placed(self, row: int) -> Places:
-        """The cores of a job; until it is given others, those that it has started with."""
+        """The cores of a job; until it is given others, those that it has started with: of those that it holds, in order, as
+        many as it asked for."""
         places = self._places.get(row)
         if places is None:
-            places = self._places[row] = Places.of(self._cores(row), self._level.start_ns(row))
+            held = [np.arange(lo, hi) for lo, hi in self._level.allocation(row)]
+            cores = held[0] if len(held) == 1 else np.concatenate(held)
+            if not self._dealings.molds:
+                cores = cores[: self._scenario.workload.cores[self._level.origin(row)]]
+            places = self._places[row] = Places.of(cores, self._level.start_ns(row))
         return places
 
     def _resize(
@@ -336,12 +342,6 @@ class Orders:
     def ended(self, row: int) -> Places:
         """The cores of a job that has ended; once, unless it may have to be simulated again with others."""
         return self._places[row] if self._dealings.resizes else self._places.pop(row)
-
-    def _cores(self, row: int) -> Array:
-        """The global numbers of the cores that a job computes on, in order: of those it holds as many as it asked for."""
-        held = [np.arange(lo, hi) for lo, hi in self._level.allocation(row)]
-        cores = np.concatenate(held)
-        return cores if self._dealings.molds else cores[: self._scenario.workload.cores[self._level.origin(row)]]
 
 
 def _check_room(what: str, commands: int, most: int, cores: int, most_cores: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,15 +18,18 @@ class Places:
     place: Array  # index within the job
     number: Array  # in the machine
     from_ns: Array  # from when on it is there: its job's start, or 1 ns after the instant at which it was given
+    at_start: Array  # the numbers of those with which its job starts
 
     @classmethod
     def of(cls, numbers: Array, start_ns: int) -> Places:
         """Those of a job that starts on these cores."""
-        return cls(np.arange(len(numbers)), numbers, np.full(len(numbers), start_ns, np.int64))
+        return cls(np.arange(len(numbers)), numbers, np.full(len(numbers), start_ns, np.int64), numbers)
 
-    @property
+    @cached_property
     def latest(self) -> Array:
         """The core that each place has, or had last: int64 (P,)."""
+        if len(self.number) == len(self.at_start):
+            return self.at_start
         numbers = np.empty(int(self.place.max()) + 1, np.int64)
         numbers[self.place] = self.number  # in order: the last one counts
         return numbers
@@ -57,6 +61,7 @@ class Places:
             np.concatenate([self.place, np.array(places, np.int64)]),
             np.concatenate([self.number, np.array(given, np.int64)]),
             np.concatenate([self.from_ns, np.full(len(given), from_ns, np.int64)]),
+            self.at_start,
         )
 
     def cores_of(self, place: Array, at_ns: Array) -> Array:

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +22,7 @@ from bls.engine.status import BatchStatus
 from bls.options import BLS, FALLBACK
 from bls.policies.contract import OtherProgram
 from bls.running_jobs import RunningJobs
-from bridge.couplings.contract import Applications, BatchLevel
+from bridge.couplings import Applications, BatchLevel
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
 from bridge.options.execution import Execution
@@ -32,8 +30,9 @@ from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Watch
 from bridge.workers.assignment import JobReport
-from bridge.workers.needs import Needs
-from bridge.workers.supervisor import Supervisor
+from bridge.workers.interruptible import run_interruptibly
+from bridge.workers.outstanding_jobs import OutstandingJobs
+from bridge.workers.supervisor import Needs, Supervisor
 from traces.base.errors import PeerError
 
 if TYPE_CHECKING:
@@ -46,14 +45,14 @@ _PAUSE_JOBS = 500
 def run_pool(
     scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario with persistent worker processes; a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario with persistent worker processes; a ``bridge.couplings.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, None))
 
 
 def run_process(
     scenario: ReadyScenario, simulator: BatchLevel, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario with one process per job; a ``bridge.couplings.contract.Coupling``."""
+    """Run a scenario with one process per job; a ``bridge.couplings.Coupling``."""
     return _run(_Drive(scenario, simulator, keep_tasks, watch, execution, 1))
 
 
@@ -75,43 +74,7 @@ def _run(drive: _Drive) -> Applications:
 
 
 def _run_loop(drive: _Drive) -> Applications:
-    with asyncio.Runner() as runner:
-        loop = runner.get_loop()
-        task = loop.create_task(drive.run())
-        interrupted = False
-
-        def interrupt() -> None:
-            nonlocal interrupted
-            if not interrupted:  # once: a second one must not keep the processes from being closed
-                interrupted = True
-                task.cancel()
-
-        drive.interrupt = lambda: loop.call_soon_threadsafe(interrupt)
-        with _interrupts(loop, interrupt):
-            try:
-                applications = loop.run_until_complete(task)
-            except asyncio.CancelledError:
-                if not interrupted:
-                    raise
-        if interrupted:
-            raise KeyboardInterrupt
-        return applications
-
-
-@contextlib.contextmanager
-def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
-    # Interrupts come to the loop as events, and break into nothing that it is doing.
-    main = threading.current_thread() is threading.main_thread()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if main else {}
-    heard = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in heard:
-        loop.add_signal_handler(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in heard.items():
-            loop.remove_signal_handler(number)
-            signal.signal(number, handler)
+    return run_interruptibly(drive.run(), drive.interruptible)
 
 
 class _Drive:
@@ -141,6 +104,10 @@ class _Drive:
         #: From another thread: stop, and leave nothing behind. RuntimeError if it has ended.
         self.interrupt: Callable[[], object] = lambda: None
 
+    def interruptible(self, interrupt: Callable[[], object]) -> None:
+        """From now on :attr:`interrupt` interrupts the run."""
+        self.interrupt = interrupt
+
     async def run(self) -> Applications:
         """Open the supervisor, run to the end, and close it whatever happens."""
         execution, needs = self._execution, self._needs()
@@ -155,7 +122,7 @@ class _Drive:
         done = False
         try:
             await supervisor.open(len(self._scenario.workload))
-            await self._drive(supervisor)
+            await self._drive(supervisor.jobs)
             done = True
         finally:
             await _to_its_end(supervisor.close(patient=done))
@@ -182,15 +149,14 @@ class _Drive:
         from importlib.metadata import version
 
         from bridge.workers.credentials import CERTIFICATE_ENDING
-        from bridge.workers.hosts import HostsRequest
-        from bridge.workers.needed_files import needed_files
+        from bridge.workers.hosts import HostsRequest, needed_files
 
         assert execution.token_file is not None  # Execution has seen to it
         certificate = execution.certificate or execution.token_file + CERTIFICATE_ENDING
         files = needed_files(self._orders.names())
         return HostsRequest(execution.listen, execution.token_file, certificate, version("twolevel"), files)
 
-    async def _drive(self, supervisor: Supervisor) -> None:
+    async def _drive(self, jobs: OutstandingJobs) -> None:
         level = self._level
         while True:
             status = await self._advance()
@@ -198,41 +164,40 @@ class _Drive:
                 return
             self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.REACHED)
             if status in (BatchStatus.STARTED, BatchStatus.REACHED):
-                self._reach(supervisor)
-                for row in level.started():
-                    if level.origin(row) != row:
-                        supervisor.expect_another()
+                started = level.started()
+                self._reach(jobs, started)
+                for row in started:
                     order = self._orders.order(row)
-                    supervisor.submit(order)
+                    if level.origin(row) == row:
+                        jobs.submit(order)
+                    else:
+                        jobs.submit_again(order)
                     # A simulator that does not say that it conserves work has promised nothing but the start.
                     start_ns = order.start.start_ns
                     # And what is planned with the outcome, or is released before it, waits for it at once, also where the
                     # job starts only later: before its answer is there it cannot receive commands.
                     if level.dealings.awaits_outcomes:
                         start_ns = level.now_ns
-                    elif supervisor.conserves_work:
+                    elif jobs.conserves_work:
                         start_ns = order.bound_ns
                     level.promise(row, start_ns)
                     self._injected += 1
             elif status == BatchStatus.DUE:
-                await supervisor.arrival()
-                self._inject(supervisor)
+                await jobs.arrival()
+                self._inject(jobs)
             else:
                 await asyncio.sleep(0)
             self._watch(level.ended, level.now_ns)
 
-    def _reach(self, supervisor: Supervisor) -> None:
+    def _reach(self, jobs: OutstandingJobs, started: list[int]) -> None:
         """Have the applications that receive commands simulated again, with all of their commands."""
         level = self._level
-        starting = set(level.started())  # their orders have the commands from the first
         for row in level.reached():
             self._orders.command(row, level.now_ns)
-            if row in starting:
-                continue
-            level.take_back(row)
-            supervisor.expect_another()
-            supervisor.submit(self._orders.order(row))
-            self._injected += 1
+            if row not in started:  # the orders of these have the commands from the first
+                level.take_back(row)
+                jobs.submit_again(self._orders.order(row))
+                self._injected += 1
 
     async def _advance(self) -> BatchStatus:
         """Run the batch level until it suspends: in a thread where it may wait for others, since the loop answers processes."""
@@ -247,19 +212,19 @@ class _Drive:
             await asyncio.wait([running])
             raise
 
-    def _inject(self, supervisor: Supervisor) -> None:
-        level, running, reports = self._level, self._running, dict(supervisor.reports)
+    def _inject(self, jobs: OutstandingJobs) -> None:
+        level, running, reports = self._level, self._running, dict(jobs.reports)
         dealings, releasing = level.dealings, running if level.dealings.releases else None
-        self._injected += len(supervisor.promises) + len(reports)
-        for row, promised_ns in supervisor.promises.items():
+        self._injected += len(jobs.promises) + len(reports)
+        for row, promised_ns in jobs.promises.items():
             if not dealings.awaits_outcomes:  # a promise is of the end
                 level.promise(row, promised_ns)
-        supervisor.promises.clear()
-        supervisor.reports.clear()
+        jobs.promises.clear()
+        jobs.reports.clear()
         for row, report in reports.items():
             if dealings.directs or dealings.releases:
                 self._orders.answered(row, report.outcome.attempt)
-            if releasing is not None and not self._report_releases(releasing, supervisor, row, report):
+            if releasing is not None and not self._report_releases(releasing, jobs, row, report):
                 continue
             numbers, end_ns, last = self._orders.numbers(row), report.outcome.end_ns, report.outcome.last_lost
             self._reports.note(row, report)
@@ -273,14 +238,13 @@ class _Drive:
                 job = level.job_number(row)
                 raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
 
-    def _report_releases(self, level: RunningJobs, supervisor: Supervisor, row: int, report: JobReport) -> bool:
+    def _report_releases(self, level: RunningJobs, jobs: OutstandingJobs, row: int, report: JobReport) -> bool:
         """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
         numbers, outcome = self._orders.numbers(row), report.outcome
         assert outcome.released_ns is not None  # or it would have broken a rule
         released_ns = np.array(unpack_int64(outcome.released_ns))
         if outcome.stopped and level.put_off_stop(row, numbers, released_ns):
-            supervisor.expect_another()
-            supervisor.submit(self._orders.order(row))
+            jobs.submit_again(self._orders.order(row))
             return False
         if report.wishes:
             wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS, measure
 from als.programs.table import Programs
-from bridge.couplings.contract import Applications, BatchLevel, TaskColumns
+from bridge.couplings import Applications, BatchLevel, TaskColumns
 from bridge.couplings.orders import Orders
 from bridge.couplings.places import Places
 from bridge.protocol.messages import Outcome, Records, Transfers
@@ -29,7 +28,9 @@ _Parts = list[tuple[Array, ...]]
 class _Done(NamedTuple):
     """What became of the application of one row."""
 
-    report: JobReport
+    outcome: Outcome
+    rules: slice  # which rules of the table its ``chosen`` are of
+    length_gflop: float
     loops: Array
     records: _Parts  # the columns of TaskRecords but the first
     transfers: _Parts  # the columns of TransferRecords but the first
@@ -48,8 +49,7 @@ class Reports:
     def note(self, row: int, report: JobReport) -> None:
         """Note what a worker has reported of a row's job. Raises PeerError if it cannot be."""
         outcome, start_ns = report.outcome, self._level.start_ns(row)
-        places = self._orders.ended(row)
-        self._rules_of(row, outcome)
+        places, rules = self._orders.ended(row), self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
         finish_ns, busy_ns = np.array(unpack_int64(outcome.finish_ns)), np.array(unpack_int64(outcome.busy_ns))
         done = np.nan if outcome.stopped or outcome.last_lost is not None else report.length_gflop
@@ -57,7 +57,7 @@ class Reports:
         measure(*what, outcome.scheduling_ns, outcome.chunks)
         records = [_task_columns(part, places) for part in report.records]
         transfers = [_transfer_columns(part) for part in report.transfers]
-        self._done[row] = _Done(replace(report, records=[], transfers=[]), loops, records, transfers)
+        self._done[row] = _Done(outcome, rules, report.length_gflop, loops, records, transfers)
 
     def applications(self, n_rows: int, cost: dict[str, Any]) -> Applications:
         """The columns of all rows; some may never have started."""
@@ -69,12 +69,12 @@ class Reports:
         records: list[_Parts] = [[] for _ in range(n_rows)]
         transfers: list[_Parts] = [[] for _ in range(n_rows)]
         for row, done in self._done.items():
-            outcome = done.report.outcome
+            outcome = done.outcome
             tasks[row], chunks[row], ahead_chunks[row] = outcome.ran, outcome.chunks, outcome.ahead_chunks
-            length_gflop[row], loops[row] = done.report.length_gflop, done.loops
+            length_gflop[row], loops[row] = done.length_gflop, done.loops
             records[row], transfers[row] = done.records, done.transfers
             if chosen is not None:
-                chosen[row, self._rules_of(row, outcome)] = outcome.chosen
+                chosen[row, done.rules] = outcome.chosen
             if graphs is not None and outcome.graph is not None:  # None becomes NaN
                 graphs[row] = [getattr(outcome.graph, name) for name, _ in GRAPH_METRICS]
         of_tasks = TaskRecords(*_joined(records, TaskColumns.none())) if keep else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -24,13 +23,10 @@ from bridge.protocol.vocabulary import BrokenRule, Greeting, Message
 #: Why a hello of the other role is refused, whatever its version.
 IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
 
-#: How many of the latest steps of all jobs are kept for :meth:`ApplicationBook.story`.
-STORY_LINES: Final = 10_000
-
 _STEPS: Final = steps(JOB_TABLE)
 
 
-class StoryLine(NamedTuple):
+class JobStep(NamedTuple):
     """One step of one job."""
 
     job: int
@@ -50,7 +46,7 @@ class ApplicationBook(Book):
         self.hello: Hello | None = None
         self._jobs: dict[int, OpenJob] = {}
         self._states: dict[int, JobState] = {}  # of the open and the cancelled ones
-        self._story: deque[StoryLine] = deque(maxlen=STORY_LINES)
+        self.latest_step: JobStep | None = None  # of all jobs
 
     def unwelcome(self, greeting: Greeting) -> str:
         """As of ``Book``: if it is a scheduler's, or of another version."""
@@ -74,10 +70,6 @@ class ApplicationBook(Book):
             return self._jobs[job]
         except KeyError:
             raise LocalProtocolError(f"job {job} is not open") from None
-
-    def story(self, job: int) -> list[StoryLine]:
-        """What happened to a job, oldest first, as far as the latest ``STORY_LINES`` steps of all jobs go."""
-        return [line for line in self._story if line.job == job]
 
     def judge(self, message: Message) -> bool:
         """As of ``Book``; answers about a cancelled job are dropped."""
@@ -113,12 +105,11 @@ class ApplicationBook(Book):
                 self._states[key] = after
             if after is JobState.CANCELLED:
                 self._jobs.pop(key, None)
-        self._story.append(StoryLine(key, event, before, after))
+        self.latest_step = JobStep(key, event, before, after)
         return heard
 
     def validate(self) -> None:
         """Check what must always hold; for tests."""
-        assert len(self._story) <= STORY_LINES
         gone = {JobState.ABSENT, JobState.CANCELLED}
         assert self._jobs.keys() == {job for job, state in self._states.items() if state not in gone}
         assert JobState.ABSENT not in self._states.values()

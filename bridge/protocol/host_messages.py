@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta
-from bridge.protocol.message_fields import Map, Reason, TechniqueName, Version
-from bridge.protocol.messages import other_version
+from bridge.protocol.messages import Map, Reason, TechniqueName, Version, other_version
 from bridge.protocol.session import Book
 from bridge.protocol.tables import HOST_TABLE, ConnectionState, Role
 from bridge.protocol.vocabulary import Greeting, Message, Vocabulary

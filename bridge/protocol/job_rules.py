@@ -13,9 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from bridge.protocol import messages as m
-from bridge.protocol.core_rules import check_cores
-from bridge.protocol.graph_rules import check_graph, edges_rule, transfers_rule
-from bridge.protocol.message_fields import ALL_CORES, MAX_PROMISES, MAX_TASKS, MAX_WISHES
 from bridge.protocol.open_job import (
     OpenJob,
     at_least,
@@ -28,9 +25,10 @@ from bridge.protocol.open_job import (
     takes_away,
     whole_column,
 )
-from bridge.protocol.packing import unpack_int32, unpack_int64
+from bridge.protocol.packing import column_extremes, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import BrokenRule, Message
-from traces.algorithms.extremes import extremes
+from traces.base.time import MAX_NS
+from traces.compiled import Array
 
 #: How far a peer's sums may be from exact ones, relatively.
 _ROUNDED: Final = 1e-9
@@ -62,8 +60,8 @@ def _check_promise(message: m.Promise | m.Suspended, job: OpenJob) -> None:
 
 def _promises(job: OpenJob) -> int:
     """How many there are with one more."""
-    if job.promises == MAX_PROMISES:
-        raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {MAX_PROMISES} for a job")
+    if job.promises == m.MAX_PROMISES:
+        raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {m.MAX_PROMISES} for a job")
     return job.promises + 1
 
 
@@ -81,8 +79,8 @@ def _wish(message: m.Wish, job: OpenJob) -> None:
         raise BrokenRule(f"a wish for {message.cores} cores; allowed: {width.least} to {width.most}")
     at_least("at_ns of a wish", message.at_ns, job.start.start_ns, "the start,")
     at_least("at_ns of a wish", message.at_ns, job.wished_ns + 1, "1 ns behind the wish before,")
-    if job.wishes == MAX_WISHES:
-        raise BrokenRule(f"wish {job.wishes + 1}; allowed: up to {MAX_WISHES} for a job")
+    if job.wishes == m.MAX_WISHES:
+        raise BrokenRule(f"wish {job.wishes + 1}; allowed: up to {m.MAX_WISHES} for a job")
     job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
 
 
@@ -107,7 +105,7 @@ def _records(message: m.Records, job: OpenJob) -> None:
     for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
         check_size(name, column, size, count, "tasks")
     check_positive("length_gflop", message.length_gflop, job.lowest_gflop)
-    most = MAX_TASKS if job.start.tasks is None else job.start.tasks
+    most = m.MAX_TASKS if job.start.tasks is None else job.start.tasks
     check_slice("records", "task", message.first, count, job.records, most, "the job has at most")
     start, end = unpack_int64(message.start_ns), unpack_int64(message.end_ns)
     core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
@@ -150,7 +148,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     if message.last_lost is not None:
         _check_lost(message.last_lost, end_ns, job)
     check_size("finish_ns", message.finish_ns, 8, job.cores)
-    low, high = extremes(unpack_int64(message.finish_ns))
+    low, high = column_extremes(message.finish_ns, "q")
     if low < start.start_ns or high != end_ns:
         raise BrokenRule(
             f"finish_ns goes from {low} to {high}; allowed: from {start.start_ns} on, and exactly to end_ns, {end_ns}"
@@ -186,15 +184,15 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
             f"the records go to {job.last_ns} ns and chunk {job.last_chunk}; "
             f"allowed: up to end_ns, {end_ns}, and chunk {message.chunks - 1}"
         )
-    check_graph(message, job)
-    check_cores(message, job)
+    _check_graph(message, job)
+    _check_cores(message, job)
 
 
 def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
     """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
     if core >= job.cores:
         raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
-    if not job.conserves_work or any(at <= end_ns and (core < 0 or of in (core, ALL_CORES)) for at, of in job.taken):
+    if not job.conserves_work or any(at <= end_ns and (core < 0 or of in (core, m.ALL_CORES)) for at, of in job.taken):
         return
     which = f"core {core}" if core >= 0 else "a core"
     raise BrokenRule(f"last_lost is {core}, but {which} was not taken away up to end_ns, {end_ns}; allowed: nil")
@@ -204,16 +202,198 @@ def _no_rule(message: Message, job: OpenJob) -> None:
     """The table says it all."""
 
 
+def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
+    """A slice of the edges: each within its part, in order, and no more than were announced."""
+    source, target = _pairs(message)
+    count = len(source)
+    check_slice("edges", "edge", message.first, count, job.edges, job.told_edges)
+    parts = job.start.parts or ()
+    stops = np.cumsum([part.edges for part in parts])
+    part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
+    tasks = np.array([part.tasks for part in parts])[part]
+    good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise BrokenRule(
+            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            f"allowed: between two tasks of part {part[bad]}, 0 to {tasks[bad] - 1}"
+        )
+    bad = _unordered(job.last_edge, part, source, target)
+    if bad >= 0:
+        raise BrokenRule(
+            f"edge {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            "allowed: in each part by source and target, ascending"
+        )
+    job.edges += count
+    job.last_edge = int(part[-1]), int(source[-1]), int(target[-1])
+
+
+def _transfers(message: m.Transfers, job: OpenJob) -> None:
+    """A slice of the transfers: each between two tasks that were recorded, in order, at instants of the job."""
+    start = job.start
+    if start.network is None or start.network.kind == "none":
+        raise BrokenRule("transfers, but there is no network")
+    source, target = _pairs(message)
+    count = len(source)
+    check_size("sent_ns", message.sent_ns, 8, count, "transfers")
+    check_size("arrived_ns", message.arrived_ns, 8, count, "transfers")
+    most = m.MAX_TASKS if start.tasks is None else job.told_edges
+    check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
+    tasks = job.records
+    good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
+    sent, arrived = unpack_int64(message.sent_ns), unpack_int64(message.arrived_ns)
+    good &= (sent >= start.start_ns) & (arrived >= sent) & (arrived <= MAX_NS)
+    if not good.all():
+        bad = int(np.argmin(good))
+        raise BrokenRule(
+            f"transfer {message.first + bad} has source {source[bad]}, target {target[bad]}, sent_ns {sent[bad]}, "
+            f"arrived_ns {arrived[bad]}; allowed: two tasks, 0 to {tasks - 1}, and {start.start_ns} <= sent_ns <= arrived_ns"
+        )
+    bad = _unordered((0, *job.last_transfer), np.zeros(count, np.int64), source, target)
+    if bad >= 0:
+        raise BrokenRule(
+            f"transfer {message.first + bad} goes from {source[bad]} to {target[bad]}; "
+            "allowed: by source and target, ascending"
+        )
+    job.transfers += count
+    job.last_transfer = int(source[-1]), int(target[-1])
+    job.arrived_ns = max(job.arrived_ns, int(arrived.max()))
+
+
+def _check_graph(message: m.Outcome, job: OpenJob) -> None:
+    """What an outcome says of graphs."""
+    if message.graph is not None and not job.has_graph:
+        raise BrokenRule("graph is given, but no part of the job is a graph")
+    if message.transfers != job.transfers:
+        raise BrokenRule(f"transfers is {message.transfers}, but {job.transfers} were recorded")
+    if job.arrived_ns > message.end_ns:
+        raise BrokenRule(f"the transfers go to {job.arrived_ns} ns; allowed: up to end_ns, {message.end_ns}")
+
+
+def _pairs(message: m.EdgeSlice | m.Transfers) -> tuple[Array, Array]:
+    """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
+    what = "edges" if isinstance(message, m.EdgeSlice) else "transfers"
+    count = whole_column("source", message.source, 4)
+    check_size("target", message.target, 4, count, what)
+    check_size("bytes", message.bytes, 8, count, what)
+    # What only waits for something else is sent nothing.
+    check_positive("bytes", message.bytes, 0.0 if isinstance(message, m.EdgeSlice) else None)
+    return unpack_int32(message.source), unpack_int32(message.target)
+
+
+def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: Array) -> int:
+    """The first that does not come behind the one before it, of which the first one's is ``last``; -1 if there is none."""
+    columns = [np.concatenate([[before], column]) for before, column in zip(last, (part, source, target), strict=True)]
+    (part_up, part_same), (source_up, source_same), (target_up, _) = (
+        (column[1:] > column[:-1], column[1:] == column[:-1]) for column in columns
+    )
+    up = part_up | (part_same & (source_up | (source_same & target_up)))
+    return -1 if up.all() else int(np.argmin(up))
+
+
+def _check_cores(message: m.Outcome, job: OpenJob) -> None:
+    """No core works on two tasks at once, longer than until it finished, or less than was recorded of it. And cores
+    neither ask for work, nor wait for data, for longer than the job leaves them."""
+    start_ns = job.start.start_ns
+    finish_ns, busy_ns = unpack_int64(message.finish_ns), unpack_int64(message.busy_ns)
+    longer = busy_ns > finish_ns - start_ns
+    if longer.any():
+        core = int(np.argmax(longer))
+        raise BrokenRule(
+            f"busy_ns of core {core} is {busy_ns[core]}; allowed: up to its finish_ns less start_ns, "
+            f"{finish_ns[core] - start_ns}"
+        )
+    _check_releases(message, job, finish_ns)
+    if job.spans:
+        _check_spans(job, finish_ns, busy_ns)
+    of_all_ns = job.cores * (message.end_ns - start_ns)
+    # A sum may be beyond int64; no core is busy for longer than the job lasts.
+    idle_ns = of_all_ns - (int(busy_ns.sum()) if of_all_ns <= MAX_NS else sum(busy_ns.tolist()))
+    asking_ns = idle_ns + _never_begun_ns(message, job)
+    if message.scheduling_ns > asking_ns:
+        raise BrokenRule(
+            f"scheduling_ns is {message.scheduling_ns}; allowed: up to {asking_ns}, as cores were busy else"
+        )
+    if message.graph is not None and message.graph.transfer_wait_ns > of_all_ns:
+        raise BrokenRule(
+            f"transfer_wait_ns is {message.graph.transfer_wait_ns}; allowed: up to {of_all_ns}, all the time of all cores"
+        )
+
+
+def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
+    said = "releases = true" if job.start.releases else "resizes"
+    if not job.tells_releases:
+        if message.released_ns is not None:
+            raise BrokenRule("released_ns is given, but start said releases = false; allowed: nil")
+        return
+    if message.released_ns is None:
+        raise BrokenRule(f"released_ns is nil, but start said {said}; allowed: {job.cores} instants")
+    check_size("released_ns", message.released_ns, 8, job.cores)
+    released_ns = unpack_int64(message.released_ns)
+    early = released_ns < np.maximum(finish_ns, job.start.start_ns)
+    if early.any():
+        core = int(np.argmax(early))
+        raise BrokenRule(
+            f"released_ns of core {core} is {released_ns[core]}; allowed: from its finish_ns, {finish_ns[core]}, on"
+        )
+
+
+def _never_begun_ns(message: m.Outcome, job: OpenJob) -> int:
+    """How much of ``scheduling_ns`` may be after the end, or while a core does something else. A chunk that is on its
+    way when its core is stopped, or lost, counts up to when it would have begun."""
+    if not (message.stopped or message.last_lost is not None or job.loses):
+        return 0
+    start = job.start
+    latency = 0 if start.latency_ns is None else int(unpack_int64(start.latency_ns).max())
+    resizes = start.resizes or ()
+    latency = max([latency, *(int(unpack_int64(one.latency_ns).max(initial=0)) for one in resizes)])
+    cost = len(resizes) * start.resize_ns
+    return message.chunks * (job.cores * start.overhead_ns + 2 * latency) + job.cores * cost
+
+
+def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
+    # No copies are kept of what was recorded: these are views of the messages' own bytes.
+    parts = [(unpack_int64(start), unpack_int64(end), unpack_int32(core)) for start, end, core in job.spans]
+    start_ns, end_ns, core = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    task = np.arange(len(core)) if job.ran == job.records else np.flatnonzero(start_ns >= 0)
+    if not len(task):
+        return
+    # Mostly this is by time, too: a core takes tasks by number. Numbers of two bytes are sorted far faster.
+    of_core = core[task]
+    order = task[np.argsort(of_core.astype(np.int16) if job.cores <= 2**15 else of_core, kind="stable")]
+    of_core, begun, ended = core[order], start_ns[order], end_ns[order]
+    same = of_core[1:] == of_core[:-1]
+    if (same & (begun[1:] < ended[:-1])).any():
+        order = task[np.lexsort((end_ns[task], start_ns[task], core[task]))]
+        begun, ended = start_ns[order], end_ns[order]
+        overlaps = same & (begun[1:] < ended[:-1])
+        if overlaps.any():
+            at = int(np.argmax(overlaps))
+            raise BrokenRule(
+                f"core {of_core[at]} works on two tasks at once: task {order[at]} from {begun[at]} to {ended[at]}, "
+                f"task {order[at + 1]} from {begun[at + 1]} to {ended[at + 1]}; allowed: one after the other"
+            )
+    first = np.concatenate([[0], np.flatnonzero(~same) + 1])
+    cores, last, worked = of_core[first], np.maximum.reduceat(ended, first), np.add.reduceat(ended - begun, first)
+    for name, told, least in (("finish_ns", finish_ns[cores], last), ("busy_ns", busy_ns[cores], worked)):
+        less = told < least
+        if less.any():
+            at = int(np.argmax(less))
+            raise BrokenRule(
+                f"{name} of core {cores[at]} is {told[at]}; allowed: from {least[at]} on, as its tasks were recorded"
+            )
+
+
 #: The rule for each message about an open job.
 RULES: Final[dict[type[Message], Callable[[Any, OpenJob], None]]] = {
     m.Lengths: _lengths,
-    m.EdgeSlice: edges_rule,
+    m.EdgeSlice: _edges,
     m.Resume: _resume,
     m.Promise: _promise,
     m.Wish: _wish,
     m.Suspended: _suspended,
     m.Records: _records,
-    m.Transfers: transfers_rule,
+    m.Transfers: _transfers,
     m.Outcome: _outcome,
     m.Failed: _no_rule,
     m.Cancel: _no_rule,

@@ -1,13 +1,14 @@
-"""The messages of the bridge protocol, typed and bounded; what their fields mean is said in ``PROTOCOL.md``."""
+"""The messages of the bridge protocol, typed and bounded, and their parts; ``PROTOCOL.md`` says what the fields mean."""
 
 from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from bridge.encoding import Meta
-from bridge.protocol import message_fields as fields
+from bridge.encoding import Meta, Struct
 from bridge.protocol.tables import APPLICATION_TABLE
 from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
+from traces.base.scale import HIGHEST, LOWEST
+from traces.base.time import MAX_NS
 
 #: The version of the protocol that this module speaks.
 PROTOCOL_VERSION: Final = 11
@@ -20,14 +21,179 @@ WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 #: Reason for refusing a hello that arrives after all jobs are done; not a fault of the process, which just ends.
 OVER: Final = "the run is over"
 
+#: The ``core`` of a :class:`Change` that concerns every core of the job.
+ALL_CORES: Final = -1
+
+#: Most cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine,
+#: promises for one job.
+MAX_CORES: Final = 2**20
+MAX_TASKS: Final = 2**31 - 1
+MAX_EDGES: Final = 2**31 - 1
+MAX_CHANGES: Final = 2**16
+MAX_PARTS: Final = 2**16
+MAX_HOSTS: Final = 2**24
+MAX_PROMISES: Final = 2**16
+
+#: Most hints in one message, and cores in all of them.
+MAX_HINTS: Final = 2**11
+MAX_HINTED: Final = 2**16
+
+#: Most changes of the width in one message, and cores in all of them.
+MAX_RESIZES: Final = 2**11
+MAX_RESIZED: Final = 2**16
+
+#: Most wishes of one job.
+MAX_WISHES: Final = 2**16
+#: Most scales of speeds in one message, and cores that all of them name.
+MAX_SCALES: Final = 2**14
+MAX_SCALED: Final = 2**16
+
+#: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
+LENGTHS_PER_FRAME: Final = 2**20
+EDGES_PER_FRAME: Final = 2**20
+RECORDS_PER_FRAME: Final = 2**18
+
+_MAX_FLOAT: Final = 1.7976931348623157e308  # so that infinity is refused; NaN fails every comparison
+
+Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Instant = Annotated[int, Meta(ge=0, le=MAX_NS)]
+Duration = Annotated[int, Meta(ge=0, le=MAX_NS)]
+Count = Annotated[int, Meta(ge=0, le=MAX_TASKS)]
+PositiveCount = Annotated[int, Meta(ge=1, le=MAX_TASKS)]
+Positive = Annotated[float, Meta(gt=0, le=_MAX_FLOAT)]
+NotNegative = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
+Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, which is all that MessagePack holds
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be the path of a file
+TopologyText = Annotated[str, Meta(min_length=1, max_length=500)]
+ProgramText = Annotated[str, Meta(max_length=2**20)]
+Reason = Annotated[str, Meta(max_length=500)]
+CoreOfJob = Annotated[int, Meta(ge=ALL_CORES, lt=MAX_CORES)]
+Width = Annotated[int, Meta(ge=1, le=MAX_CORES)]
+CoreColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * MAX_CORES)]
+HostColumn = Annotated[bytes, Meta(min_length=4, max_length=4 * MAX_CORES)]
+LengthColumn = Annotated[bytes, Meta(min_length=8, max_length=8 * LENGTHS_PER_FRAME)]
+EdgeColumn8 = Annotated[bytes, Meta(min_length=8, max_length=8 * EDGES_PER_FRAME)]
+EdgeColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * EDGES_PER_FRAME)]
+RecordColumn8 = Annotated[bytes, Meta(min_length=8, max_length=8 * RECORDS_PER_FRAME)]
+RecordColumn4 = Annotated[bytes, Meta(min_length=4, max_length=4 * RECORDS_PER_FRAME)]
+
+
+class Map(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A map inside a message."""
+
+
+class Change(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, a core (index within the job, or ``ALL_CORES``) has another speed; 0: it is lost; None: for good."""
+
+    at_ns: Instant
+    core: CoreOfJob
+    speed_gflops: NotNegative | None
+
+
+class Hint(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on other jobs wait for these cores (indices within the job, int32), and for no others of it."""
+
+    at_ns: Instant
+    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
+
+
+class WidthChange(Map, frozen=True, kw_only=True):
+    """Behind ``at_ns`` cores come to these places of the job (int32), and those at other places are asked for (int32).
+    ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come."""
+
+    at_ns: Instant
+    places: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
+    speed_gflops: Annotated[bytes, Meta(max_length=8 * MAX_CORES)]
+    latency_ns: Annotated[bytes, Meta(max_length=8 * MAX_CORES)]
+    asked: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
+
+
+class WidthRange(Map, frozen=True, kw_only=True):
+    """Between which numbers of cores a job may wish for others."""
+
+    least: Width
+    most: Width
+
+
+class Scale(Map, frozen=True, kw_only=True):
+    """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
+    ``factor`` times their own speeds."""
+
+    at_ns: Instant
+    cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)] | None
+    factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
+
+
+class Recipe(Map, frozen=True, kw_only=True):
+    """What an application that draws the job's tasks by itself needs to know."""
+
+    seed: Seed
+    job_number: Key
+    cores: Width
+    n: PositiveCount
+    mean_gflop: Positive
+    variation: NotNegative
+    total_gflop: Positive
+    core_gflop: Positive
+    speed_gflops: Positive
+    bytes_per_gflop: Positive
+    program: ProgramText
+
+
+class Part(Map, frozen=True, kw_only=True):
+    """A part of a job: a loop or a graph with its technique, or a serial part, which has none."""
+
+    tasks: PositiveCount
+    technique: TechniqueName | None
+    order: Literal["index", "rank"]
+    edges: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
+    cores: Width | None
+
+
+class NetworkFields(Map, frozen=True, kw_only=True):
+    """The network between the hosts of the machine."""
+
+    kind: Literal["none", "hockney", "sharing"]
+    topology: TopologyText
+    hosts: Annotated[int, Meta(ge=1, le=MAX_HOSTS)]
+    bandwidth_bytes_per_s: Positive
+    latency_ns: NotNegative
+    memory_bytes_per_s: Positive | None
+    latency_factor: NotNegative
+    bandwidth_factor: Positive
+    weight_bytes: NotNegative
+    gamma_bytes: NotNegative
+    crosstraffic: bool
+
+
+class Measurement(Map, frozen=True, kw_only=True):
+    """What was measured of a job that has a graph."""
+
+    critical_path_ns: NotNegative | None
+    parallelism: NotNegative | None
+    slr: NotNegative | None
+    speedup: NotNegative | None
+    transfers: Annotated[int, Meta(ge=0, le=MAX_EDGES)]
+    transfer_bytes: NotNegative
+    transfer_wait_ns: Key
+
+
+Changes = Annotated[tuple[Change, ...], Meta(max_length=MAX_CHANGES)]
+Hints = Annotated[tuple[Hint, ...], Meta(max_length=MAX_HINTS)]
+Resizes = Annotated[tuple[WidthChange, ...], Meta(max_length=MAX_RESIZES)]
+Scales = Annotated[tuple[Scale, ...], Meta(max_length=MAX_SCALES)]
+Parts = Annotated[tuple[Part, ...], Meta(min_length=1, max_length=MAX_PARTS)]
+
 
 class Hello(Message, frozen=True, kw_only=True):
     """Application: the first frame on a connection."""
 
-    version: fields.Version
+    version: Version
     token: Annotated[str, Meta(max_length=200)]
     worker: Annotated[str, Meta(max_length=200)]
-    name: fields.Name
+    name: Name
     tasks: Literal["recipe", "lengths"]
     conserves_work: bool
     releases: bool
@@ -40,48 +206,48 @@ class Hello(Message, frozen=True, kw_only=True):
 class Promise(Message, frozen=True, kw_only=True):
     """Application: nothing of this job will be visible before an instant."""
 
-    job: fields.Key
-    not_before_ns: fields.Instant
+    job: Key
+    not_before_ns: Instant
 
 
 class Wish(Message, frozen=True, kw_only=True):
     """Application: from an instant on the job wants so many cores."""
 
-    job: fields.Key
-    at_ns: fields.Instant
-    cores: fields.Width
+    job: Key
+    at_ns: Instant
+    cores: Width
 
 
 class Suspended(Message, frozen=True, kw_only=True):
     """Application: it has run everything before ``now_ns`` and waits to be resumed."""
 
-    job: fields.Key
-    now_ns: fields.Instant
-    not_before_ns: fields.Instant
+    job: Key
+    now_ns: Instant
+    not_before_ns: Instant
 
 
 class Records(Message, frozen=True, kw_only=True):
     """Application: a slice of the job's tasks, from task ``first`` on."""
 
-    job: fields.Key
-    first: fields.Count
-    start_ns: fields.RecordColumn8
-    end_ns: fields.RecordColumn8
-    core: fields.RecordColumn4
-    chunk: fields.RecordColumn4
-    length_gflop: fields.RecordColumn8
+    job: Key
+    first: Count
+    start_ns: RecordColumn8
+    end_ns: RecordColumn8
+    core: RecordColumn4
+    chunk: RecordColumn4
+    length_gflop: RecordColumn8
 
 
 class Transfers(Message, frozen=True, kw_only=True):
     """Application: a slice of the job's transfers between cores, from transfer ``first`` on."""
 
-    job: fields.Key
-    first: fields.Count
-    source: fields.RecordColumn4
-    target: fields.RecordColumn4
-    bytes: fields.RecordColumn8
-    sent_ns: fields.RecordColumn8
-    arrived_ns: fields.RecordColumn8
+    job: Key
+    first: Count
+    source: RecordColumn4
+    target: RecordColumn4
+    bytes: RecordColumn8
+    sent_ns: RecordColumn8
+    arrived_ns: RecordColumn8
 
 
 class Outcome(Message, frozen=True, kw_only=True):
@@ -89,45 +255,45 @@ class Outcome(Message, frozen=True, kw_only=True):
 
     has_maps = True
 
-    job: fields.Key
-    attempt: fields.Count
-    end_ns: fields.Instant
+    job: Key
+    attempt: Count
+    end_ns: Instant
     stopped: bool
-    last_lost: fields.CoreOfJob | None
-    tasks: fields.PositiveCount
-    ran: fields.Count
-    chunks: fields.Count
-    transfers: fields.Count
-    length_gflop: fields.NotNegative
-    length_cov: fields.NotNegative | None
-    finish_ns: fields.CoreColumn
-    busy_ns: fields.CoreColumn
-    released_ns: fields.CoreColumn | None
-    scheduling_ns: fields.Key
-    chosen: Annotated[tuple[fields.Count, ...], Meta(max_length=1000)]
-    ahead_chunks: fields.Key
-    graph: fields.Measurement | None
+    last_lost: CoreOfJob | None
+    tasks: PositiveCount
+    ran: Count
+    chunks: Count
+    transfers: Count
+    length_gflop: NotNegative
+    length_cov: NotNegative | None
+    finish_ns: CoreColumn
+    busy_ns: CoreColumn
+    released_ns: CoreColumn | None
+    scheduling_ns: Key
+    chosen: Annotated[tuple[Count, ...], Meta(max_length=1000)]
+    ahead_chunks: Key
+    graph: Measurement | None
 
 
 class Failed(Message, frozen=True, kw_only=True):
     """Application: it cannot simulate this job."""
 
-    job: fields.Key
-    reason: fields.Reason
+    job: Key
+    reason: Reason
     blame: Literal["user", "bridge", "application"]
 
 
 class Welcome(Message, frozen=True, kw_only=True):
     """Bridge: the hello was accepted."""
 
-    version: fields.Version
-    run: fields.Name
+    version: Version
+    run: Name
 
 
 class Refused(Message, frozen=True, kw_only=True):
     """Bridge: its last word before it closes the connection."""
 
-    reason: fields.Reason
+    reason: Reason
     blame: Literal["stranger", "application", "bridge"]
 
 
@@ -136,47 +302,47 @@ class SimulateJob(Message, frozen=True, kw_only=True, tag="start"):
 
     has_maps = True
 
-    job: fields.Key
-    attempt: fields.Count
-    start_ns: fields.Instant
-    core_speed_gflops: fields.CoreColumn
-    technique: fields.TechniqueName
-    parts: fields.Parts | None
-    overhead_ns: fields.Duration
-    latency_ns: fields.CoreColumn | None
+    job: Key
+    attempt: Count
+    start_ns: Instant
+    core_speed_gflops: CoreColumn
+    technique: TechniqueName
+    parts: Parts | None
+    overhead_ns: Duration
+    latency_ns: CoreColumn | None
     master: bool
-    core_host: fields.HostColumn | None
-    network: fields.NetworkFields | None
+    core_host: HostColumn | None
+    network: NetworkFields | None
     records: bool
     releases: bool
-    recipe: fields.Recipe | None
-    tasks: fields.PositiveCount | None
-    until_ns: fields.Instant | None
-    changes: fields.Changes
-    hints: fields.Hints
-    resizes: fields.Resizes | None
-    resize_ns: fields.Duration
-    wishes: fields.WidthRange | None
-    scales: fields.Scales
-    stop_ns: fields.Instant | None
+    recipe: Recipe | None
+    tasks: PositiveCount | None
+    until_ns: Instant | None
+    changes: Changes
+    hints: Hints
+    resizes: Resizes | None
+    resize_ns: Duration
+    wishes: WidthRange | None
+    scales: Scales
+    stop_ns: Instant | None
 
 
 class Lengths(Message, frozen=True, kw_only=True):
     """Bridge: a slice of the lengths of the job's tasks, from task ``first`` on."""
 
-    job: fields.Key
-    first: fields.Count
-    length_gflop: fields.LengthColumn
+    job: Key
+    first: Count
+    length_gflop: LengthColumn
 
 
 class EdgeSlice(Message, frozen=True, kw_only=True, tag="edges"):
     """Bridge: a slice of the edges of the job's graphs, from edge ``first`` on."""
 
-    job: fields.Key
-    first: fields.Count
-    source: fields.EdgeColumn4
-    target: fields.EdgeColumn4
-    bytes: fields.EdgeColumn8
+    job: Key
+    first: Count
+    source: EdgeColumn4
+    target: EdgeColumn4
+    bytes: EdgeColumn8
 
 
 class Resume(Message, frozen=True, kw_only=True):
@@ -184,16 +350,16 @@ class Resume(Message, frozen=True, kw_only=True):
 
     has_maps = True
 
-    job: fields.Key
-    until_ns: fields.Instant | None
-    changes: fields.Changes
-    stop_ns: fields.Instant | None
+    job: Key
+    until_ns: Instant | None
+    changes: Changes
+    stop_ns: Instant | None
 
 
 class Cancel(Message, frozen=True, kw_only=True):
     """Bridge: forget a job."""
 
-    job: fields.Key
+    job: Key
 
 
 class Quit(Message, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from als.network import state as n
 from als.network import topology
 from als.network.state import NetworkState, new_network
-from bridge.protocol.message_fields import NetworkFields
+from bridge.protocol.messages import NetworkFields
 
 _KINDS: Final[dict[int, Literal["none", "hockney", "sharing"]]] = {
     n.NONE: "none",

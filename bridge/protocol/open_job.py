@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.protocol.message_fields import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Part
-from bridge.protocol.messages import Hello, Resume, SimulateJob
-from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Hello, Part, Resume, SimulateJob
+from bridge.protocol.packing import column_extremes, unpack_int32
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.tables import JobState
 from bridge.protocol.vocabulary import BrokenRule
-from traces.algorithms.extremes import extremes
 from traces.base.errors import shown
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -141,7 +139,7 @@ def whole_column(name: str, column: bytes, size: int = 8) -> int:
 def check_positive(name: str, column: bytes, lowest: float | None = None) -> int:
     """How many values a float64 column of positive numbers has, or of numbers from ``lowest`` on."""
     count = whole_column(name, column)
-    low, high = extremes(unpack_float64(column))
+    low, high = column_extremes(column, "d")
     if not ((low > 0.0 if lowest is None else low >= lowest) and high < np.inf):
         what = "positive" if lowest is None else f"at least {lowest:g}"
         raise BrokenRule(f"{name} has a value that is not {what} and finite")
@@ -165,7 +163,7 @@ def check_slice(what: str, unit: str, first: int, count: int, given: int, most: 
 def check_durations(name: str, column: bytes, cores: int) -> None:
     """Check an int64 column of a duration for each core."""
     check_size(name, column, 8, cores)
-    low, high = extremes(unpack_int64(column))
+    low, high = column_extremes(column, "q")
     if low < 0 or high > MAX_NS:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
 

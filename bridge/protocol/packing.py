@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from traces.algorithms.extremes import extremes
 from traces.compiled import Array
+
+#: Python finds the extremes of up to this many numbers sooner than it calls a kernel.
+_FEW: Final = 64
 
 
 def pack_float64(values: Any) -> bytes:
@@ -37,3 +42,14 @@ def unpack_int64(column: bytes) -> Array:
 def unpack_int32(column: bytes) -> Array:
     """The int32 array, read-only, in a column whose length is a multiple of 4."""
     return np.frombuffer(column, dtype="<i4")
+
+
+def column_extremes(column: bytes, code: Literal["d", "q"]) -> tuple[float, float]:
+    """The lowest and the highest number of a column of float64 (``d``) or int64 (``q``) that is not empty; both NaN if there is
+    one among them."""
+    if len(column) <= 8 * _FEW:
+        numbers: Sequence[float] = memoryview(column).cast(code).tolist()
+        total = sum(numbers)
+        if total == total:  # none is NaN
+            return min(numbers), max(numbers)
+    return extremes(unpack_float64(column) if code == "d" else unpack_int64(column))

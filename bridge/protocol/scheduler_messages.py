@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta
-from bridge.protocol.message_fields import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version
-from bridge.protocol.messages import Welcome
+from bridge.protocol.messages import MAX_HOSTS, Duration, Instant, Key, Map, Name, NotNegative, Reason, Version, Welcome
 from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST

@@ -1,19 +1,31 @@
-"""The tasks of a job as they are sent to a worker that requests their lengths, and whether it reports the same."""
+"""The tasks of a job in as many messages as it takes: as they are sent to a worker that requests lengths, and reported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
 from als.lengths.draw import length_cov
-from bridge.protocol.message_fields import EDGES_PER_FRAME, LENGTHS_PER_FRAME, Part
-from bridge.protocol.messages import EdgeSlice, Lengths, Records, Transfers
-from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
+from bridge.protocol.messages import (
+    EDGES_PER_FRAME,
+    LENGTHS_PER_FRAME,
+    RECORDS_PER_FRAME,
+    EdgeSlice,
+    Lengths,
+    Part,
+    Records,
+    Transfers,
+)
+from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
+
+#: A column of what has happened, by task or transfer.
+Column: TypeAlias = Array | memoryview
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,3 +97,37 @@ def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> 
         what = "transfers along other edges, or of other bytes, than it was told"
     if not same:
         raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)
+
+
+def record_slices(
+    job: int, start_ns: Column, end_ns: Column, core: Column, chunk: Column, lengths: Column
+) -> Iterator[Records]:
+    """The columns of a job's tasks, in task order: int64, int64, int32, int32 and float64."""
+    for first in range(0, len(lengths), RECORDS_PER_FRAME):
+        part = slice(first, first + RECORDS_PER_FRAME)
+        yield Records(
+            job=job,
+            first=first,
+            start_ns=start_ns[part].tobytes(),
+            end_ns=end_ns[part].tobytes(),
+            core=core[part].tobytes(),
+            chunk=chunk[part].tobytes(),
+            length_gflop=lengths[part].tobytes(),
+        )
+
+
+def transfer_slices(
+    job: int, source: Array, target: Array, n_bytes: Array, sent_ns: Array, arrived_ns: Array
+) -> Iterator[Transfers]:
+    """The columns of a job's transfers, ascending by source and target."""
+    for first in range(0, len(source), RECORDS_PER_FRAME):
+        part = slice(first, first + RECORDS_PER_FRAME)
+        yield Transfers(
+            job=job,
+            first=first,
+            source=pack_int32(source[part]),
+            target=pack_int32(target[part]),
+            bytes=pack_float64(n_bytes[part]),
+            sent_ns=pack_int64(sent_ns[part]),
+            arrived_ns=pack_int64(arrived_ns[part]),
+        )

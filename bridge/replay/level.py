@@ -1,4 +1,4 @@
-"""Slurm as the batch level, a ``bridge.couplings.contract.BatchLevel``: slurmctld decides; jobs that run it only ends."""
+"""Slurm as the batch level, a ``bridge.couplings.BatchLevel``: slurmctld decides; jobs that run it only ends."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bls.engine.status import BatchStatus
 from bls.policies.slurm.parameters import LEAD_NS
 from bls.workloads.header import Calendar
-from bridge.couplings import Applications, Watch
-from bridge.couplings.contract import nothing_done
+from bridge.couplings import Applications, Watch, nothing_done
 from bridge.options.declared import SLURM_SET
 from bridge.options.execution import Execution
 from bridge.replay.clock import Clock, ClockPace

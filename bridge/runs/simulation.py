@@ -17,8 +17,7 @@ from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.view import AnyObserver
 from bls.workloads.workload import Workload
-from bridge.couplings import Applications, RunWatch, Watch, check_execution, coupling
-from bridge.couplings.contract import BatchLevel, nothing_done
+from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
 from bridge.options.declared import (
     ALS_COMMAND,
     COUPLING,
@@ -72,7 +71,7 @@ def _check_memory(scenario: ReadyScenario) -> None:
 
 
 def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
-    from bridge.protocol.message_fields import MAX_CORES  # which inline no message needs
+    from bridge.protocol.messages import MAX_CORES  # which inline no message needs
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(

@@ -25,8 +25,7 @@ from bls.simulator import BatchSimulator
 from bls.stream import LATER, STRETCH_JOBS, ArrivingJobs, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
-from bridge.couplings import Watch
-from bridge.couplings.contract import nothing_done
+from bridge.couplings import Watch, nothing_done
 from bridge.runs.job_names import IDS
 from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of

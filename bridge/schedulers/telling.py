@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import cast
+from typing import Final, cast
 
-from bls.machine.platform import Platform
 from bls.seen.jobs import JobWidth, SeenJob
 from bls.seen.machine import SeenPartition, SeenWindow
 from bls.seen.news import (
@@ -40,6 +39,24 @@ from bridge.protocol.scheduler_messages import (
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
+#: What a partition's limits, and a job, have by the name of the message's field.
+_OF_LIMITS: Final = tuple(name for name in PartitionOfMachine.__struct_fields__ if name != "hosts")
+_OF_JOB: Final = (
+    *(
+        "attempt",
+        "submit_ns",
+        "estimate_ns",
+        "walltime_ns",
+        "deadline_ns",
+        "cores",
+        "user",
+        "group",
+        "queue",
+        "partition",
+    ),
+    *("qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
+)
+
 
 def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
     return pack_int32(list(chain.from_iterable(intervals)))
@@ -56,7 +73,7 @@ def machine_of(view: View) -> MachineDescription:
             )
             for group in platform.hosts
         ),
-        licences=_licences(platform),
+        licences=dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True)),
         partitions=tuple(_partition(one) for one in view.partitions) if platform.partitions else (),
         windows=tuple(_window(one) for one in view.windows),
         allocator=view.allocator.name,
@@ -68,24 +85,9 @@ def machine_of(view: View) -> MachineDescription:
     )
 
 
-def _licences(platform: Platform) -> dict[str, int]:
-    return dict(zip(platform.licence_names, platform.licence_amounts.tolist(), strict=True))
-
-
 def _partition(seen: SeenPartition) -> PartitionOfMachine:
-    limits = seen.limits
-    return PartitionOfMachine(
-        name=limits.name,
-        hosts=_column((host, host + 1) for host in seen.hosts),
-        priority=limits.priority,
-        min_cores=limits.min_cores,
-        max_cores=limits.max_cores,
-        max_time_ns=limits.max_time_ns,
-        max_running_jobs=limits.max_running_jobs,
-        max_running_cores=limits.max_running_cores,
-        max_jobs_per_user=limits.max_jobs_per_user,
-        max_cores_per_user=limits.max_cores_per_user,
-    )
+    limits = {name: getattr(seen.limits, name) for name in _OF_LIMITS}
+    return PartitionOfMachine(hosts=_column((host, host + 1) for host in seen.hosts), **limits)
 
 
 def _window(seen: SeenWindow) -> WindowOfMachine:
@@ -140,14 +142,8 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> Submitted
     return Submitted(
         job=job.row,
         number=job.job_id,
-        attempt=job.attempt,
         first=job.origin,
-        submit_ns=job.submit_ns,
         eligible_ns=job.eligible_ns if job.dependency_holds else None,
-        estimate_ns=job.estimate_ns,
-        walltime_ns=job.walltime_ns,
-        deadline_ns=job.deadline_ns,
-        cores=job.cores,
         min_cores=width.least,
         max_cores=width.most,
         units=asked.units,
@@ -155,17 +151,7 @@ def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> Submitted
         resources=dict(asked.resources),
         licences=dict(asked.licences),
         switches=asked.switches,
-        user=job.user,
-        group=job.group,
-        queue=job.queue,
-        partition=job.partition,
-        qos=job.qos,
-        partition_name=job.partition_name,
-        reservation=job.reservation,
-        depends_on=job.depends_on,
-        think_ns=job.think_ns,
-        application=job.application,
-        memory_kb=job.memory_kb,
         power_mw=power_mw,
         extras=dict(job.extras),
+        **{name: getattr(job, name) for name in _OF_JOB},
     )

@@ -65,22 +65,14 @@ class GraphSource:
 
     def names(self) -> dict[str, object]:
         """What was said, and what holds where nothing was, as a record has it."""
-        if self.is_drawn:
-            return {
-                "graph": self.graph,
-                "tasks": self.tasks,
-                "mean_gflop": MEAN.default if self.mean_gflop is None else self.mean_gflop,
-                "variation": self.variation or VARIATION.default,
-                "format": None,
-                "core_gflops": None,
-            }
+        mean = MEAN.default if self.mean_gflop is None else self.mean_gflop
         return {
             "graph": self.graph,
-            "tasks": None,
-            "mean_gflop": None,
-            "variation": None,
+            "tasks": self.tasks,
+            "mean_gflop": mean if self.is_drawn else None,
+            "variation": self.variation or VARIATION.default if self.is_drawn else None,
             "format": self.format,
-            "core_gflops": self.core_gflops or CORE_GFLOPS.default,
+            "core_gflops": None if self.is_drawn else self.core_gflops or CORE_GFLOPS.default,
         }
 
     def read(self, options: GraphOptions) -> TaskGraph:

@@ -1,16 +1,25 @@
-"""Assignment: which worker holds which jobs, and which one should get the next. No I/O."""
+"""Where application processes are, which of them holds which jobs, and which one should get the next. No I/O."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
+import resource
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final, Protocol
 
-from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Hello, Outcome, Records, SimulateJob, Transfers, Wish
+from bridge.encoding import replaced
+from bridge.protocol.messages import Change, Hello, Outcome, Records, SimulateJob, Transfers, Wish
 from bridge.protocol.task_payload import TaskPayload
 from bridge.workers.connection import Connection
+from bridge.workers.listener import STRANGERS
+
+log = logging.getLogger("twolevel.bridge")
+
+#: Open files for other things than connections.
+_OTHER_FILES: Final = 64
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Order:
 
     def again(self) -> Order:
         """The next attempt at it, since the process that had it was lost."""
-        return replace(self, start=changed(self.start, attempt=self.start.attempt + 1), losses=self.losses + 1)
+        return replace(self, start=replaced(self.start, attempt=self.start.attempt + 1), losses=self.losses + 1)
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,24 @@ class JobReport:
 
 
 @dataclass(eq=False)
+class HeldJob:
+    """A job that a worker holds, and what the worker has reported of it so far."""
+
+    order: Order
+    payload: TaskPayload | None = None  # its tasks, where they were sent
+    records: list[Records] = field(default_factory=list)
+    transfers: list[Transfers] = field(default_factory=list)
+    wishes: list[Wish] = field(default_factory=list)
+
+    def reported(self, outcome: Outcome) -> JobReport:
+        """Return the whole report, now that the job has ended."""
+        total, cov = outcome.length_gflop, math.nan if outcome.length_cov is None else outcome.length_cov
+        if self.payload is not None:
+            total, cov = self.payload.total_gflop, self.payload.cov
+        return JobReport(outcome, self.records, self.transfers, total, cov, self.wishes)
+
+
+@dataclass(eq=False)
 class Worker:
     """One application process."""
 
@@ -64,13 +91,8 @@ class Worker:
     hello: Hello | None = None
     connection: Connection | None = None
     # the jobs it holds by row, in the order in which they were given
-    orders: dict[int, Order] = field(default_factory=dict)
-    payloads: dict[int, TaskPayload] = field(default_factory=dict)  # the tasks of jobs it holds, where they were sent
-    # records, transfers, wishes: what it has recorded of jobs it holds, and said that they wish for
-    records: dict[int, list[Records]] = field(default_factory=dict)
-    transfers: dict[int, list[Transfers]] = field(default_factory=dict)
-    wishes: dict[int, list[Wish]] = field(default_factory=dict)
-    pouring: list[Order] = field(default_factory=list)  # those whose tasks are still to be sent
+    jobs: dict[int, HeldJob] = field(default_factory=dict)
+    pouring: list[HeldJob] = field(default_factory=list)  # those whose tasks are still to be sent
     served: int = 0  # jobs it has ended
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # set when its process is known to have ended
     how: str = "closed its connection"  # how it came to be of no use, as "was killed by SIGKILL"
@@ -92,27 +114,29 @@ class Assignment:
         self._holding[0][worker.name] = worker
 
     def drop(self, worker: Worker) -> None:
-        """Give a worker no more jobs; those that it holds stay in its ``orders``."""
-        if self._holding[len(worker.orders)].pop(worker.name, None) is not None:
-            self._busy -= bool(worker.orders)
+        """Give a worker no more jobs; those that it holds stay in its ``jobs``."""
+        if self._holding[len(worker.jobs)].pop(worker.name, None) is not None:
+            self._busy -= bool(worker.jobs)
 
-    def give(self, worker: Worker, order: Order) -> None:
+    def give(self, worker: Worker, order: Order) -> HeldJob:
         """A worker holds a job from now on."""
-        self._move(worker, worker.orders.__setitem__, order.start.job, order)
+        job, before = HeldJob(order), len(worker.jobs)
+        worker.jobs[order.start.job] = job
+        self._moved(worker, before)
+        return job
 
-    def take(self, worker: Worker, row: int) -> Order:
+    def take(self, worker: Worker, row: int) -> HeldJob:
         """A worker has ended a job."""
-        order = worker.orders[row]
-        self._move(worker, worker.orders.__delitem__, row)
-        return order
+        before = len(worker.jobs)
+        job = worker.jobs.pop(row)
+        self._moved(worker, before)
+        return job
 
-    def _move(self, worker: Worker, change: Callable[..., None], *arguments: Any) -> None:
-        known = self._holding[len(worker.orders)].pop(worker.name, None) is not None
-        before = bool(worker.orders)
-        change(*arguments)
-        if known:
-            self._holding[len(worker.orders)][worker.name] = worker
-            self._busy += bool(worker.orders) - before
+    def _moved(self, worker: Worker, before: int) -> None:
+        now = len(worker.jobs)
+        if self._holding[before].pop(worker.name, None) is not None:
+            self._holding[now][worker.name] = worker
+            self._busy += (now > 0) - (before > 0)
 
     def able(self, order: Order) -> Worker | None:
         """The worker that should get this order, the one with the fewest; or None if all have enough. A job that was
@@ -123,12 +147,89 @@ class Assignment:
             return None
         for workers in self._holding[1 : self._depth]:
             for worker in workers.values():
-                if next(iter(worker.orders.values())).losses == 0:
+                if next(iter(worker.jobs.values())).order.losses == 0:
                     return worker
         return None
 
 
-def changed(start: SimulateJob, **changes: object) -> SimulateJob:
-    """A start with some fields changed."""
-    fields: dict[str, Any] = {name: getattr(start, name) for name in start.__struct_fields__}
-    return SimulateJob(**(fields | changes))
+class Processes(Protocol):
+    """How application processes of a place come to be, and end: by worker ids."""
+
+    def launch(self, worker: str) -> None:
+        """Start a process for a worker id that was not used before."""
+        ...
+
+    def greeted(self, worker: str) -> None:
+        """It has said hello, or never will."""
+        ...
+
+    def kill(self, worker: str) -> None:
+        """Kill it, and what it has started, if it is still there."""
+        ...
+
+
+@dataclass(eq=False)
+class Place:
+    """One host, and the application processes on it."""
+
+    name: str  # of the host
+    processes: Processes
+    assignment: Assignment  # which of its workers holds which jobs
+    workers: int  # how many of them simulate at once
+    alive: int  # how many may be there at once
+    here: bool = False  # whether it is this host
+    names: set[str] = field(default_factory=set)  # the workers that are there, or coming
+    stillborn: int = 0  # how many in a row have ended without having been let in
+    lost: bool = False  # whether it went before the run was over
+    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes that were started, jobs that they have ended,
+    # jobs that were lost with one of them and simulated again; what went over all connections of this place that have ended
+    launched: int = 0
+    jobs: int = 0
+    retries: int = 0
+    messages: int = 0
+    bytes_sent: int = 0
+    bytes_received: int = 0
+
+    def count(self, connection: Connection) -> None:
+        """Add what went over a connection that has ended."""
+        self.messages += connection.messages
+        self.bytes_sent += connection.bytes_sent
+        self.bytes_received += connection.bytes_received
+
+    def cost(self) -> dict[str, Any]:
+        """As ``run.json`` has it."""
+        return {
+            "host": self.name,
+            "workers": self.workers,
+            "processes": self.launched,
+            "jobs": self.jobs,
+            "retries": self.retries,
+            "messages": self.messages,
+            "bytes_sent": self.bytes_sent,
+            "bytes_received": self.bytes_received,
+            "lost": self.lost,
+        }
+
+
+def room_for(processes: int) -> int:
+    """How many of so many processes can be connected at once; raises the limit on open files where it may, and says so if
+    that is fewer."""
+    room, files = _room(processes)
+    if room < processes:
+        log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)
+    return room
+
+
+def is_room(processes: int) -> bool:
+    """Whether so many processes can be connected at once; raises the limit on open files where it may."""
+    return _room(processes)[0] == processes
+
+
+def _room(processes: int) -> tuple[int, int]:
+    # How many, and how many files may be open.
+    others = STRANGERS + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < processes + others:
+        soft = min(processes + others, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return min(max(1, soft - others), processes), soft

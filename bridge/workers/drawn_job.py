@@ -11,7 +11,7 @@ from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.programs.tasks import drawn_lengths
 from als.schedulers import AnyScheduler, scheduler
-from bridge.protocol.message_fields import Recipe, WidthRange
+from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns
 from traces.compiled import Array
 

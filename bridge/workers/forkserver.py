@@ -125,7 +125,7 @@ class _Server:
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
-            from bridge.workers.warmup import warm_up
+            from bridge.workers.plain_worker import warm_up
 
             gc.disable()
             self._serve = warm_up(self._context, *words)

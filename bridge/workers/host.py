@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from bridge.options.declared import CERTIFICATE
 from bridge.protocol.host_messages import (
@@ -37,6 +36,7 @@ from bridge.protocol.vocabulary import Message
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
 from bridge.workers.credentials import TlsError, pinned_context, read_token, why_not
+from bridge.workers.interruptible import run_interruptibly
 from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError, shown
 
@@ -89,30 +89,7 @@ def serve_run(
         host=socket.gethostname()[:100] or "unnamed",
         workers=workers,
     )
-    asyncio.run(_until_interrupted(_Host(address, certificate, join, say).run(patience_s)))
-
-
-async def _until_interrupted(work: Any) -> None:
-    # An interrupt comes as an event, and breaks into nothing but waiting; one of Slurm's is SIGTERM.
-    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    interrupted = False
-
-    def interrupt() -> None:
-        nonlocal interrupted
-        if not interrupted:
-            interrupted = True
-            task.cancel()
-
-    for number in numbers:
-        loop.add_signal_handler(number, interrupt)
-    try:
-        await task
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
+    run_interruptibly(_Host(address, certificate, join, say).run(patience_s))
 
 
 #: How a certificate in a file begins and ends.

@@ -8,22 +8,42 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
-from collections.abc import Awaitable, Callable
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from bridge.protocol.host_messages import Admitted, Declined, Gone, Join, Kill, Launch, NeededFile, Over, Ready, Unborn
+from bridge.options.declared import LISTEN
+from bridge.protocol.host_messages import (
+    MAX_FILES,
+    Admitted,
+    Declined,
+    Gone,
+    Join,
+    Kill,
+    Launch,
+    NeededFile,
+    Over,
+    Ready,
+    Unborn,
+)
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Assignment
+from bridge.workers.assignment import Assignment, Place
 from bridge.workers.connection import Connection
 from bridge.workers.credentials import Certificate, read_token
 from bridge.workers.host_listener import HostListener
-from bridge.workers.launchers import READY_S, Owner
-from bridge.workers.places import Place
+from bridge.workers.launchers import READY_S
+from traces.base.errors import InputError
+from traces.base.given_file import parse_json
+
+if TYPE_CHECKING:
+    from bridge.workers.workforce import Workforce
 
 log = logging.getLogger("twolevel.bridge")
 
@@ -32,6 +52,10 @@ _PARTING_S: Final = 6.0
 
 #: How much longer than it gives itself a host may take to prepare, s.
 _LATE_S: Final = 60.0
+
+
+#: Where the names of a choice among techniques end.
+_BETWEEN: Final = re.compile(r"[,()]")
 
 
 @dataclass(frozen=True)
@@ -44,26 +68,6 @@ class HostsRequest:
     certificate: str
     package: str  # the version of ``twolevel``, which every host must have
     files: tuple[NeededFile, ...] = ()  # what every host must have
-
-
-class HostOwner(Owner, Protocol):
-    """Who uses the processes of other hosts."""
-
-    def room_more(self, processes: int) -> bool:
-        """Whether so many more processes may be connected."""
-        ...
-
-    def awaited_elsewhere(self) -> int:
-        """How many processes on other hosts have still to say hello."""
-        ...
-
-    def joined(self, place: Place) -> None:
-        """A host is ready."""
-        ...
-
-    def lost(self, place: Place, how: str) -> None:
-        """A host is of no more use; how, as in "its connection ended"."""
-        ...
 
 
 class _Remote:
@@ -101,7 +105,7 @@ class Hosts:
 
     def __init__(
         self,
-        owner: HostOwner,
+        owner: Workforce,
         wanted: HostsRequest,
         token: str,
         admit: Callable[[Hello], str | None],
@@ -247,3 +251,51 @@ class Hosts:
     def cost(self) -> list[dict[str, Any]]:
         """What each host did, as ``run.json`` has it."""
         return [place.cost() for place in self.places]
+
+
+def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
+    """The files that are named, with what is in them, so that no host takes part that has others.
+
+    - ``names``: what workers receive: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a
+      program as JSON that has them. Paths are absolute.
+
+    Raises InputError if they are too many.
+    """
+    texts = (
+        text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])
+    )
+    paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
+    if len(paths) > MAX_FILES:
+        raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
+    return tuple(NeededFile(path=path, sha256=_digest(path)) for path in paths)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, dict | list):
+        for value in content.values() if isinstance(content, dict) else content:
+            yield from _texts(value)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text, and what stands between any two of its separators: a path may have such characters, too."""
+    yield text
+    ends = [match.start() for match in _BETWEEN.finditer(text)]
+    for begin in (end + 1 for end in ends):
+        yield from (text[begin:end] for end in (*ends, len(text)) if end > begin)
+
+
+def _file_of(text: str) -> str:
+    """The file that is named at the beginning of a text, after ``file:``; empty if there is none."""
+    path = text.strip().removeprefix("file:")
+    while path.startswith("/"):
+        if os.path.isfile(path):
+            return path
+        path = path.rpartition(":")[0]
+    return ""
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

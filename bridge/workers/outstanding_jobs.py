@@ -12,15 +12,23 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
-import numpy as np
-
-from bridge.protocol.messages import Failed, Hello, Outcome, Promise, Records, Resume, Suspended, Transfers, Wish
+from bridge.encoding import replaced
+from bridge.protocol.messages import (
+    Failed,
+    Hello,
+    Outcome,
+    Promise,
+    Records,
+    Resume,
+    SimulateJob,
+    Suspended,
+    Transfers,
+    Wish,
+)
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.task_payload import check_payload
-from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import JobReport, Order, Worker, changed
+from bridge.workers.assignment import HeldJob, JobReport, Order, Place, Worker
 from bridge.workers.connection import Connection
-from bridge.workers.places import Place
 from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
@@ -33,7 +41,7 @@ class OutstandingJobs:
     """The jobs of a run from their submission to their report, and whether the run can go on.
 
     - ``spawn``: runs a coroutine beside the others; its error is to come to :meth:`fail`.
-    - ``conserves_work``: bool or None, whether the workers conserve work, which is what an order's bound is worth;
+    - ``conserves_work``: whether the workers conserve work, which is what an order's bound is worth;
       None: their first hello says so.
     - ``reports``: reports that nobody has taken yet, by row.
     - ``promises``: later promises that nobody has taken yet, by row.
@@ -55,9 +63,22 @@ class OutstandingJobs:
         self.expected = 0
         self.failure: Exception | None = None
         self.retries = self.suspends = self.injected = 0
+        #: Called when there is a job to give out, and when more jobs are expected.
+        self.submitted: Callable[[], None] = lambda: None
+        self.expects_more: Callable[[], None] = lambda: None
 
     def submit(self, order: Order) -> None:
-        """There is a job to be simulated, for the first time or again."""
+        """Have a job simulated, for the first time or again."""
+        self._enqueue(order)
+        self.submitted()
+
+    def submit_again(self, order: Order) -> None:
+        """Have a job simulated once more than was expected."""
+        self.expected += 1
+        self.expects_more()
+        self.submit(order)
+
+    def _enqueue(self, order: Order) -> None:
         row = order.start.job
         self._orders[row] = order
         heapq.heappush(self._queue, (order.bound_ns, row))
@@ -95,45 +116,46 @@ class OutstandingJobs:
             able = [(place, worker) for place in places if (worker := place.assignment.able(order)) is not None]
             if not able:
                 return
-            place, worker = min(able, key=lambda one: len(one[1].orders))
+            place, worker = min(able, key=lambda one: len(one[1].jobs))
             heapq.heappop(self._queue)
             self._give(place, worker, order)
 
     def _give(self, place: Place, worker: Worker, order: Order) -> None:
-        hello, connection = worker.hello, worker.connection
-        assert hello is not None
-        assert connection is not None
-        if not worker.orders:
-            worker.since = asyncio.get_running_loop().time()
-        place.assignment.give(worker, order)
-        self.injected += len(order.start.changes)
-        if hello.tasks == "recipe":
-            connection.say(order.start)
-            self._hold_to(worker, order)
-        else:
-            worker.pouring.append(order)
-            if len(worker.pouring) == 1:
-                self._spawn(self._pour(worker, connection))
-
-    @staticmethod
-    def _hold_to(worker: Worker, order: Order) -> None:
         assert worker.hello is not None
         assert worker.connection is not None
-        if worker.hello.conserves_work:
-            worker.connection.session.book.open_job(order.start.job).hold(order.bound_ns)
+        if not worker.jobs:
+            worker.since = asyncio.get_running_loop().time()
+        job = place.assignment.give(worker, order)
+        self.injected += len(order.start.changes)
+        if worker.hello.tasks == "recipe":
+            self._start(worker, order, order.start)
+        else:
+            worker.pouring.append(job)
+            if len(worker.pouring) == 1:
+                self._spawn(self._pour(worker))
 
-    async def _pour(self, worker: Worker, connection: Connection) -> None:
+    @staticmethod
+    def _start(worker: Worker, order: Order, start: SimulateJob) -> Connection:
+        connection, hello = worker.connection, worker.hello
+        assert connection is not None
+        assert hello is not None
+        connection.say(start)
+        if hello.conserves_work:
+            connection.session.book.open_job(start.job).hold(order.bound_ns)
+        return connection
+
+    async def _pour(self, worker: Worker) -> None:
         # No faster than the worker takes them: a stopped one must not fill our memory.
-        while worker.pouring and not connection.ended:
-            order = worker.pouring[0]
-            row = order.start.job
-            payload = worker.payloads[row] = order.payload()
+        while worker.pouring and worker.connection is not None and not worker.connection.ended:
+            job = worker.pouring[0]
+            order, payload = job.order, job.order.payload()
+            job.payload, tasks = payload, len(payload.lengths)
             try:
-                connection.say(changed(order.start, recipe=None, tasks=len(payload.lengths), parts=payload.parts))
+                start = replaced(order.start, recipe=None, tasks=tasks, parts=payload.parts)
+                connection = self._start(worker, order, start)
             except LocalProtocolError as error:  # it says so in a line, but of its row
                 raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
-            self._hold_to(worker, order)
-            for message in payload.messages(row):
+            for message in payload.messages(order.start.job):
                 connection.say(message)
                 await connection.drain()
                 if connection.ended or not worker.pouring:  # it was given up
@@ -143,10 +165,11 @@ class OutstandingJobs:
 
     def take_back(self, worker: Worker) -> None:
         """A worker is lost: what it holds waits again, unless it was lost too often."""
-        if worker.orders:
-            numbers = ", ".join(str(order.job_number) for order in worker.orders.values())
+        orders = [job.order for job in worker.jobs.values()]
+        if orders:
+            numbers = ", ".join(str(order.job_number) for order in orders)
             log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
-        for at, order in enumerate(worker.orders.values()):
+        for at, order in enumerate(orders):
             row = order.start.job
             # Only the job it was at can be to blame; those behind it had not begun.
             if at == 0 and not worker.blameless:
@@ -156,55 +179,46 @@ class OutstandingJobs:
                     self.fail(PeerError(f"{what}; the last one {worker.how}"))
                     return
             self.retries += 1
-            self.submit(order.again())
+            self._enqueue(order.again())
 
     # From workers
 
-    def take(self, place: Place, worker: Worker, message: Message) -> None:
+    def take(self, place: Place, worker: Worker, message: Any) -> None:
         """What a worker of a place says of a job that it holds."""
-        if isinstance(message, Records):
-            check_payload(worker.payloads.get(message.job), message)
-            worker.records.setdefault(message.job, []).append(message)
-        elif isinstance(message, Transfers):
-            check_payload(worker.payloads.get(message.job), message)
-            worker.transfers.setdefault(message.job, []).append(message)
+        row = message.job
+        job = worker.jobs[row]
+        if isinstance(message, Outcome):
+            self._finish(place, worker, message)
+        elif isinstance(message, Records | Transfers):
+            check_payload(job.payload, message)
+            of_kind: list[Any] = job.records if isinstance(message, Records) else job.transfers
+            of_kind.append(message)
         elif isinstance(message, Wish):
-            worker.wishes.setdefault(message.job, []).append(message)
+            job.wishes.append(message)
         elif isinstance(message, Promise):
-            self.promises[message.job] = message.not_before_ns
+            self.promises[row] = message.not_before_ns
             self._arrived.set()
         elif isinstance(message, Suspended):
-            self._go_on(worker, message)
-        elif isinstance(message, Outcome):
-            self._finish(place, worker, message)
+            self._go_on(worker, job, message)
         elif isinstance(message, Failed):
-            number = worker.orders[message.job].job_number
             kind = InputError if message.blame == "user" else PeerError
             where = "" if place.here else f" on host {place.name}"
-            self.fail(kind(f"job {number}: the application simulator{where} says: {message.reason}"))
+            self.fail(kind(f"job {job.order.job_number}: the application simulator{where} says: {message.reason}"))
 
-    def _go_on(self, worker: Worker, message: Suspended) -> None:
+    def _go_on(self, worker: Worker, job: HeldJob, message: Suspended) -> None:
         # It knew of what happens up to here; now of what happens next.
         assert worker.connection is not None
-        order = worker.orders[message.job]
-        ahead = order.next_changes(message.now_ns)
+        ahead, stop_ns = job.order.next_changes(message.now_ns), job.order.start.stop_ns
         self.suspends += 1
         self.injected += len(ahead.changes)
-        stop_ns = order.start.stop_ns
         worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
 
     def _finish(self, place: Place, worker: Worker, outcome: Outcome) -> None:
         row = outcome.job
-        place.assignment.take(worker, row)
+        self.reports[row] = place.assignment.take(worker, row).reported(outcome)
         place.jobs += 1
         del self._orders[row]
         worker.served += 1
         self.expected -= 1
         self.promises.pop(row, None)
-        payload = worker.payloads.pop(row, None)
-        total, cov = outcome.length_gflop, np.nan if outcome.length_cov is None else outcome.length_cov
-        if payload is not None:
-            total, cov = payload.total_gflop, payload.cov
-        records, transfers = worker.records.pop(row, []), worker.transfers.pop(row, [])
-        self.reports[row] = JobReport(outcome, records, transfers, total, cov, worker.wishes.pop(row, []))
         self._arrived.set()

@@ -12,23 +12,22 @@ import contextlib
 import logging
 import secrets
 import socket as sockets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from bls.options import BLS_COMMAND
+from bls.options import BLS_COMMAND, COORDINATION, FALLBACK, MALLEABLE, RESIZE
 from bridge.options.declared import ALS_COMMAND
 from bridge.protocol.application_book import IS_SCHEDULER
 from bridge.protocol.messages import OVER, Hello
 from bridge.protocol.session import ProtocolError, Refusal
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Assignment, Order, Worker
+from bridge.workers.assignment import Assignment, Place, Worker, room_for
 from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import Listener
-from bridge.workers.needs import Needs
 from bridge.workers.outstanding_jobs import OutstandingJobs
-from bridge.workers.places import Place, room_for
 from bridge.workers.workforce import Workforce
-from traces.base.errors import InputError, at
+from traces.base.errors import InputError, at, begins_at
 
 if TYPE_CHECKING:
     from bridge.workers.hosts import Hosts, HostsRequest
@@ -42,6 +41,35 @@ _DEPTH: Final = 4
 _NEWS_S: Final = 1.0
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What the application simulators of a run must be able to do."""
+
+    releases: bool = False  # whether they are to say which cores a job needs no more
+    hints: bool = False  # whether they are told for which of a job's cores others wait
+    resizes: bool = False  # whether cores come to jobs that run, and are asked for
+    wishes: bool = False  # whether they are to say for how many cores jobs wish
+    scaled_by: str = ""  # by what the speeds of cores are scaled, as an option with its value; empty where they are not
+
+    def unmet_by(self, hello: Hello) -> str | None:
+        """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""
+        hint = f"{COORDINATION:{'hint' if self.hints else 'release'}}"
+        with_hints = "none, release" if hello.releases else "none"
+        by_limits = begins_at(self.scaled_by, str(FALLBACK))
+        otherwise = "none, hold, stop:idle, stop:off" if by_limits else "a policy that leaves speeds alone"
+        needed = (
+            ("releases", self.releases, hint, "cannot follow it", "none"),
+            ("resizes", self.resizes, str(MALLEABLE), "cannot follow it", f"{RESIZE:mold}, or without it"),
+            ("wishes", self.wishes, f"{RESIZE:evolve}", "never wishes", "another one"),
+            ("scales", bool(self.scaled_by), self.scaled_by, "cannot follow it", otherwise),
+            ("hints", self.hints, hint, "cannot follow it", with_hints),
+        )
+        for what, is_needed, option, lack, allowed in needed:
+            if is_needed and not getattr(hello, what):
+                return f"{option}: {hello.name!r} {lack}: its hello says {what} = false; allowed: {allowed}"
+        return None
+
+
 class Supervisor:
     """Application processes that serve jobs.
 
@@ -53,6 +81,7 @@ class Supervisor:
     - ``technique``: a technique that our own simulator should load in advance.
     - ``program``: the same for a program, as JSON; empty for none.
     - ``hosts``: what is said of other hosts, which may join; None: nobody may.
+    - ``jobs``: those that are simulated: submit them there, and take what is reported.
     """
 
     def __init__(
@@ -81,17 +110,8 @@ class Supervisor:
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
         self._needs = needs
-        self._jobs = OutstandingJobs(self._spawn, True if command is None else None)
-        self._workforce = Workforce(self._jobs, jobs_per_worker, timeout_s, command)
-        #: Reports that nobody has taken yet, by row.
-        self.reports = self._jobs.reports
-        #: Later promises that nobody has taken yet, by row.
-        self.promises = self._jobs.promises
-
-    @property
-    def conserves_work(self) -> bool:
-        """Whether the workers have said that they conserve work: what an order's bound is worth."""
-        return bool(self._jobs.conserves_work)
+        self.jobs = OutstandingJobs(self._spawn, True if command is None else None)
+        self._workforce = Workforce(self.jobs, jobs_per_worker, timeout_s, command)
 
     @property
     def cost(self) -> dict[str, Any]:
@@ -103,10 +123,10 @@ class Supervisor:
             hosts = {"hosts": [*(place.cost() for place in self._workforce.places if place.here), *self._hosts.cost()]}
         return {
             "processes": self._workforce.launched,
-            "retries": self._jobs.retries,
-            "suspends": self._jobs.suspends,
-            "resumes": self._jobs.suspends,
-            "injected": self._jobs.injected,
+            "retries": self.jobs.retries,
+            "suspends": self.jobs.suspends,
+            "resumes": self.jobs.suspends,
+            "injected": self.jobs.injected,
             "refused": sum(door.refused for door in doors),
             "messages": sum(door.messages for door in doors),
             "bytes_sent": sum(door.bytes_sent for door in doors),
@@ -125,7 +145,7 @@ class Supervisor:
 
         Raises InputError or PeerError if there can be none.
         """
-        self._jobs.expected = expected_jobs
+        self.jobs.expected = expected_jobs
         self._workforce.alone_since = self._now()
         if self._wanted is not None:
             await self._open_hosts(self._wanted)
@@ -160,21 +180,6 @@ class Supervisor:
         )
         await self._hosts.open()
 
-    def expect_another(self) -> None:
-        """There is a job more than :meth:`open` knew: one is tried again that was cut."""
-        self._jobs.expected += 1
-        self._workforce.recruit()
-
-    def submit(self, order: Order) -> None:
-        """Have a job simulated."""
-        self._jobs.submit(order)
-        self._workforce.dispatch()
-
-    async def arrival(self) -> None:
-        """Wait until there is a report or a promise to take. Raises PeerError or InputError if the run cannot go on;
-        the message names the job where there is one."""
-        await self._jobs.arrival()
-
     async def close(self, *, patient: bool) -> None:
         """Leave nothing behind: no process, no socket, no file. ``patient``: whether workers may end by themselves,
         which none that is still busy would do soon."""
@@ -205,7 +210,7 @@ class Supervisor:
         self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._jobs.fail(error)  # nobody waits for it; the run must not wait for what it will not do
+            self.jobs.fail(error)  # nobody waits for it; the run must not wait for what it will not do
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -218,7 +223,7 @@ class Supervisor:
         worker = self._workforce.workers.get(hello.worker)
         if worker is None or worker.connection is not None:
             return f"no worker {hello.worker!r} is expected"
-        earlier = self._jobs.conserves_work
+        earlier = self.jobs.conserves_work
         if earlier is not None and hello.conserves_work != earlier:
             return f"conserves_work is {hello.conserves_work}; it was {earlier} in an earlier hello"
         return None
@@ -228,7 +233,7 @@ class Supervisor:
         if self._command is not None and refusal.reason == IS_SCHEDULER:
             where = at(str(ALS_COMMAND), self._command)
             what = f"{refusal.reason} ({BLS_COMMAND} is for schedulers)"
-            self._jobs.fail(InputError(f"{where}: {self._command}: {what}"))
+            self.jobs.fail(InputError(f"{where}: {self._command}: {what}"))
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]
@@ -237,10 +242,10 @@ class Supervisor:
         place.processes.greeted(worker.name)
         place.stillborn, self._workforce.met = 0, True
         place.assignment.add(worker)
-        self._jobs.learn(hello)
+        self.jobs.learn(hello)
         unmet = self._needs.unmet_by(hello)
         if unmet is not None:
-            self._jobs.fail(InputError(unmet))
+            self.jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()
             while isinstance(event := await connection.hear(), Message):
@@ -255,7 +260,7 @@ class Supervisor:
                 worker.how = str(error).removeprefix("the application ").replace(f"job {error.job}: ", "", 1)
                 self._workforce.lose(worker)
         except Exception as error:
-            self._jobs.fail(error)
+            self.jobs.fail(error)
         finally:
             place.count(connection)
         await self._part(worker, place)

@@ -5,12 +5,15 @@ Started by the fork server, or by hand as ``python -m bridge.workers.worker`` wi
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import sys
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bridge.protocol.application_book import ApplicationBook
+from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.messages import (
     ADDRESS_VARIABLE,
     OVER,
@@ -25,13 +28,12 @@ from bridge.protocol.messages import (
     Transfers,
     Welcome,
 )
-from bridge.protocol.session import ConnectionClosed, ProtocolError, Refusal, Session
+from bridge.protocol.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
 from bridge.spelling import on_command_line
-from bridge.workers.address import dial
+from bridge.workers.address import PARTING_TLS_S, dial
 from bridge.workers.application_peer import ApplicationPeer
-from bridge.workers.blocking import BlockingConnection, run
 from bridge.workers.process_names import PROCESS_NAME, name_process
 from traces.base.errors import PeerError, TwolevelError
 
@@ -45,39 +47,83 @@ _LONG_TASKS: Final = 2_000
 class Peer(Protocol):
     """Simulator of jobs: orders in, answers out, without any I/O of its own with the bridge."""
 
-    @property
-    def name(self) -> str:
-        """Its name in messages to the user."""
-        ...
-
-    @property
-    def releases(self) -> bool:
-        """Whether it can report cores that a job no longer needs."""
-        ...
-
-    @property
-    def hints(self) -> bool:
-        """Whether it accepts hints: which of a job's cores the queue is waiting for."""
-        ...
-
-    @property
-    def resizes(self) -> bool:
-        """Whether its jobs can receive cores, and be asked for cores, while they run."""
-        ...
-
-    @property
-    def wishes(self) -> bool:
-        """Whether it can report for how many cores its jobs ask."""
-        ...
-
-    @property
-    def scales(self) -> bool:
-        """Whether the speeds of its jobs' cores can be scaled while they run."""
-        ...
+    name: str  # its name in messages to the user
+    releases: bool  # whether it can report cores that a job no longer needs
+    hints: bool  # whether it accepts hints: which of a job's cores the queue is waiting for
+    resizes: bool  # whether its jobs can receive cores, and be asked for cores, while they run
+    wishes: bool  # whether it can report for how many cores its jobs ask
+    scales: bool  # whether the speeds of its jobs' cores can be scaled while they run
 
     def answers(self, order: Message) -> Iterator[Message]:
         """Yield the answers to an order, in sequence."""
         ...
+
+
+class BlockingConnection:
+    """One end of one connection, on a blocking socket; waiting messages are written together before the next read.
+
+    It is for a process that only answers orders: a forked process of one job mostly costs the memory that it writes to, as
+    that has to be copied, and an event loop adds a quarter. It has the methods of
+    :class:`bridge.workers.connection.Connection`, but they block instead of awaiting. :func:`run` runs a coroutine that awaits
+    nothing else.
+
+    - ``session``: checks every message.
+    - ``plug``: to the other end.
+    - ``ended``: whether the other end has closed its stream, or the stream is broken.
+    """
+
+    def __init__(self, session: Session[ApplicationBook], plug: socket.socket) -> None:
+        self.session, self._plug = session, plug
+        self._waiting: list[bytes] = []
+        self.ended = False
+
+    async def hear(self) -> Message | Refusal | ConnectionClosed:
+        """Return the next message; raises ProtocolError if the other side broke the protocol."""
+        while (event := self.session.next_event()) is NEED_DATA:
+            self.flush()
+            try:
+                data = self._plug.recv(READ_AT_MOST)
+            except OSError:  # reset, or given up by the kernel: nothing more will arrive
+                data = b""
+            self.ended = self.ended or not data
+            self.session.receive_data(data)
+        return event
+
+    def say(self, message: Message) -> None:
+        """Add a message to those that wait to be written; raises LocalProtocolError if the protocol forbids it now."""
+        self._waiting.append(self.session.send(message))
+
+    def flush(self) -> None:
+        """Write the waiting messages. If the other end is gone, only :meth:`hear` reports it."""
+        if self._waiting:
+            data = b"".join(self._waiting)
+            self._waiting.clear()
+            with contextlib.suppress(OSError):
+                self._plug.sendall(data)
+
+    async def drain(self) -> None:
+        """As :meth:`flush`."""
+        self.flush()
+
+    def close(self) -> None:
+        """Write the waiting messages, and close the connection."""
+        self.flush()
+        if type(self._plug) is not socket.socket:  # TLS
+            with contextlib.suppress(OSError):
+                self._plug.settimeout(PARTING_TLS_S)
+                self._plug.unwrap()  # type: ignore[attr-defined]
+        self._plug.close()
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine that never suspends: all that it awaits blocks instead. Raises RuntimeError if it suspends, as it
+    would need an event loop."""
+    try:
+        work.send(None)
+    except StopIteration:
+        return
+    work.close()
+    raise RuntimeError(f"{work!r} awaits an event loop")
 
 
 async def serve(connection: Connection | BlockingConnection, token: str, worker: str, peer: Peer | None = None) -> None:

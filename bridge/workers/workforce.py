@@ -13,9 +13,8 @@ from bridge.options.declared import ALS_TIMEOUT
 from bridge.protocol.messages import Outcome, Quit
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
-from bridge.workers.assignment import Worker
+from bridge.workers.assignment import Place, Worker, is_room
 from bridge.workers.outstanding_jobs import OutstandingJobs
-from bridge.workers.places import Place, is_room
 from traces.base.errors import PeerError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ PAUSE_S: Final = 0.2
 
 
 class Workforce:
-    """The application processes of a run; a ``bridge.workers.hosts.HostOwner``.
+    """The application processes of a run; a ``bridge.workers.launchers.Owner``.
 
     - ``jobs``: what they are for.
     - ``jobs_per_worker``: after so many jobs a process is replaced; None is never.
@@ -68,6 +67,7 @@ class Workforce:
         self.closing = False
         self.met = False
         self._unmet_since = 0.0
+        jobs.submitted, jobs.expects_more = self.dispatch, self.recruit
 
     def recruit(self) -> None:
         """Start as many processes as may run at once, but no more than there are jobs left for them."""
@@ -190,7 +190,7 @@ class Workforce:
         else:
             place.assignment.drop(worker)
             worker.connection.abort()
-        place.retries += len(worker.orders)
+        place.retries += len(worker.jobs)
         self._jobs.take_back(worker)
         self.recruit()
         self.dispatch()
@@ -218,7 +218,7 @@ class Workforce:
                 self._watch_hosts(self.hosts, now, stopped=stopped)
             for worker in list(self.workers.values()):
                 allowed = CONNECT_S if worker.connection is None else self._timeout_s
-                if now - worker.since > allowed and (worker.orders or worker.connection is None):
+                if now - worker.since > allowed and (worker.jobs or worker.connection is None):
                     what = "connect within" if worker.connection is None else "answer for"
                     worker.how = f"did not {what} {allowed:g} s"
                     self.lose(worker)

@@ -15,14 +15,14 @@ from als.engine.dag.parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler, scheduler
-from bridge.protocol import message_fields, messages
+from bridge.protocol import messages
 from bridge.protocol.messages import EdgeSlice, Lengths, SimulateJob
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers import worker
 from bridge.workers.application_peer import ApplicationPeer, _Job
-from bridge.workers.blocking import BlockingConnection
+from bridge.workers.worker import BlockingConnection
 
 
 class ToldPeer(ApplicationPeer):
@@ -53,9 +53,7 @@ class ToldPeer(ApplicationPeer):
         lengths = [unpack_float64(message.length_gflop) for message in said if isinstance(message, Lengths)]
         edges = [message for message in said if isinstance(message, EdgeSlice)]
         n = start.tasks or 0
-        parts = start.parts or (
-            message_fields.Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),
-        )
+        parts = start.parts or (messages.Part(tasks=n, technique=start.technique, order="index", edges=0, cores=None),)
         phases = [self._phase(part) for part in parts]
         told = EngineEdges(
             np.cumsum([0, *(part.edges for part in parts)]),
@@ -84,11 +82,11 @@ class ToldPeer(ApplicationPeer):
         job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(start.resizes or ()), [])
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(
-                message_fields.Change(at_ns=3 * 10**9, core=message_fields.ALL_CORES, speed_gflops=None)
+                messages.Change(at_ns=3 * 10**9, core=messages.ALL_CORES, speed_gflops=None)
             )  # nobody told it
         return job
 
-    def _phase(self, part: message_fields.Part) -> AnyScheduler | GraphPart | None:
+    def _phase(self, part: messages.Part) -> AnyScheduler | GraphPart | None:
         if part.technique is None:
             return None
         found = scheduler(part.technique, where="technique")

@@ -198,14 +198,14 @@ class World:
             if session.state is not ConnectionState.CLOSED:
                 session.validate()
         own = self.supervisor
-        if own is not None and not self.over and not own._jobs.failure and not own._workforce.closing:
+        if own is not None and not self.over and not own.jobs.failure and not own._workforce.closing:
             self._check_supervisor(own)
 
     def _check_supervisor(self, own: Supervisor) -> None:
-        held = [row for worker in own._workforce.workers.values() for row in worker.orders]
-        queued = [row for _, row in own._jobs._queue]
-        if sorted(held + queued) != sorted(own._jobs._orders):
-            self.problem(f"orders {sorted(own._jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
+        held = [row for worker in own._workforce.workers.values() for row in worker.jobs]
+        queued = [row for _, row in own.jobs._queue]
+        if sorted(held + queued) != sorted(own.jobs._orders):
+            self.problem(f"orders {sorted(own.jobs._orders)}; held {sorted(held)}, waiting {sorted(queued)}")
         late_s = self.loop.time() - workforce._PARTING_S - _OBEYED_S
         for name, process in self.processes.items():
             host = process.server.host
@@ -213,18 +213,20 @@ class World:
             if process.alive and process.quit_s < late_s and not excused:
                 self.problem(f"{name} received a quit at {process.quit_s:g} s, and is still there")
         beside = self.site is not None and self.loop.time() < self.site.executing_until_s
-        if (own.reports or own.promises) and not beside:
-            self.problem(f"the reports {sorted(own.reports)} and promises {sorted(own.promises)} are not taken")
-        if own._jobs._queue:
-            head = own._jobs._orders[own._jobs._queue[0][1]]
+        if (own.jobs.reports or own.jobs.promises) and not beside:
+            self.problem(
+                f"the reports {sorted(own.jobs.reports)} and promises {sorted(own.jobs.promises)} are not taken"
+            )
+        if own.jobs._queue:
+            head = own.jobs._orders[own.jobs._queue[0][1]]
             if any(place.assignment.able(head) is not None for place in own._workforce.places):
                 self.problem("a job waits, and a worker could take it")
         for worker in own._workforce.workers.values():
             if worker.connection is None or worker.connection.session.state is not ConnectionState.READY:
                 continue
             open_jobs = worker.connection.session.book.open_jobs()
-            if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.orders):
-                self.problem(f"{worker.name} holds {list(worker.orders)}, and its connection {open_jobs}")
+            if worker.hello and worker.hello.tasks == "recipe" and open_jobs != list(worker.jobs):
+                self.problem(f"{worker.name} holds {list(worker.jobs)}, and its connection {open_jobs}")
 
     def stepped(
         self, session: Session[Any], before: ConnectionState, name: str, message: Message | None = None
@@ -239,7 +241,7 @@ class World:
             return
         about_job = event in (ORDER, ANSWER) and before is ConnectionState.READY
         if about_job:
-            line = session.book._story[-1]
+            line = session.book.latest_step
             self.found.job_steps.add((line.before, line.event, line.after))
         if session.role is not Role.BRIDGE:
             return
@@ -288,7 +290,7 @@ class World:
     def given_up(self, process: Process) -> None:
         """The bridge has it killed."""
         own = self.supervisor
-        if not process.alive or (own is not None and (own._workforce.closing or own._jobs.failure)):
+        if not process.alive or (own is not None and (own._workforce.closing or own.jobs.failure)):
             return
         # After a leap the bridge knows how long processes have been silent that it has welcomed, but not strangers.
         greeted = any(talk.process is process and talk.session.book.open_jobs() for talk in self.talks.values())

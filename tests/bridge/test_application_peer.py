@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from tables import table_text
 
 from als.programs.program import Loop, Program
-from bridge.protocol import message_fields, messages
-from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Failed, Outcome, SimulateJob, Suspended
+from bridge.protocol import messages
+from bridge.protocol.messages import Change, Failed, Outcome, SimulateJob, Suspended
 from bridge.protocol.packing import pack_float64, pack_int64, unpack_int64
 from bridge.protocol.vocabulary import Message
 from bridge.workers import application_peer
@@ -146,7 +145,7 @@ def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     assert (suspended.now_ns, suspended.not_before_ns) == (START_NS + 1, ended.end_ns)
     # A promise counts on changes and on a stop that the job knows.
     at_ns = START_NS + 2 * S
-    faster = (Change(at_ns=at_ns, core=message_fields.ALL_CORES, speed_gflops=9.0),)
+    faster = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),)
     for told in ({"changes": faster}, {"stop_ns": at_ns}):
         (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **told))
         assert isinstance(suspended, Suspended)
@@ -195,7 +194,7 @@ GREEDY = table_text(__file__, "greedy")
         (start(how="sss"), "user", "technique: unknown application technique 'sss'; known: ss, "),
         (start(how="plugin.py:GREEDY"), "application",
          "application technique greedy gave a chunk of 13; allowed: 0 to the remaining tasks"),
-        (start(program=WISHING, resizes=(), wishes=message_fields.WidthRange(least=2, most=4)), "user",
+        (start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)), "user",
          "it wishes 4 times for cores; allowed: up to 3; use inline"),
         (MemoryError(), "application", "MemoryError:"),
         (ZeroDivisionError("a\nbug"), "application", "ZeroDivisionError: a bug"),
@@ -220,7 +219,7 @@ def test_a_job_that_fails(
 
 
 def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
-    answers = Played().run(start(program=WISHING, resizes=(), wishes=message_fields.WidthRange(least=2, most=4)))
+    answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
     wishes = [answer for answer in answers if isinstance(answer, messages.Wish)]
     assert answers[: len(wishes)] == wishes
     assert [wish.cores for wish in wishes] == [4, 2, 4, 2]

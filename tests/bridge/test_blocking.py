@@ -19,9 +19,9 @@ from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Outcome, Quit, Reco
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import ConnectionClosed, ProtocolError, Session
 from bridge.protocol.tables import Role
-from bridge.workers import plain_worker, warmup, worker
-from bridge.workers.blocking import BlockingConnection, run
+from bridge.workers import plain_worker, worker
 from bridge.workers.plain_worker import PlainWorker
+from bridge.workers.worker import BlockingConnection, run
 from traces.base.errors import PeerError
 from traces.base.time import MAX_NS
 
@@ -163,5 +163,5 @@ def test_a_coroutine_that_needs_an_event_loop_is_refused() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_warm_up_that_fails_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warmup, "_start", lambda *given, **records: 1 // 0)
-    warmup.warm_up(None, "ss")
+    monkeypatch.setattr(plain_worker, "_start", lambda *given, **records: 1 // 0)
+    plain_worker.warm_up(None, "ss")

@@ -19,8 +19,8 @@ from als.programs.table import Programs
 from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.workloads.workload import Workload
-from bridge.couplings import inline, inline_state
-from bridge.couplings.inline_kept import SavedStates
+from bridge.couplings import inline
+from bridge.couplings.inline_state import SavedStates
 from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from traces.base.errors import InputError, PeerError, PluginError
@@ -85,7 +85,7 @@ def test_in_place_or_simulated_again_it_is_the_same(
 def test_applications_that_are_kept_go_as_their_jobs_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room is found by leaving out jobs that have ended, and grows only with those that run."""
     made, sizes = [], []
-    new, make_room = inline_state.new_inline_state, SavedStates.make_room
+    new, make_room = inline.new_inline_state, SavedStates.make_room
 
     def noted(*given: Any, **options: Any) -> Any:
         made.append(new(*given, **options))

@@ -22,7 +22,7 @@ import bridge
 from bridge.protocol import session
 from bridge.scenarios.application import Application
 from bridge.workers import workforce
-from bridge.workers.places import room_for
+from bridge.workers.assignment import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError
 
 pytestmark = [pytest.mark.whole, pytest.mark.usefixtures("nothing_is_left")]

@@ -15,9 +15,9 @@ from als.metrics.loops import LOOP_METRICS
 from als.planners.mapped import MAPPED
 from bridge.single import graph_run
 from bridge.single.graph_options import GraphOptions
-from bridge.single.graph_record import summary
 from bridge.single.graph_run import GraphResult, check_memory, critical_path, simulate_graph
 from bridge.single.graph_source import GraphSource
+from bridge.single.records import graph_summary
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS, TRANSFERS
 
@@ -169,8 +169,8 @@ def test_a_generators_work_has_the_mean_that_was_asked_for() -> None:
 
 def test_no_speed_up_is_beyond_what_the_cores_can_do() -> None:
     """Three tasks could employ three cores; of two cores one is half as fast, and both do 1.5 times the work of the faster."""
-    assert "of at most 1.5000" in summary(simulate_graph(graph([1, 1, 1], []), GraphOptions("ss", (1.0, 0.5))))
-    assert "of at most 1.0000" in summary(simulate_graph(graph([1, 1], [(0, 1, 0)]), options("ss", 2)))
+    assert "of at most 1.5000" in graph_summary(simulate_graph(graph([1, 1, 1], []), GraphOptions("ss", (1.0, 0.5))))
+    assert "of at most 1.0000" in graph_summary(simulate_graph(graph([1, 1], [(0, 1, 0)]), options("ss", 2)))
 
 
 def test_small_and_large_cases() -> None:

@@ -39,7 +39,7 @@ from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from bridge.workers import address, hosts, listener, needed_files
+from bridge.workers import address, hosts, listener
 from bridge.workers.address import tls_address
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.credentials import Certificate, pinned_context, read_token
@@ -235,9 +235,9 @@ def test_a_host_that_lacks_a_file_says_which(
 ) -> None:
     lost = tmp_path / "lost.py"
     lost.write_text("y = 1\n")
-    found = needed_files.needed_files([f"{lost}:RULE:x=1"])
+    found = hosts.needed_files([f"{lost}:RULE:x=1"])
     lost.unlink()
-    monkeypatch.setattr(needed_files, "needed_files", lambda names: found)
+    monkeypatch.setattr(hosts, "needed_files", lambda names: found)
     away = Workforce.lost
 
     def lose(self: Workforce, place: Any, how: str) -> None:
@@ -262,7 +262,7 @@ def test_files_that_hosts_need(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     program = f'{{"phases": [{{"als": "{tmp_path}/b.py:B", "lengths": "file:{tmp_path}/lengths.txt:unit=flop"}}]}}'
     told = ["gss", f"select:({tmp_path}/a.py:A,fac)", program, f'{{"graph": "{tmp_path}/graph.dot"}}', "/no/such.py:X"]
-    found = needed_files.needed_files([*told, f"select:(gss,{tmp_path}/run(2),3/c.py:C,fac)"])
+    found = hosts.needed_files([*told, f"select:(gss,{tmp_path}/run(2),3/c.py:C,fac)"])
     assert {one.path for one in found} == {str(tmp_path / name) for name in names}
     assert len({one.sha256 for one in found}) == 5
 

@@ -27,8 +27,7 @@ from conversation import (
 )
 
 from bridge.protocol import job_rules
-from bridge.protocol.message_fields import MAX_EDGES, WidthRange
-from bridge.protocol.messages import Lengths, SimulateJob, Wish, sender_of
+from bridge.protocol.messages import MAX_EDGES, Lengths, SimulateJob, WidthRange, Wish, sender_of
 from bridge.protocol.packing import pack_float64 as f64
 from bridge.protocol.packing import pack_int32 as i32
 from bridge.protocol.packing import pack_int64 as i64
@@ -340,8 +339,8 @@ def test_a_promise_rises_and_a_change_takes_it_back_to_where_it_takes_effect() -
 
 
 def test_promises_and_wishes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_rules, "MAX_PROMISES", 3)
-    monkeypatch.setattr(job_rules, "MAX_WISHES", 2)
+    monkeypatch.setattr(job_rules.m, "MAX_PROMISES", 3)
+    monkeypatch.setattr(job_rules.m, "MAX_WISHES", 2)
     pair = Pair()
     pair.say(start(until_ns=200), lengths(), promise(150), promise(150), suspended(190, 190), resume(until_ns=200))
     for message in (promise(199), suspended(199, 199)):

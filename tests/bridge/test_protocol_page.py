@@ -19,7 +19,7 @@ from conversation import TOKEN, Pair
 from pages import section, table
 
 import bridge.protocol.session
-from bridge.protocol import framing, message_fields
+from bridge.protocol import framing, messages
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.host_messages import HOST_MESSAGES
@@ -71,8 +71,8 @@ def test_the_tables_of_states_are_those_of_the_code(heading: str) -> None:
 
 def test_the_page_says_how_messages_are_lumped_and_split() -> None:
     text = PROTOCOL.read_text(encoding="utf-8")
-    for event, messages in LUMPED.items():
-        assert f"*{event}* is any of {', '.join(f'`{name}`' for name in messages)}." in text
+    for event, lumped in LUMPED.items():
+        assert f"*{event}* is any of {', '.join(f'`{name}`' for name in lumped)}." in text
     assert f"what they contain: {', '.join(f'“{event.value}”' for event in JobEvent if ' ' in event.value)}." in text
     for _, event, sender, _ in rows(JOB_TABLE):
         assert APPLICATION_MESSAGES.senders[MESSAGES[event.replace(",", "").split()[0]]] == sender
@@ -100,9 +100,9 @@ def test_every_message_with_maps_says_so(vocabulary: Vocabulary) -> None:
 
 def test_the_limits_are_those_of_the_code() -> None:
     rows = table(section(PROTOCOL, "9. Limits"))
-    known = {**vars(framing), **vars(message_fields), "MAX_NS": MAX_NS}
+    known = {**vars(framing), **vars(messages), "MAX_NS": MAX_NS}
     assert [value for _, value, _ in rows] == [f"{known[name.strip('`')]:,}" for name, _, _ in rows]
-    assert {name for name in vars(message_fields) if name.startswith("MAX_") or name.endswith("_PER_FRAME")} <= {
+    assert {name for name in vars(messages) if name.startswith("MAX_") or name.endswith("_PER_FRAME")} <= {
         name.strip("`") for name, _, _ in rows
     }
 

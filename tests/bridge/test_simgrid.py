@@ -26,8 +26,7 @@ from als.techniques import TECHNIQUES
 from bridge.adapters.simgrid import process
 from bridge.adapters.simgrid.peer import MAX_ACTORS, SimGridPeer
 from bridge.adapters.simgrid.process import find_simgrid
-from bridge.protocol.message_fields import Change
-from bridge.protocol.messages import Cancel, Failed, Resume, SimulateJob
+from bridge.protocol.messages import Cancel, Change, Failed, Resume, SimulateJob
 from bridge.protocol.packing import pack_int64
 from traces.base.errors import InputError
 

@@ -24,7 +24,6 @@ from als.techniques import Technique, technique_kernel
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
-from bridge.couplings.inline_state import with_application
 from bridge.scenarios.application import Application
 from traces.base.errors import InputError, PluginError, TwolevelError
 from traces.compiled import jit_enabled
@@ -103,7 +102,7 @@ def test_room_for_graphs_that_turns_out_too_small_grows(monkeypatch: pytest.Monk
     def small(*arguments: Any, **keywords: Any) -> Any:
         state = made(*arguments, **keywords)
         room = state.room._replace(source=np.empty(1, np.int64), target=np.empty(1, np.int64), bytes=np.empty(1))
-        return with_application(state._replace(room=room), state.application._replace(lengths=np.empty(1)))
+        return inline.with_application(state._replace(room=room), state.application._replace(lengths=np.empty(1)))
 
     def grow(*arguments: Any) -> Any:
         state = growing(*arguments)

@@ -41,7 +41,7 @@ from bridge.protocol.session import Session
 from bridge.protocol.tables import APPLICATION_TABLE, END, HOST_TABLE, JOB_TABLE, JobEvent, JobState, rows
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
-from bridge.workers import listener, slices
+from bridge.workers import interruptible, listener
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor
 from bridge.workers.workforce import Workforce
@@ -130,8 +130,8 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (processes, "Supervisor", Watched),
             (Workforce, "take", taken),
             # The program that starts the tests may ignore interrupts.
-            (processes.signal, "getsignal", lambda number: signal.default_int_handler),
-            (processes.signal, "signal", lambda number, handler: None),
+            (interruptible.signal, "getsignal", lambda number: signal.default_int_handler),
+            (interruptible.signal, "signal", lambda number, handler: None),
             (Session, "_apply", applied),
             (Session, "_end_of_stream", noted(END, end_of_stream)),
             (Session, "_refuse", noted("refused", refuse)),
@@ -139,7 +139,7 @@ def _instead_of_the_system(world: World) -> Iterator[None]:
             (listener, "STRANGERS", 3),  # more than these are processes of hosts
             (task_payload, "LENGTHS_PER_FRAME", _PER_FRAME),
             (task_payload, "EDGES_PER_FRAME", _PER_FRAME),
-            (slices, "RECORDS_PER_FRAME", _PER_FRAME),
+            (task_payload, "RECORDS_PER_FRAME", _PER_FRAME),
             (log, "propagate", False),
         ):
             stack.enter_context(mock.patch.object(target, name, stand_in))

@@ -13,7 +13,7 @@ from bls.options import BLS, FALLBACK
 from bridge.protocol.task_payload import TaskPayload
 from bridge.spelling import on_command_line
 from bridge.workers.assignment import Assignment, Order, Worker
-from bridge.workers.needs import Needs
+from bridge.workers.supervisor import Needs
 
 
 @pytest.mark.parametrize(("needs", "lacks", "said"), table_rows(__file__, "lacks"))
@@ -43,7 +43,7 @@ def test_the_worker_with_the_fewest_jobs_is_next_and_a_job_that_was_lost_is_alon
         got.append(worker)
     assert got == workers * 2
     assert assignment.able(order(4)) is None
-    assert assignment.take(workers[1], 1).job_number == 101
+    assert assignment.take(workers[1], 1).order.job_number == 101
     assert assignment.able(order(4)) is workers[1]
     assert assignment.able(order(4).again()) is None
     assignment.take(workers[1], 3)

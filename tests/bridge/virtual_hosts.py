@@ -23,7 +23,7 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN, Join
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.protocol.session import Session
 from bridge.protocol.tables import ConnectionState, Role
-from bridge.workers import credentials, host, host_listener, hosts, needed_files
+from bridge.workers import credentials, host, host_listener, hosts
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S
 from bridge.workers.connection import Streams
 from traces.base.errors import TwolevelError
@@ -224,7 +224,7 @@ class Site:
                 (host, "Path", lambda path: SimpleNamespace(read_text=self._read_certificate)),
                 (host, "pinned_context", lambda pem, alpn: None),
                 (host, "connect", self._from_host),
-                (needed_files, "needed_files", lambda names: ()),
+                (hosts, "needed_files", lambda names: ()),
                 (host.socket, "gethostname", lambda: "run"),
             ):
                 stack.enter_context(mock.patch.object(target, name, stand_in))

@@ -9,7 +9,7 @@ import pytest
 
 import bridge
 from bls import BatchStatus, HostGroup, Platform, Workload
-from bridge.couplings.contract import BatchLevel
+from bridge.couplings import BatchLevel
 from bridge.replay.agenda import Answers
 from bridge.replay.book import ReplayedRows
 from bridge.replay.course import Course

@@ -14,8 +14,7 @@ from als.planners import Planner
 from als.streams import CHUNKS, uniform_from_word
 from als.techniques import Technique
 from als.techniques import contract as f
-from bridge.protocol.message_fields import ALL_CORES, Change
-from bridge.protocol.messages import SimulateJob
+from bridge.protocol.messages import ALL_CORES, Change, SimulateJob
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import unpack_float64, unpack_int32, unpack_int64
 from bridge.workers.drawn_job import DrawnJob

@@ -22,12 +22,21 @@ from als.schedulers import AnyScheduler
 from als.techniques import Selection
 from bridge.adapters.simgrid.asked import JobSchedulers, technique_of
 from bridge.adapters.simgrid.process import Installation, JobProcess
-from bridge.protocol.message_fields import ALL_CORES, Change, Measurement, NetworkFields
-from bridge.protocol.messages import Cancel, Failed, Outcome, Resume, SimulateJob, Suspended
+from bridge.protocol.messages import (
+    ALL_CORES,
+    Cancel,
+    Change,
+    Failed,
+    Measurement,
+    Outcome,
+    Resume,
+    SimulateJob,
+    Suspended,
+)
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
+from bridge.protocol.task_payload import record_slices, transfer_slices
 from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing, DrawnJob
-from bridge.workers.slices import record_slices, transfer_slices
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PeerError, PluginError
 from traces.compiled import Array
 
@@ -109,12 +118,8 @@ class SimGridPeer:
     takes the place of the machine's topology: the machine's hosts are the file's, by their names, numbers in them
     compared as numbers."""
 
-    name: Final = "simgrid"
-    releases: Final = False
-    hints: Final = False
-    resizes: Final = False
-    wishes: Final = False
-    scales: Final = False
+    name = "simgrid"
+    releases = hints = resizes = wishes = scales = False
 
     def __init__(self, installation: Installation, platform: Path | None = None) -> None:
         self._installation, self._platform = installation, platform

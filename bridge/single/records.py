@@ -1,4 +1,4 @@
-"""What ``twolevel graph`` writes and prints: run.json, the tables of tasks and transfers, two figures, the trace."""
+"""What ``twolevel loop`` and ``twolevel graph`` write and print: run.json, tables, figures, the trace."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from als.techniques import Technique
 from bridge.runs.directory import write_record
 from bridge.runs.tracing import TraceRequest
 from bridge.single.graph_run import GraphResult
+from bridge.single.loop_run import LoopResult
 from bridge.single.own_cores import record_head
 from bridge.standard_error import lined_up
 from traces.base.time import format_ns
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tasks.parquet, transfers.parquet where there is a network, graph.png and schedule.png, and where asked
     for traces."""
-
     options, graph = result.options, result.graph
     record = {
         **record_head(options, arguments, result.makespan_ns),
@@ -97,7 +97,7 @@ def _ratio(value: float) -> str:
     return "none" if math.isnan(value) else f"{value:.4f}"
 
 
-def summary(result: GraphResult) -> str:
+def graph_summary(result: GraphResult) -> str:
     """The figures that a person looks at first, a line each."""
     found, options, graph = result.metrics, result.options, result.graph
     ordered = f", order {options.order}" if isinstance(options.scheduler, Technique) else ""
@@ -120,4 +120,54 @@ def summary(result: GraphResult) -> str:
     }
     if not options.has_network:
         del rows["transfers between hosts"], rows["waiting for data"]
+    return lined_up(list(rows.items()))
+
+
+def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
+    """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for traces."""
+    from traces.figures.application.loop import loop_figure
+    from traces.figures.drawing.canvas import save
+
+    options = result.options
+    write_rows(result.tasks, folder / "tasks.parquet")
+    write_rows(result.chunks, folder / "chunks.parquet")
+    figure = loop_figure(
+        result.bars,
+        n_cores=options.n_cores,
+        end_ns=result.makespan_ns,
+        title=str(options.names()["als"]),
+        first_core=options.first_core.tolist(),
+    )
+    save(figure, folder / "loop.png")
+    if trace is not None:
+        trace.write(result.ledger, folder / "trace")
+    record = {
+        **record_head(options, arguments, result.makespan_ns),
+        "tasks": len(result.tasks["task"]),
+        "chunks": result.n_chunks,
+        "length_gflop": float(result.tasks["length_gflop"].sum()),
+        "metrics": result.metrics,
+        "steps": result.steps,
+        "chosen": result.chosen,
+        "ahead_chunks": result.ahead_chunks,
+    }
+    write_record(folder / "run.json", record)
+
+
+def loop_summary(result: LoopResult) -> str:
+    """The figures that a person looks at first, a line each."""
+    found, options = result.metrics, result.options
+    rows = {
+        "technique, seed": f"{options.names()['als']}, {options.seed}",
+        "tasks on cores": f"{len(result.tasks['task'])} on {options.n_cores}",
+        "chunks": str(result.n_chunks),
+        "c.o.v. of lengths": f"{found['length_cov']:.4g}",
+        "makespan": f"{format_ns(result.makespan_ns)} ({result.makespan_ns} ns)",
+        "efficiency": f"{found['efficiency']:.4f}",
+        "imbalance": f"{found['imbalance']:.4f}",
+        "c.o.v. of finishing times": f"{found['cov']:.4f}",
+        "scheduling": f"{format_ns(int(found['scheduling_ns']))}, share {found['scheduling_share']:.4g}",
+    }
+    if result.chosen:
+        rows["chosen"] = ", ".join(f"{name} {times}" for name, times in result.chosen.items())
     return lined_up(list(rows.items()))

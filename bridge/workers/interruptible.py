@@ -1,0 +1,58 @@
+"""An event loop in which interrupts are events: they cancel what runs where it waits, and break into nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_interruptibly(
+    work: Coroutine[Any, Any, T], interruptible: Callable[[Callable[[], object]], None] = lambda interrupt: None
+) -> T:
+    """Run a coroutine in an event loop of its own.
+
+    An interrupt (SIGINT, or SIGTERM as Slurm sends it) cancels it; KeyboardInterrupt is raised once it has ended.
+    ``interruptible`` receives a function that interrupts from another thread; it raises RuntimeError if the loop has ended.
+    """
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(work)
+        interrupted = False
+
+        def interrupt() -> None:
+            nonlocal interrupted
+            if not interrupted:  # once: a second one must not keep what is cancelled from cleaning up
+                interrupted = True
+                task.cancel()
+
+        interruptible(lambda: loop.call_soon_threadsafe(interrupt))
+        with _interrupts(loop, interrupt):
+            try:
+                result = loop.run_until_complete(task)
+            except asyncio.CancelledError:
+                if not interrupted:
+                    raise
+        if interrupted:
+            raise KeyboardInterrupt
+        return result
+
+
+@contextlib.contextmanager
+def _interrupts(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)} if main else {}
+    handled = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in handled:
+        loop.add_signal_handler(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
