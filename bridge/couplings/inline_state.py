@@ -20,7 +20,6 @@ from bls.engine import loop as batch
 from bls.engine.features.running import reached, releases
 from bls.engine.state import BatchState
 from bridge.couplings import TaskColumns
-from bridge.couplings.inline_kept import CommandJournal, Running, SavedStates
 from traces.compiled import Array, Hooks, caller, types
 from traces.kernels.signatures import Bytes, Floats, Floats2, Ints, Ints2, StateKind, Words
 from traces.kernels.slabs import WHOLE

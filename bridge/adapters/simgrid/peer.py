@@ -28,6 +28,7 @@ from bridge.protocol.messages import (
     Change,
     Failed,
     Measurement,
+    NetworkFields,
     Outcome,
     Resume,
     SimulateJob,
