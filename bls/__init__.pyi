@@ -10,6 +10,7 @@ from .machine.platform import (
     load_platform as load_platform,
 )
 from .metrics.batch import batch_metrics as batch_metrics, schedule_metrics as schedule_metrics
+from .observers import AdditionalData as AdditionalData, Observer as Observer
 from .policies import (
     AnyPolicy as AnyPolicy,
     DecidingPolicy as DecidingPolicy,
@@ -25,8 +26,6 @@ from .power.options import Power as Power
 from .scheduler_options import Batch as Batch, Rules as Rules
 from .simulator import BatchSimulator as BatchSimulator
 from .view import (
-    AdditionalData as AdditionalData,
-    Observer as Observer,
     SeenJob as SeenJob,
     Start as Start,
     View as View,

@@ -27,7 +27,7 @@ from bls.engine.status import FAULTS, BatchStatus
 from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
-from bls.observers import Observers
+from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
 from bls.policies.contract import (
@@ -42,10 +42,8 @@ from bls.policies.score_policy import no_account, no_decision, no_score
 from bls.power.core_power import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
-from bls.seen.answers import AnswerError, put_answer
-from bls.seen.jobs import RunView
-from bls.seen.refusals import refusal
-from bls.view import AnyObserver, View
+from bls.seen.answers import AnswerError, put_answer, refusal
+from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base.errors import (
     RAISED_BY_PLUGINS,
@@ -151,7 +149,7 @@ class BatchSimulator(RunningJobs):
             raise InputError(
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
-        self.deadline_ns.flags.writeable = False  # policies are given it to look at
+        self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
         known = KnownJobs(
@@ -240,23 +238,8 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
-        return View(self.run_view(), {} if self._looks is None else self._looks.data)
-
-    def run_view(self) -> RunView:
-        """What never changes of this run, and the jobs that do."""
-        return RunView(
-            self,
-            self.workload,
-            self.platform,
-            self.allocator,
-            self.rules,
-            self.constraints,
-            self.deadline_ns,
-            self.more_mw,
-            self.signals,
-            columns_declared(self.policy),
-            isinstance(self.policy, FollowingPolicy),
-        )
+        data = {} if self._looks is None else self._looks.data
+        return View(self, data, columns_declared(self.policy), isinstance(self.policy, FollowingPolicy))
 
     @property
     def outages(self) -> Outages | None:

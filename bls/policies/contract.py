@@ -103,7 +103,6 @@ class BatchPolicy(Protocol):
     @property
     def name(self) -> str:
         """As the literature names it, in lower case."""
-        ...
 
 
 @runtime_checkable
@@ -115,7 +114,6 @@ class Policy(BatchPolicy, Protocol):
 
         Must depend on ``jobs`` alone and must not change it.
         """
-        ...
 
 
 @runtime_checkable
@@ -124,7 +122,6 @@ class PredictedPolicy(Policy, Protocol):
 
     def predicted(self) -> AnyPolicy:
         """What gives this order in runs in which estimates are known only when a job arrives; itself if it need not score."""
-        ...
 
 
 @runtime_checkable
@@ -133,7 +130,6 @@ class ScoringPolicy(BatchPolicy, Protocol):
 
     def scored(self, jobs: KnownJobs) -> ScorePolicy:
         """The policy as compiled functions, for a run with these jobs. Must not change ``jobs``."""
-        ...
 
 
 @runtime_checkable
@@ -159,7 +155,6 @@ class DecidingPolicy(BatchPolicy, Protocol):
         What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
         that names the policy.
         """
-        ...
 
 
 #: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
@@ -196,7 +191,6 @@ class FollowingPolicy(DecidingPolicy, Protocol):
 
     def finish(self, view: View) -> None:
         """Called once, when all jobs have ended: for the news since its last decision."""
-        ...
 
 
 @runtime_checkable
@@ -206,21 +200,17 @@ class OtherProgram(FollowingPolicy, Protocol):
     @property
     def who(self) -> str:
         """Whom an error names: ``scheduler 'CMD'``."""
-        ...
 
     @property
     def directs(self) -> Collection[str] | None:
         """What it says that it does to jobs that run, of :data:`DIRECTIONS`; None before it was met."""
-        ...
 
     @property
     def cost(self) -> Mapping[str, int]:
         """What it has cost to speak with it, for the record of a run."""
-        ...
 
     def break_off(self) -> None:
         """From another thread: whoever waits for its answer is to give up."""
-        ...
 
 
 #: A policy of one of the three kinds. What has ``decide`` decides, whatever else it has; then ``scored`` comes before ``keys``.
