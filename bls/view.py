@@ -23,17 +23,7 @@ from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.scheduler_options import Rules
-from bls.seen.answers import (
-    LONGEST_REASON,
-    AnswerError,
-    Cores,
-    Directions,
-    Start,
-    WakeUps,
-    check_apart,
-    placed,
-    reason_text,
-)
+from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
 from bls.seen.jobs import JobFacts, JobWidth, SeenJob
@@ -50,8 +40,6 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
     from bls.simulator import BatchSimulator
-
-__all__ = ["SeenJob", "Start", "View"]
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
