@@ -21,7 +21,7 @@ from traces.base.printable import printable
 from traces.base.ranges import whole
 from traces.base.scale import scale_of
 from traces.base.time import format_ns
-from traces.intervals import intervals_text
+from traces.intervals import intervals_text, joined_numbers
 
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
@@ -81,15 +81,10 @@ def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
         except InputError as error:
             raise AnswerError(f"{where} {shown(core)}: {error.text}") from None
     numbers.sort()
-    found: Cores = []
-    for core in numbers:
-        if found and core < found[-1][1]:
-            raise AnswerError(f"{where} core {core} twice")
-        if found and core == found[-1][1]:
-            found[-1] = (found[-1][0], core + 1)
-        else:
-            found.append((core, core + 1))
-    return found
+    twice = next((core for core, other in pairwise(numbers) if core == other), None)
+    if twice is not None:
+        raise AnswerError(f"{where} core {twice} twice")
+    return joined_numbers(numbers)
 
 
 def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:

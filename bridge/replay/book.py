@@ -16,6 +16,7 @@ from bridge.replay.host_names import expanded
 from bridge.replay.messages import SlurmLaunch
 from traces.base.errors import PeerError
 from traces.compiled import Array
+from traces.intervals import joined_numbers
 from traces.lifecycle import Ending, Reason
 
 
@@ -42,22 +43,12 @@ class FreeCores:
                 raise PeerError(f"Slurm starts {who} on {count} cores of {name}, of which {len(free)} are free")
             self._free[free] = False
             taken += free.tolist()
-        return _intervals(sorted(taken))
+        return joined_numbers(sorted(taken))
 
     def free(self, held: Iterable[tuple[int, int]]) -> None:
         """These are free again."""
         for lo, hi in held:
             self._free[lo:hi] = True
-
-
-def _intervals(cores: list[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    for core in cores:
-        if found and found[-1][1] == core:
-            found[-1] = (found[-1][0], core + 1)
-        else:
-            found.append((core, core + 1))
-    return found
 
 
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.

@@ -22,7 +22,7 @@ import bridge
 from bls import Rules, SeenJob, View
 from bls.machine.platform import HostGroup, Platform
 from bls.options import CONSERVATIVE
-from bls.seen.moment import moment_of
+from bls.running_jobs import moment_of
 from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
