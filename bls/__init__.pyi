@@ -10,6 +10,7 @@ from .machine.platform import (
     load_platform as load_platform,
 )
 from .metrics.batch import batch_metrics as batch_metrics, schedule_metrics as schedule_metrics
+from .observers import AdditionalData as AdditionalData, Observer as Observer
 from .policies import (
     AnyPolicy as AnyPolicy,
     DecidingPolicy as DecidingPolicy,
@@ -23,14 +24,10 @@ from .policies import (
 )
 from .power.options import Power as Power
 from .scheduler_options import Batch as Batch, Rules as Rules
+from .seen.answers import Start as Start
+from .seen.jobs import SeenJob as SeenJob
 from .simulator import BatchSimulator as BatchSimulator
-from .view import (
-    AdditionalData as AdditionalData,
-    Observer as Observer,
-    SeenJob as SeenJob,
-    Start as Start,
-    View as View,
-)
+from .view import View as View
 from .workloads import read_workload as read_workload, sample_path as sample_path
 from .workloads.selection import fit as fit, select as select
 from .workloads.workload import Workload as Workload

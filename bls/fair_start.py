@@ -1,7 +1,7 @@
 """Fair start times: when each job would have started if no job that arrived later existed.
 
 A job that starts later than that was delayed by jobs that came after it: the schedule was unfair to it
-(``bls.metrics.jobs.unfairness``).
+(``bls.metrics.batch.unfairness``).
 
 The definition, for a row r (a job, or a later attempt at one) that joined the queue at the instant t:
 

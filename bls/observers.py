@@ -1,17 +1,67 @@
-"""When the observers of a run look, and what they note; and which of them give additional data."""
+"""Observers: what watches a run and notes what it sees, and what computes additional data that policies read.
+
+Source of additional data (named values such as power or temperatures): AccaSim (Galleguillos et al., Cluster Computing 2020,
+doi:10.1007/s10586-019-02905-5, section 3), in which an event manager computes them and hands them to the dispatcher.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
-from typing import TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from bls.engine.state import NEVER
 from bls.view import AdditionalData, AnyObserver, Observer, View
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, raised_text, shown, whole
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, one_of, raised_text, shown, whole
 from traces.base.time import MAX_NS
 
+if TYPE_CHECKING:
+    from bls.view import View
+
 Note = dict[str, "float | int | str"]
+
+
+@runtime_checkable
+class Observer(Protocol):
+    """Looks at a run now and then, and may note what it sees."""
+
+    @property
+    def name(self) -> str:
+        """Stands in the table beside what it noted."""
+
+    @property
+    def every_ns(self) -> int | None:
+        """How often it looks.
+
+        None: after every instant at which something happened; else at every multiple of it, from 0 to the last end.
+        """
+
+    def look(self, view: View) -> Mapping[str, float | int | str] | None:
+        """Called with the state after everything that happened up to ``view.now_ns``.
+
+        What it returns becomes a row of the run's table of observations, with the instant; None is no row. A name
+        stands for numbers or for words throughout. It must not change anything, and cannot: ``view`` only shows.
+        """
+
+
+@runtime_checkable
+class AdditionalData(Protocol):
+    """Computes a named value of the present instant, for policies, observers and other additional data to read."""
+
+    @property
+    def name(self) -> str:
+        """What it is read by: ``view.data["power"]``."""
+
+    def value(self, view: View) -> Any:
+        """The value, of any type.
+
+        Called at most once an instant, when it is first read then, or one that is named after it is. It may read
+        those that are named before it. It must not change anything but itself.
+        """
+
+
+#: What ``observe`` takes: what looks, what gives additional data, and what does both.
+AnyObserver: TypeAlias = Observer | AdditionalData
 
 
 def gives_data(observer: object) -> TypeGuard[AdditionalData]:
@@ -21,7 +71,7 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
 
 class Observers:
     """The observers of one run: ``observers`` look, and ``data`` are the additional data, by name. Raises PluginError if two
-    give additional data of one name, or one looks at no interval that can be.
+    give additional data of one name, or the interval of one cannot be.
 
     ``noted`` has a row each time one noted something: its name, the instant, and what it noted. ``so_far`` shows whether
     something happened since the latest look.
@@ -105,3 +155,70 @@ class Observers:
         if (before := self._kinds.setdefault(name, kind)) != kind:
             raise PluginError(f"{where}: look() gave {name} = {shown(value)}, and before a {before}")
         return plain
+
+
+class DataOfNow(Mapping[str, Any]):
+    """The additional data of a run, by name, computed as they are read; only names are known before. ``givers``: what computes
+    each, by name, in the order in which they are computed. ``failed``: what went wrong with them, whoever read them."""
+
+    def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
+        self._givers, self._now = givers, now
+        self.failed: PluginError | None = None
+        self._values: dict[str, Any] = {}
+        self._at_ns = -1
+        self._computing: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._givers:
+            raise PluginError(f"view.data: {one_of('additional data', name, self._givers)}")
+        if self._at_ns != (now_ns := self._now()):
+            self._at_ns, self._values = now_ns, {}
+        if self._computing:
+            reader = self._computing[-1]
+            if name not in self._values:
+                raise PluginError(
+                    f"view.data: {name} is computed after {reader}; allowed: what is named before, "
+                    f"{', '.join(self._values) or 'nothing'}"
+                )
+            return self._values[name]
+        for known in self._givers:
+            if name in self._values:
+                break
+            if known not in self._values:
+                self._values[known] = self._computed(known)
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._givers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._givers)
+
+    def __len__(self) -> int:
+        return len(self._givers)
+
+    @property
+    def is_computing(self) -> bool:
+        """Whether one of them is being computed."""
+        return bool(self._computing)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, or ``default`` if nobody gives this name."""
+        return self[name] if name in self._givers else default
+
+    def _computed(self, name: str) -> Any:
+        where = f"observer {name}, at {self._at_ns} ns"
+        self._computing.append(name)
+        try:
+            return self._givers[name]()
+        except PluginError as error:
+            self.failed = PluginError(f"{where}: {error.text}")
+            raise self.failed from error
+        except RAISED_BY_PLUGINS as error:
+            self.failed = PluginError(f"{where}: value() failed: {raised_text(error)}")
+            raise self.failed from error
+        finally:
+            self._computing.pop()
+
+    def __repr__(self) -> str:
+        return f"<additional data: {', '.join(self._givers) or 'none'}>"

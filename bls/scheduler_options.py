@@ -34,40 +34,39 @@ _DEEPEST = 10**9
 @knows_its_keywords
 @dataclass(frozen=True)
 class Rules:
-    """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, nobody is killed.
+    """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, no job is killed.
 
     Attributes
     ----------
     backfill : str
-        ``none``, ``easy``, ``conservative``, or how many jobs have a reservation at once, as ``4``.
+        ``none``, ``easy``, ``conservative``, or the number of jobs that have a reservation at once, as ``4``.
     conservative : {"keep", "rebuild"}, optional
-        Whether a reservation without bound of depth is kept from pass to pass and only ever moved earlier, or the
-        plan is made anew in every pass.
+        With ``conservative``: keep reservations from pass to pass and only move them earlier, or plan again in every pass.
     kill_at_walltime : bool
-        Whether a job is killed when it has run for its request.
+        Whether a job is killed when it has run for its requested time.
     on_failure : {"requeue", "lose"}
-        What becomes of a job that loses a host, or all its cores for good.
+        Treatment of a job that loses a host, or all its cores for good.
     coordination : {"none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"}
-        Whether running jobs release what they need no more: each core as it falls idle for good (``release``,
-        ``release:core``), or a host's cores with the last of them; with ``hint`` they do, and are told for which of their cores
-        the head of the queue waits, or what a policy that decides says.
+        Whether running jobs release cores that they no longer need: each core as it falls idle for good (``release``,
+        ``release:core``), or all cores of a host together (``release:host``). With ``hint`` they also receive which of their
+        cores the head of the queue waits for, or what a deciding policy says.
     resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}, optional
-        When running jobs whose width may change are given cores, or asked for some: when nobody waits, when the head of the
-        queue lacks cores, both, so that all have as many, or as they wish (``bls.engine.features.running.widths``); or
-        ``mold``: only the head of the queue, as it starts (``bls.engine.features.planning.molding``).
+        When running malleable jobs are given cores, or asked for some (``bls.engine.features.running.widths``):
+        ``expand``, when the queue is empty; ``shrink``, when its head lacks cores; ``equal``, so that all have the same number;
+        ``evolve``, as their applications request; ``decide``, as the policy says. ``mold``: the head of the queue only, as it
+        starts (``bls.engine.features.planning.molding``).
     max_attempts : int
-        A job that was cut so often ends the simulation with an error; if it was because its cores were all lost, it has
-        failed.
+        After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
     charge_decisions : bool
-        Whether jobs start only after the time that it took to decide so.
+        Whether each start is delayed by the time that the decision took.
     decision_cost_ns : int, str or None
-        What a decision takes, in ns, or as ``50ms``; None is what was measured. Needs ``charge_decisions``.
+        How long a decision takes, in ns, or as ``50ms``; None: as measured. Needs ``charge_decisions``.
     keep_decisions : bool
-        Whether there is a table of all decisions.
+        Whether to keep a table of all decisions.
     switch_wait_ns : int or None
-        How long a job waits for no more switches than it asks for; None is for ever.
+        How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
     estimates : str or estimator
-        Who says how long the scheduler thinks that jobs run (``bls.estimates``).
+        The run times that the scheduler plans with (``bls.estimates``).
 
     Raises
     ------
@@ -138,7 +137,7 @@ class Rules:
 
     @property
     def resized(self) -> str:
-        """When the widths of running jobs change, where nothing is said as by default."""
+        """When the widths of running jobs change; by default never."""
         return self.resize or o.RESIZE.default
 
     @property
@@ -153,7 +152,7 @@ class Rules:
 
     @property
     def evolves(self) -> bool:
-        """Whether running jobs are given cores, or asked for some, as their applications wish."""
+        """Whether running jobs are given cores, or asked for some, as their applications request."""
         return self.resized == "evolve"
 
     @property
@@ -170,7 +169,7 @@ class Rules:
 
     @property
     def hints(self) -> bool:
-        """Whether running jobs are told for which of their cores others wait."""
+        """Whether running jobs receive which of their cores others wait for."""
         return self.coordination.startswith("hint")
 
     @property
@@ -180,7 +179,7 @@ class Rules:
 
     @property
     def estimates_differ(self) -> bool:
-        """Whether jobs are planned with something else than what their users asked for."""
+        """Whether jobs are planned with other run times than their users requested."""
         from bls.estimates import ESTIMATORS, estimator
 
         return estimator(self.estimates) is not ESTIMATORS["requested"]

@@ -27,7 +27,7 @@ from bls.engine.status import FAULTS, BatchStatus
 from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
-from bls.observers import Observers
+from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
 from bls.policies.contract import (
@@ -42,10 +42,8 @@ from bls.policies.score_policy import no_account, no_decision, no_score
 from bls.power.table import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
-from bls.seen.answers import AnswerError, put_answer
-from bls.seen.jobs import RunView
-from bls.seen.refusals import refusal
-from bls.view import AnyObserver, View
+from bls.seen.answers import AnswerError, put_answer, refusal
+from bls.view import View
 from bls.workloads.workload import Workload
 from traces.base.errors import (
     RAISED_BY_PLUGINS,
@@ -65,10 +63,10 @@ from traces.compiled import Array, CFunction, as_value, function_table
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
-#: So often in a row a policy may ask to be woken although nothing but itself can make anything happen any more.
+#: The most times in a row that a policy may ask to be woken although nothing but itself can make anything happen any more.
 _MAX_IDLE_WAKES = 100_000
 
-#: And so often one that asks, each time, for an instant within so many ns, if nothing happens meanwhile: it means another unit.
+#: The same if it asks each time for an instant within this number of ns and nothing happens meanwhile: it means another unit.
 _MAX_SOON_WAKES, _SOON_NS = 100_000, 10_000
 
 
@@ -117,7 +115,7 @@ class BatchSimulator(RunningJobs):
     #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
     checks: int = 0
 
-    #: So many jobs end, at the most, while the engine is run once.
+    #: The most jobs that end while the engine is run once.
     most_ends: int = 2**62
 
     def __init__(
@@ -151,7 +149,7 @@ class BatchSimulator(RunningJobs):
             raise InputError(
                 f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
             )
-        self.deadline_ns.flags.writeable = False  # policies are given it to look at
+        self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
         known = KnownJobs(
@@ -239,24 +237,9 @@ class BatchSimulator(RunningJobs):
 
     @cached_property
     def view(self) -> View:
-        """What Python policies and observers see; not made where nobody looks: it and the run keep each other alive."""
-        return View(self.run_view(), {} if self._looks is None else self._looks.data)
-
-    def run_view(self) -> RunView:
-        """What never changes of this run, and the jobs that do."""
-        return RunView(
-            self,
-            self.workload,
-            self.platform,
-            self.allocator,
-            self.rules,
-            self.constraints,
-            self.deadline_ns,
-            self.more_mw,
-            self.signals,
-            columns_declared(self.policy),
-            isinstance(self.policy, FollowingPolicy),
-        )
+        """What Python policies and observers see; made only if there are any: it and the run keep each other alive."""
+        data = {} if self._looks is None else self._looks.data
+        return View(self, data, columns_declared(self.policy), isinstance(self.policy, FollowingPolicy))
 
     @property
     def outages(self) -> Outages | None:
@@ -308,25 +291,14 @@ class BatchSimulator(RunningJobs):
         return status
 
     def check(self, status: int) -> None:
-        """After the engine, or a coupling's loop around it, was run and has returned ``status``: :meth:`validate`, if due.
-
-        Raises
-        ------
-        InvariantError
-            As :meth:`validate`.
-        """
+        """After the engine, or a coupling's loop around it, was run and has returned ``status``: :meth:`validate`, if due."""
         self._entered += 1
         if self.checks and (status == BatchStatus.DONE or (status not in FAULTS and self._entered % self.checks == 0)):
             self.validate()
 
     def validate(self) -> None:
-        """See that everything holds of the engine's state that must hold between two calls (``bls.engine.validation``).
-
-        Raises
-        ------
-        InvariantError
-            If something does not; the message names the job or the core.
-        """
+        """Raise InvariantError if something does not hold of the engine's state that must hold between two calls
+        (``bls.engine.validation``); the message names the job or the core."""
         from bls.engine.validation import validate  # which a run that is not checked need not load
 
         validate(self.state)
@@ -457,7 +429,7 @@ class BatchSimulator(RunningJobs):
             self._idle_wakes = 0
 
     def _awake_soon(self, wake_ns: int) -> None:
-        # Nor, as far as anybody waits, would one that takes seconds for ns.
+        # Also stop a policy that confuses seconds with nanoseconds: it would not finish in any useful time.
         if wake_ns - self.now_ns > _SOON_NS:
             self._soon_wakes = 0
             return
@@ -497,7 +469,7 @@ class BatchSimulator(RunningJobs):
         looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
 
     def _so_far(self) -> tuple[int, ...]:
-        # What is another after every instant at which something happened, and the same after one at which nothing did.
+        # A fingerprint of progress: it changes whenever anything has happened.
         state = self.state
         happened = (state.passes, state.next_arrival, state.next_boundary, state.next_cancel)
         return (*happened, state.free_cores, state.n_waiting, state.n_ended, state.n_down)

@@ -202,7 +202,7 @@ class Stretch:
         """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
         begin, end = self.begin_ns, self.end_ns
         start, eligible = self.column("start_ns"), self.column("eligible_ns")
-        schedule = Schedule.of(
+        schedule = Schedule(
             submit_ns=np.full(len(start), begin),
             start_ns=np.where(start < 0, -1, np.maximum(start, begin)),
             end_ns=np.where(start < 0, -1, np.clip(self.column("end_ns"), begin, end)),
@@ -259,7 +259,7 @@ def stretches(
             begin_ns = before.end_ns
             if run.is_seen:
                 run.view = before.simulator.view
-                run.view.go_on(run.run_view(), left, number)
+                run.view.go_on(run, left, number)
                 gc.collect()  # a simulator and what its kernels call in Python keep each other alive
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
         run.state.observe_after_ns = b.NEVER if until_ns is None else until_ns - 1

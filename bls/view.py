@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,23 +20,13 @@ from bls.engine.features.hold.holds import held, hold_text, set_hold
 from bls.engine.features.power.draws import planned_more_mw, power_left
 from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
+from bls.observers import AdditionalData, DataOfNow
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
 from bls.scheduler_options import Rules
-from bls.seen.additional_data import DataOfNow
-from bls.seen.answers import (
-    LONGEST_REASON,
-    AnswerError,
-    Cores,
-    Directions,
-    Start,
-    WakeUps,
-    check_apart,
-    placed,
-    reason_text,
-)
+from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
 from bls.seen.corrections import Corrections
-from bls.seen.jobs import JobFacts, JobWidth, RunView, SeenJob
+from bls.seen.jobs import JobFacts, JobWidth, SeenJob
 from bls.seen.machine import Present, SeenHost, SeenPartition, SeenWindow, seen_hosts, seen_partitions, seen_windows
 from bls.seen.news import AnyNews, News
 from bls.seen.notes import DecisionNotes
@@ -48,8 +38,7 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
-
-__all__ = ["AdditionalData", "AnyObserver", "Observer", "SeenJob", "Start", "View"]
+    from bls.simulator import BatchSimulator
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
@@ -61,34 +50,40 @@ class View:
     """The batch level at one instant. It only shows: nothing that is done to it changes the run.
 
     While a policy decides, it is as it was before that pass: what the policy gives away it keeps count of itself.
+
+    - ``data``: what computes additional data, by name
+    - ``notes``: the columns that the policy may note of its decisions
+    - ``follows``: whether the policy receives news, event by event
     """
 
-    def __init__(self, run: RunView, data: Mapping[str, AdditionalData]) -> None:
+    def __init__(
+        self, run: BatchSimulator, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+    ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
         self._wake_ups = WakeUps()
         self._rejected: dict[int, str] = {}
         self._named: dict[int, Cores] = {}
         self._because: dict[int, str] = {}
-        self._notes = DecisionNotes(run.notes, run.rules.keep_decisions)
+        self._notes = DecisionNotes(notes, run.rules.keep_decisions)
         self._directions = Directions()
         self._holds = False  # whether any job has ever been held
         self._data = DataOfNow({name: partial(one.value, self) for name, one in data.items()}, lambda: self._now_ns)
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
-        dealings = run.jobs.dealings
+        dealings = run.dealings
         # Whether running jobs promise their ends, or are scaled or resized; then when these are expected, as of _running.
-        self._promises = dealings.scales or dealings.resizes or run.jobs.state.settings.promises == 1
+        self._promises = dealings.scales or dealings.resizes or run.state.settings.promises == 1
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._corrections = Corrections() if run.rules.estimates_differ else None
         self._deciding = False
         self._decision = 0
-        self._news = News(self._seen, self._facts.waits_for, run.workload.submit_ns) if run.followed else None
+        self._news = News(self._seen, self._facts.waits_for, run.workload.submit_ns) if follows else None
         self._n_cores = run.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
 
-    def _show(self, run: RunView) -> None:
-        self._run, self._jobs = run, run.jobs
+    def _show(self, run: BatchSimulator) -> None:
+        self._run = run
         self._present: Present | None = None
         self._forget_columns()
         # Read one element at a time, and lists are quicker at that than arrays are.
@@ -118,14 +113,14 @@ class View:
     @property
     def power_limit_w(self) -> float | None:
         """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
-        limit = min(self._jobs.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
+        limit = min(self._run.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
         return None if limit == b.NEVER else limit / 1000
 
     @property
     def power_left_w(self) -> float | None:
         """What jobs that start may draw under that limit beyond idle cores, W, beside those that run in the states that they
         are planned with; below 0 where these draw too much, None where no limit is known."""
-        left = power_left(self._jobs.state)
+        left = power_left(self._run.state)
         return None if left == b.NEVER else left / 1000
 
     @property
@@ -148,7 +143,7 @@ class View:
         float or None
             None where no limit to power is looked at.
         """
-        state = self._jobs.state
+        state = self._run.state
         if state.settings.powered == b.UNPOWERED:
             return None
         first = state.power.first_core
@@ -170,12 +165,12 @@ class View:
     @cached_property
     def waiting_columns(self) -> WaitingColumns:
         """The jobs of :attr:`waiting` as columns, in that order."""
-        return WaitingColumns(self._jobs.state, self._facts, self._waiting)
+        return WaitingColumns(self._run.state, self._facts, self._waiting)
 
     @cached_property
     def running_columns(self) -> RunningColumns:
         """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
-        return RunningColumns(self._jobs.state, self._facts, self._running, self._now)
+        return RunningColumns(self._run.state, self._facts, self._running, self._now)
 
     @property
     def n_waiting(self) -> int:
@@ -189,7 +184,7 @@ class View:
 
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
-        return self._jobs.holding(self._facts.at(job.row))
+        return self._run.holding(self._facts.at(job.row))
 
     @property
     def platform(self) -> Platform:
@@ -245,7 +240,7 @@ class View:
     @property
     def held(self) -> list[SeenJob]:
         """Jobs that are submitted and have not joined the queue, as they wait for another job or for their begin; by submit."""
-        jobs, rows = self._jobs.state.jobs, self._facts.waits_for
+        jobs, rows = self._run.state.jobs, self._facts.waits_for
         outside = (jobs.eligible_ns[rows] < 0) & (jobs.state[rows] < 0) & (jobs.submit_ns[rows] <= self._now_ns)
         return [self._seen(row) for row in rows[outside].tolist()]
 
@@ -267,12 +262,12 @@ class View:
     @property
     def releases(self) -> bool:
         """Whether running jobs may give cores back."""
-        return self._jobs.dealings.releases
+        return self._run.dealings.releases
 
     @property
     def has_outages(self) -> bool:
         """Whether hosts may be down at some time."""
-        return self._jobs.has_outages
+        return self._run.has_outages
 
     @property
     def woken(self) -> bool:
@@ -291,11 +286,11 @@ class View:
         self._of_a_policy("news")
         if self._news is None:
             raise PluginError("news() is for a batch policy with a method finish(view)")
-        return self._news.take(self._jobs, self._running)
+        return self._news.take(self._run, self._running)
 
     def _now(self) -> Present:
         if self._present is None:
-            self._present = Present(self._jobs, self._facts, self._running)
+            self._present = Present(self._run, self._facts, self._running)
         return self._present
 
     def _of_a_policy(self, what: str) -> None:
@@ -344,7 +339,7 @@ class View:
             raise PluginError(
                 f"kill_after() is for runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
             )
-        self._jobs.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
+        self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
         """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
@@ -357,7 +352,7 @@ class View:
         self._of_a_policy("trial")
         from bls.seen.trial import Trial  # which few policies need
 
-        state, decision = self._jobs.state, self._decision
+        state, decision = self._run.state, self._decision
         if state.settings.powered != b.UNPOWERED:
             raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
 
@@ -432,7 +427,7 @@ class View:
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
         self._of_a_policy(what)
         row = self._waiting_row(what, job)
-        if not set_hold(self._jobs.state, row, on):
+        if not set_hold(self._run.state, row, on):
             raise PluginError(f"{what}() was given job {job.job_id}, which is {'held already' if on else 'not held'}")
         self._holds = True
 
@@ -445,7 +440,7 @@ class View:
     @property
     def on_hold(self) -> list[SeenJob]:
         """The waiting jobs that the policy holds (:meth:`hold`), in the order of :attr:`waiting`."""
-        on_hold = held(self._jobs.state)
+        on_hold = held(self._run.state)
         return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
 
     def note(self, **values: Any) -> None:
@@ -460,7 +455,7 @@ class View:
             If it is asked for by an observer, a name was not declared, or a value is not of its type.
         """
         self._of_a_policy("note")
-        self._notes.note(self._jobs.state.n_decisions, values)
+        self._notes.note(self._run.state.n_decisions, values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
@@ -492,7 +487,7 @@ class View:
             self._directions.scale_all([self._directable("scale", one) for one in job], factor)
             return
         one = self._directed("scale", "speeds", b.SCALES, job)
-        if cores is not None and self._jobs.state.jobs.run_ns.item(one.row) >= 0:
+        if cores is not None and self._run.state.jobs.run_ns.item(one.row) >= 0:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
         held: set[int] | None = None
         if cores is not None and one.row in self._running:
@@ -525,10 +520,10 @@ class View:
 
     def width(self, job: SeenJob) -> JobWidth:
         """How many cores a job has, and may have, where widths of running jobs change (``malleable``)."""
-        state = self._jobs.state
+        state = self._run.state
         least, most = (job.cores, job.cores)
         if state.settings.resizing != b.NO_RESIZE:
-            least, most = self._jobs.width_range(job.row)
+            least, most = self._run.width_range(job.row)
         row = self._facts.find(job.row)
         held = state.jobs.held_cores.item(row) if row in self._running else 0
         return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
@@ -554,12 +549,12 @@ class View:
             or the job or the number cannot be.
         """
         self._of_a_policy("resize")
-        if self._jobs.state.settings.resizing != b.AS_DECIDED:
+        if self._run.state.settings.resizing != b.AS_DECIDED:
             raise PluginError(
                 f"resize() is for a batch policy whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
             )
         one = self._directable("resize", job)
-        least, most = self._jobs.width_range(one.row)
+        least, most = self._run.width_range(one.row)
         if least == most:
             raise PluginError(
                 f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
@@ -590,7 +585,7 @@ class View:
             hint``; or a job or a core cannot be.
         """
         self._of_a_policy("hint")
-        if self._jobs.state.settings.hints != b.BY_POLICY:
+        if self._run.state.settings.hints != b.BY_POLICY:
             raise PluginError(f"hint() is for a batch policy whose directs has 'hints', with {COORDINATION:hint}")
         if not isinstance(job, SeenJob) or job.row not in self._running:
             raise PluginError(f"hint() was given {_which(job, 'does not run')}; allowed: jobs of view.running")
@@ -601,10 +596,10 @@ class View:
 
     def _working(self, job: SeenJob) -> set[int]:
         # The cores that a running job computes on, or has computed on: of whole hosts the first ones.
-        if self._jobs.dealings.resizes:
+        if self._run.dealings.resizes:
             return self._cores_of(job)  # then hosts are shared
         left, working = job.cores, set[int]()
-        for lo, hi in self._jobs.allocation(job.row):
+        for lo, hi in self._run.allocation(job.row):
             working.update(range(lo, min(hi, lo + left)))
             left -= min(left, hi - lo)
         return working
@@ -618,7 +613,7 @@ class View:
 
     def _may_direct(self, what: str, name: str, part: int) -> None:
         self._of_a_policy(what)
-        if not self._jobs.state.settings.directs & part:
+        if not self._run.state.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
 
     def _directable(self, what: str, job: object) -> SeenJob:
@@ -627,7 +622,7 @@ class View:
             raise PluginError(f"{what}() was given {which}; allowed: jobs of view.running, and those that it starts")
         return job
 
-    def go_on(self, run: RunView, rows: Array, numbers: Array) -> None:
+    def go_on(self, run: BatchSimulator, rows: Array, numbers: Array) -> None:
         """With ``stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
@@ -644,7 +639,7 @@ class View:
 
     def _refresh(self) -> None:
         # Bring the view to the present: the engine has logged who came, started and left.
-        state = self._jobs.state
+        state = self._run.state
         jobs = state.jobs
         promises, corrections = self._promises, self._corrections
         for entry in state.log[: state.n_log].tolist():
@@ -672,7 +667,7 @@ class View:
             if kind == b.LOG_ARRIVED:
                 self._news.arrived(self._waiting[row])
             elif kind == b.LOG_STARTED:
-                self._news.started(self._running[row], tuple(self._jobs.allocation(row)), self._jobs.dealings.releases)
+                self._news.started(self._running[row], tuple(self._run.allocation(row)), self._run.dealings.releases)
             else:
                 self._news.left(left, jobs)
         state.n_log = 0
@@ -702,7 +697,7 @@ class View:
                 expected[row] = end_ns
                 self._expect(row, end_ns)
                 if corrections is not None:
-                    corrections.watch(self._jobs.state, row)
+                    corrections.watch(self._run.state, row)
 
     def _expect(self, row: int, end_ns: int) -> None:
         # A running job is expected to end then.
@@ -714,7 +709,7 @@ class View:
             self._news.expected(changed)
 
     def _seen(self, row: int) -> SeenJob:
-        jobs, origin, attempt = self._jobs.state.jobs, row, 0
+        jobs, origin, attempt = self._run.state.jobs, row, 0
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
             origin, attempt = jobs.origin.item(row), jobs.attempt.item(row)
@@ -764,7 +759,7 @@ class View:
 
     def _tell_holds(self, rows: list[int]) -> None:
         # Why jobs start now that were held, beside what the policy says.
-        state = self._jobs.state
+        state = self._run.state
         for row in rows:
             if held(state)[row]:
                 raise AnswerError(
@@ -798,51 +793,3 @@ def _held_for(job: SeenJob) -> str:
     if job.depends_on is not None:
         return f"waits for job {job.depends_on}"
     return f"may not start before {job.begin_ns} ns"
-
-
-@runtime_checkable
-class Observer(Protocol):
-    """Looks at a run now and then, and may note what it sees."""
-
-    @property
-    def name(self) -> str:
-        """Stands in the table beside what it noted."""
-        ...
-
-    @property
-    def every_ns(self) -> int | None:
-        """How often it looks.
-
-        None: after every instant at which something happened; else at every multiple of it, from 0 to the last end.
-        """
-        ...
-
-    def look(self, view: View) -> Mapping[str, float | int | str] | None:
-        """Called with the state after everything that happened up to ``view.now_ns``.
-
-        What it returns becomes a row of the run's table of observations, with the instant; None is no row. A name
-        stands for numbers or for words throughout. It must not change anything, and cannot: ``view`` only shows.
-        """
-        ...
-
-
-@runtime_checkable
-class AdditionalData(Protocol):
-    """Computes a named value of the present instant, for policies, observers and other additional data to read."""
-
-    @property
-    def name(self) -> str:
-        """What it is read by: ``view.data["power"]``."""
-        ...
-
-    def value(self, view: View) -> Any:
-        """The value, of any type.
-
-        Called at most once an instant, when it is first read then, or one that is named after it is. It may read
-        those that are named before it. It must not change anything but itself.
-        """
-        ...
-
-
-#: What ``observe`` takes: what looks, what gives additional data, and what does both.
-AnyObserver: TypeAlias = Observer | AdditionalData

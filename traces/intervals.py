@@ -30,6 +30,17 @@ def intervals_of(first: Array, count: Array) -> Array:
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
 
 
+def joined_numbers(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Ascending numbers, none twice, as half-open intervals."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1] = (found[-1][0], number + 1)
+        else:
+            found.append((number, number + 1))
+    return found
+
+
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
     """The text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256, OPEN)]``."""
     return " ".join(f"{lo}-{'' if hi == OPEN else hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)

@@ -10,8 +10,7 @@ AccaSim calls the former order of hosts "best fit" (hosts sorted by what they ha
 
 from __future__ import annotations
 
-from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
-from bls.allocators.hosts import usable
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable
 from bls.availability.free_cores import free_lowest
 from traces.compiled import Array, compiled
 

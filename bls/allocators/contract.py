@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bls.availability.free_cores import free_count, free_lowest, free_next
 from traces.base.plugins import compiled_rule
-from traces.compiled import State, types
+from traces.compiled import State, compiled, types
 from traces.kernels.signatures import Ints, StateKind
 
 
@@ -97,7 +98,7 @@ class Allocator:
         Whether it places every job of 1-core units, without a limit on switches, for which enough cores are offered,
         wherever they are. When a job can start is then a matter of counting.
     by_hosts : bool
-        Whether it looks at ``host_free``.
+        Whether it reads ``host_free``.
     whole_hosts : bool
         Whether it takes all the cores of every host that it takes.
     parameters : tuple of int
@@ -124,3 +125,35 @@ def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         If it has another number of arguments.
     """
     return compiled_rule(function, "allocator_kernel", (PLACE, ("request",)))
+
+
+@compiled(inner=True)
+def usable(offered: int, unit_cores: int) -> int:
+    """How many of a host's offered cores a job can use: ``offered``, rounded down to a multiple of ``unit_cores``."""
+    return offered if unit_cores == 1 else offered // unit_cores * unit_cores
+
+
+@compiled(inner=True)
+def take_in_order(request: PlacementRequest, first: int, stop: int, n_cores: int, n_out: int) -> tuple[int, int]:
+    """Append the lowest usable cores of the hosts first … stop-1, host by host, until there are ``n_cores`` more.
+    Returns how many intervals there are now, and how many cores are still missing."""
+    words, starts, host_first, unit_cores = request.words, request.starts, request.host_first, request.unit_cores
+    if unit_cores == 1:  # hosts do not matter
+        lo, hi = host_first[first], host_first[stop]
+        return free_lowest(words, starts, lo, hi, n_cores, n_out, request.out_lo, request.out_hi)
+    missing = n_cores
+    host = first
+    while missing > 0 and host < stop:
+        core = free_next(words, starts, host_first[host])
+        if core < 0:
+            break
+        while host < stop and host_first[host + 1] <= core:
+            host += 1
+        if host == stop:
+            break
+        here = min(missing, usable(free_count(words, core, host_first[host + 1]), unit_cores))
+        hi = host_first[host + 1]
+        n_out, _ = free_lowest(words, starts, core, hi, here, n_out, request.out_lo, request.out_hi)
+        missing -= here
+        host += 1
+    return n_out, missing

@@ -7,8 +7,7 @@ be placed if that comes to ``n_cores`` over all hosts.
 
 from __future__ import annotations
 
-from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
-from bls.allocators.hosts import take_in_order
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, take_in_order
 from bls.availability.free_cores import free_lowest
 
 

@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bls.allocators.contract import PLACE, Allocator, PlacementRequest
-from bls.allocators.hosts import take_in_order, usable
+from bls.allocators.contract import PLACE, Allocator, PlacementRequest, take_in_order, usable
 from traces.algorithms.sorting import sort_first
 from traces.compiled import Array, compiled
 

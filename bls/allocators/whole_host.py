@@ -7,8 +7,7 @@ rounded down to a multiple of ``unit_cores``; one that counts for none is passed
 
 from __future__ import annotations
 
-from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
-from bls.allocators.hosts import usable
+from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable
 from bls.availability.free_cores import free_all
 
 

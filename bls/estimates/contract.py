@@ -1,7 +1,7 @@
 """What an estimator is: it says how long the scheduler thinks that a job runs. There are two kinds.
 
 knowing (:class:`KnowingEstimator`)
-    Says it for all jobs before the simulation begins. It may look at the recorded run times, as no scheduler could.
+    Says it for all jobs before the simulation begins. It may read the recorded run times, as no scheduler could.
 history (:class:`HistoryEstimator`)
     Predicts a job's run time when it arrives, from jobs that have ended by then. The engine does that; an estimator of this
     kind only says which jobs tell of which.
@@ -57,11 +57,9 @@ class KnowingEstimator(Protocol):
     @property
     def name(self) -> str:
         """As it is written on the command line."""
-        ...
 
     def planned_ns(self, workload: Workload, seed: int) -> Array:
         """What is planned with for each job, int64 (n,), from 1; depends on the arguments alone."""
-        ...
 
 
 @dataclass(frozen=True)

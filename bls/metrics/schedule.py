@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,16 @@ class HeldCores(NamedTuple):
     cores: Array
 
 
-@dataclass(frozen=True)
+#: Filled in by :class:`Schedule`.
+_BY_DEFAULT: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One row an attempt of a job to run; times in ns. :meth:`of` fills what is not given.
+    """One row an attempt of a job to run; times in ns.
+
+    A row of which no more is given held what it asked for and was eligible at its submit; one that started did so as head and
+    completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
 
     =====================  ==============================================  ==========================================
     row                    which                                           counts in
@@ -52,63 +59,40 @@ class Schedule:
     end_ns: Array
     cores: Array  # int64 (n,): cores asked for
     n_cores: int  # M, the cores of the machine
-    held_cores: Array  # int64 (n,): cores held; more than asked for where hosts are given whole
+    held_cores: Array = _BY_DEFAULT  # int64 (n,): cores held; more than asked for where hosts are given whole
     # int64 (n,): numbers of :data:`WHY` and :data:`STATES`
-    why: Array
-    state: Array
-    eligible_ns: Array  # int64 (n,): instant at which the row joined the queue; -1 if it was withdrawn before
+    why: Array = _BY_DEFAULT
+    state: Array = _BY_DEFAULT
+    # int64 (n,): instant at which the row joined the queue; -1 if it was withdrawn before
+    eligible_ns: Array = _BY_DEFAULT
     # int64 (n,): instant from which the job's wait counts: its submit, or later where it could not join the queue before
-    begin_ns: Array
-    left_ns: Array  # int64 (n,): instant at which a row that never started left the queue; -1 where it is not known
+    begin_ns: Array = _BY_DEFAULT
+    # int64 (n,): instant at which a row that never started left the queue; -1 where it is not known
+    left_ns: Array = _BY_DEFAULT
     # which cores the rows held until when, where some were released before the end; None where none were
     holdings: Holdings | None = None
     # bool (n,) or None: rows of the jobs that are counted: the span, all numbers of jobs and rows, waits and core-hours
     # are theirs. All rows fill the machine and the queue within the span. None: all are counted.
     counted: Array | None = None
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        submit_ns: Array,
-        start_ns: Array,
-        end_ns: Array,
-        cores: Array,
-        n_cores: int,
-        held_cores: Array | None = None,
-        why: Array | None = None,
-        state: Array | None = None,
-        eligible_ns: Array | None = None,
-        begin_ns: Array | None = None,
-        left_ns: Array | None = None,
-        holdings: Holdings | None = None,
-        counted: Array | None = None,
-    ) -> Schedule:
-        """A schedule of the columns that there are.
-
-        Without more, a row held what it asked for and was eligible at its submit; one that started did so as head and
-        completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
-        """
-        n = len(submit_ns)
-        given = {
-            "submit_ns": submit_ns,
-            "start_ns": start_ns,
-            "end_ns": end_ns,
-            "cores": cores,
-            "held_cores": cores if held_cores is None else held_cores,
-            "why": np.where(np.asarray(start_ns) < 0, _NEVER, 0) if why is None else why,
-            "state": np.where(np.asarray(start_ns) < 0, _CANCELLED, 0) if state is None else state,
-            "eligible_ns": submit_ns if eligible_ns is None else eligible_ns,
-            "begin_ns": submit_ns if begin_ns is None else begin_ns,
-            "left_ns": np.full(n, -1, np.int64) if left_ns is None else left_ns,
+    def __post_init__(self) -> None:
+        n, never = len(self), np.asarray(self.start_ns) < 0
+        defaults = {
+            "held_cores": self.cores,
+            "why": np.where(never, _NEVER, 0),
+            "state": np.where(never, _CANCELLED, 0),
+            "eligible_ns": self.submit_ns,
+            "begin_ns": self.submit_ns,
+            "left_ns": np.full(n, -1, np.int64),
         }
-        columns = {name: np.asarray(values).astype(np.int64, copy=False) for name, values in given.items()}
-        for name, column in columns.items():
+        for name in ("submit_ns", "start_ns", "end_ns", "cores", *defaults):
+            given = getattr(self, name)
+            column = np.asarray(defaults[name] if given is None else given).astype(np.int64, copy=False)
             if column.shape != (n,):
                 raise ValueError(f"{name} has the shape {column.shape}, submit_ns ({n},)")
-        if counted is not None and np.shape(counted) != (n,):
-            raise ValueError(f"counted has the shape {np.shape(counted)}, submit_ns ({n},)")
-        return cls(n_cores=int(n_cores), holdings=holdings, counted=counted, **columns)
+            object.__setattr__(self, name, column)
+        if self.counted is not None and np.shape(self.counted) != (n,):
+            raise ValueError(f"counted has the shape {np.shape(self.counted)}, submit_ns ({n},)")
 
     def __len__(self) -> int:
         return len(self.submit_ns)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from bls.options import BLS
 from bls.policies.contract import AnyPolicy, BatchPolicy, DecidingPolicy, KnownJobs, Policy, ScoringPolicy, ranks
-from bls.policies.expr import expression
+from bls.policies.expression import expression
 from bls.policies.multifactor.priority import multifactor
 from bls.policies.orders import EDF, FCFS, LEAST_ENERGY, LEAST_POWER, LJF, MOST_POWER, REJECT, SAF, SJF
 from bls.policies.planning.planner import CP_CLASSES, HCP19, PCP19, PCP20

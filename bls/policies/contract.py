@@ -15,17 +15,17 @@ policy suggests: the engine checks what it answers, and names it in the error.
 A deciding policy may declare more of itself, as attributes of its class:
 
 ``may_not_fit``
-    True: who is started without cores being named, and has no place now, waits; False, the default: that is an error.
+    True: a job that is started without named cores and has no place now waits; False, the default: that is an error.
 ``decision_columns``
-    What it notes of its decisions (``View.note``): names of columns and their types, of ``bls.seen.notes.NOTED``.
+    The columns that it notes of its decisions (``View.note``): their names and types, of ``bls.seen.notes.NOTED``.
 ``unaware_of``
-    What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
+    Features that it does not know, of ``bls.constraints.unaware.UNAWARE``: a run that has one is refused before it begins.
 ``needs_signals``
-    What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
+    Columns of the file of ``signals`` that it uses. A run without them is refused, too.
 ``totals()``
-    Gives, at the end of a run, what it has counted: names, and values that are int, float, bool or str, for ``run.json``.
+    Returns its counts at the end of a run, for ``run.json``: names, and values that are int, float, bool or str.
 ``for_run()``
-    Gives the object that decides in one run, of an object that stands for many.
+    Returns the object that decides in one run, where one object stands for many runs.
 """
 
 from __future__ import annotations
@@ -103,7 +103,6 @@ class BatchPolicy(Protocol):
     @property
     def name(self) -> str:
         """As the literature names it, in lower case."""
-        ...
 
 
 @runtime_checkable
@@ -115,7 +114,6 @@ class Policy(BatchPolicy, Protocol):
 
         Must depend on ``jobs`` alone and must not change it.
         """
-        ...
 
 
 @runtime_checkable
@@ -124,7 +122,6 @@ class PredictedPolicy(Policy, Protocol):
 
     def predicted(self) -> AnyPolicy:
         """What gives this order in runs in which estimates are known only when a job arrives; itself if it need not score."""
-        ...
 
 
 @runtime_checkable
@@ -133,7 +130,6 @@ class ScoringPolicy(BatchPolicy, Protocol):
 
     def scored(self, jobs: KnownJobs) -> ScorePolicy:
         """The policy as compiled functions, for a run with these jobs. Must not change ``jobs``."""
-        ...
 
 
 @runtime_checkable
@@ -142,12 +138,12 @@ class DecidingPolicy(BatchPolicy, Protocol):
 
     One that is a context manager is entered before each run and left after it. One with an attribute ``directs`` may, in that
     method, do what it names there to jobs that run (:data:`DIRECTIONS`): ``view.scale`` their speeds, ``view.cancel`` and
-    ``view.requeue`` them, ``view.resize`` them, ``view.hint`` to them who waits for their cores.
+    ``view.requeue`` them, ``view.resize`` them, ``view.hint`` to them which jobs wait for their cores.
 
     What it keeps in ``self`` is its run's alone, if it is given as a class, or by a name: each run has another object, also
-    the second run of one scenario and each cell of a study. A registered object says with ``for_run()`` which; one of a
-    dataclass is made anew with its parameters. An object that is given in Python is used itself. What else it may declare,
-    ``may_not_fit`` and ``decision_columns``, is in ``bls.policies.declared``.
+    the second run of one scenario and each cell of a study. A registered object returns it from ``for_run()``; one of a
+    dataclass is made again with its parameters. An object that is given in Python is used itself. The text of this module
+    lists what else it may declare.
     """
 
     def decide(self, view: View) -> Iterable[Choice]:
@@ -159,7 +155,6 @@ class DecidingPolicy(BatchPolicy, Protocol):
         What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
         that names the policy.
         """
-        ...
 
 
 #: What a policy that decides may do to jobs that run, if its attribute ``directs`` names it.
@@ -196,7 +191,6 @@ class FollowingPolicy(DecidingPolicy, Protocol):
 
     def finish(self, view: View) -> None:
         """Called once, when all jobs have ended: for the news since its last decision."""
-        ...
 
 
 @runtime_checkable
@@ -206,21 +200,17 @@ class OtherProgram(FollowingPolicy, Protocol):
     @property
     def who(self) -> str:
         """Whom an error names: ``scheduler 'CMD'``."""
-        ...
 
     @property
     def directs(self) -> Collection[str] | None:
         """What it says that it does to jobs that run, of :data:`DIRECTIONS`; None before it was met."""
-        ...
 
     @property
     def cost(self) -> Mapping[str, int]:
         """What it has cost to speak with it, for the record of a run."""
-        ...
 
     def break_off(self) -> None:
         """From another thread: whoever waits for its answer is to give up."""
-        ...
 
 
 #: A policy of one of the three kinds. What has ``decide`` decides, whatever else it has; then ``scored`` comes before ``keys``.

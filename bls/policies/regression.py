@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bls.policies.contract import KnownJobs
-from bls.policies.expr import prepared, score_expression, values
-from bls.policies.expression import ExpressionCode, parse
+from bls.policies.expression import ExpressionCode, parse, prepared, score_expression, values
 from bls.policies.score_policy import ScorePolicy
 from traces.compiled import Array
 

@@ -91,7 +91,7 @@ class ScorePolicy:
     by_estimates : bool
         Whether the order goes by how long jobs are thought to run.
 
-    Everything else that the functions are given is only to look at. They must be pure: what they write depends on their
+    Everything else that the functions are given they may only read. They must be pure: what they write depends on their
     arguments alone.
     """
 

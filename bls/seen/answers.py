@@ -1,5 +1,5 @@
 """The answers of a policy in Python, read, checked and handed to the engine: which jobs start and on which cores, what becomes
-of running jobs, and when it decides again."""
+of running jobs, when it decides again, and why a job cannot have the cores that were named for it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.engine.features.running.state import Directed
 from bls.engine.state import BatchState
+from bls.machine.platform import Platform
 from bls.seen.jobs import SeenJob
 from traces.base.errors import InputError, PluginError, printable, shown, whole
 from traces.base.scale import scale_of
-from traces.intervals import intervals_text
+from traces.base.time import format_ns
+from traces.intervals import intervals_text, joined_numbers
 
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
@@ -74,15 +79,10 @@ def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
         except InputError as error:
             raise AnswerError(f"{where} {shown(core)}: {error.text}") from None
     numbers.sort()
-    found: Cores = []
-    for core in numbers:
-        if found and core < found[-1][1]:
-            raise AnswerError(f"{where} core {core} twice")
-        if found and core == found[-1][1]:
-            found[-1] = (found[-1][0], core + 1)
-        else:
-            found.append((core, core + 1))
-    return found
+    twice = next((core for core, other in pairwise(numbers) if core == other), None)
+    if twice is not None:
+        raise AnswerError(f"{where} core {twice} twice")
+    return joined_numbers(numbers)
 
 
 def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:
@@ -322,3 +322,74 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
     # Entries, each a job, what becomes of it, a core and a value, from a place on.
     for column, values in zip(directed, zip(*entries, strict=True), strict=True):
         column[at : at + len(entries)] = values
+
+
+def refusal(
+    state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
+) -> str:
+    """What is wrong with the cores that were named for a job, as ``bls.engine.features.planning.decided`` has noted it.
+
+    - ``state``: as it is when the choice has been refused
+    - ``row``: the job's
+    - ``domains``: what the parts of the machine are called that have limits to power of their own
+    """
+    jobs = state.jobs
+    why = int(state.refused)
+    if why == b.NO_POWER:
+        more, room, where = state.refused_at, state.refused_of, state.refused_where
+        there = f" of {domains[where - 1]}" if where else ""
+        return (
+            f"gave job {jobs.number[row]}, which would draw {more / 1000:g} W more than idle cores; under the limit to "
+            f"power{there} {max(room, 0) / 1000:g} W are left"
+        )
+    first = next(k for k in range(int(state.n_chosen)) if state.chosen[k] == row)
+    named = slice(int(state.chosen_first[first]), int(state.chosen_first[first + 1]))
+    cores = cores_text(zip(state.chosen_lo[named].tolist(), state.chosen_hi[named].tolist(), strict=True))
+    return f"placed job {jobs.number[row]} on {cores}: {_why(state, row, platform, windows, why)}"
+
+
+def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
+    at, of = state.refused_at, state.refused_of
+    asked, unit = state.jobs.cores[row], state.jobs.unit_cores[row]
+    if why == b.TAKEN:
+        return f"core {at} {_holder(state, at)}"
+    if why == b.HELD_BACK:
+        return "a limit of its partition on what runs at once does not let it start now"
+    if why == b.OUTSIDE:
+        return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs.partition[row]].name)}"
+    if why in (b.IN_WINDOW, b.OUT_OF_WINDOW):
+        assert windows is not None
+        window = windows.windows[at]
+        lasts = f"{window}, from {format_ns(window.begin_ns)} to {format_ns(window.end_ns)}"
+        if why == b.IN_WINDOW:
+            return f"it would meet {lasts}, on core {of}"
+        return f"it may only run inside {lasts}" if of < 0 else f"core {of} is not of its {window}"
+    if why == b.BROKEN_UNIT:
+        return f"{of} cores on host {at} are no multiple of the {unit} of a unit"
+    if why == b.SHARED_HOST:
+        return f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share"
+    if why == b.NO_RESOURCE:
+        n, names = int(state.settings.n_resources), platform.resource_names
+        left = max(0, int(state.cores_profile.now.amounts[at * n + of]))
+        return f"host {at} has {left} {names[of]} left, and each unit needs {state.needs[of, row]}"
+    if why == b.NO_LICENCE:
+        n, amounts = int(state.settings.n_resources), state.cores_profile.now.amounts
+        left = int(amounts[len(amounts) - len(platform.licence_names) + at])
+        return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
+    if why == b.TOO_FEW:
+        return f"its units can use {at} of them, and it asks for {asked}"
+    if why == b.TOO_MANY:
+        return f"it does not need host {at}; allowed: as many whole hosts as it needs"
+    assert why == b.SWITCHES, why
+    return f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}"
+
+
+def _holder(state: BatchState, core: int) -> str:
+    jobs = state.jobs
+    for row in np.flatnonzero((jobs.start_ns >= 0) & (jobs.state < 0)).tolist():
+        first = int(jobs.held_first[row])
+        for k in range(first, first + int(jobs.held_count[row])):
+            released = state.settings.releases != b.NO_RELEASES and state.holder[core] != row
+            if state.pool.lo[k] <= core < state.pool.hi[k] and not released:
+                return f"is held by job {jobs.number[row]}"
+    return f"is on host {state.host_of[core]}, which is down"

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bls.constraints.job_constraints import JobConstraints
-from bls.machine.platform import Platform
 from bls.options import STREAM
-from bls.workloads.workload import Workload
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from bls.allocators import Allocator
-    from bls.power.signals import Signals
-    from bls.running_jobs import RunningJobs
-    from bls.scheduler_options import Rules
+    from bls.simulator import BatchSimulator
 
 
 @dataclass(frozen=True)
@@ -48,24 +42,6 @@ class JobWidth(NamedTuple):
     asked: int  # those of them that it was asked for, and that have not gone yet
 
 
-@dataclass(frozen=True, eq=False)
-class RunView:
-    """What a view shows of a run that never changes, and the jobs that the engine keeps up to date."""
-
-    jobs: RunningJobs  # with the engine's state
-    workload: Workload  # it tells of recorded run times; a view does not
-    platform: Platform
-    allocator: Allocator
-    rules: Rules
-    constraints: JobConstraints
-    # int64 (n,): deadlines; and what a core of each job draws beyond an idle one, -1 unknown
-    deadline_ns: Array
-    more_mw: Array
-    signals: Signals | None  # what energy costs and emits
-    notes: Mapping[str, type]  # columns of what the policy may note of its decisions
-    followed: bool  # whether the policy is told event by event what has happened
-
-
 class JobFacts:
     """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
@@ -73,16 +49,16 @@ class JobFacts:
     of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
-    def __init__(self, run: RunView) -> None:
+    def __init__(self, run: BatchSimulator) -> None:
         self._hold(run, None)
 
-    def go_on(self, run: RunView, numbers: list[int]) -> None:
+    def go_on(self, run: BatchSimulator, numbers: list[int]) -> None:
         """Hold the jobs of the next stretch instead."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
 
-    def _hold(self, run: RunView, numbers: list[int] | None) -> None:
+    def _hold(self, run: BatchSimulator, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: Of all jobs.
         self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
@@ -140,10 +116,6 @@ class JobFacts:
     def column(self, name: str, origin: int) -> int:
         """What the workload says of a job when it is submitted."""
         return int(getattr(self._workload, name)[self.at(origin)])
-
-    def deadline_ns(self, origin: int) -> int:
-        """The instant of the job's deadline."""
-        return int(self.deadlines_ns[self.at(origin)])
 
     def partition(self, origin: int) -> int:
         """The place of the job's partition in the platform's."""
@@ -250,7 +222,7 @@ class SeenJob(NamedTuple):
     @property
     def deadline_ns(self) -> int:
         """The instant submit + slack × requested run time."""
-        return self.facts.deadline_ns(self.origin)
+        return int(self.facts.deadlines_ns[self.facts.at(self.origin)])
 
     @property
     def request(self) -> JobRequest:

@@ -16,6 +16,7 @@ from bls.engine.jobs import Jobs
 from bls.engine.state import NEVER, BatchState
 from bls.seen.jobs import SeenJob
 from traces.compiled import Array
+from traces.intervals import joined_numbers
 from traces.ledger import STATES
 
 if TYPE_CHECKING:
@@ -152,9 +153,9 @@ class News:
             had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}
             self._left[row] = has
             if gone := sorted(had_then - has):
-                yield CoresReleased(running[row], _intervals(gone))
+                yield CoresReleased(running[row], tuple(joined_numbers(gone)))
             if came := sorted(has - had_then):
-                yield CoresGiven(running[row], _intervals(came))
+                yield CoresGiven(running[row], tuple(joined_numbers(came)))
 
     def _hosts(self, run: RunningJobs) -> Iterator[AnyNews]:
         if not run.has_outages:
@@ -167,14 +168,3 @@ class News:
             elif number not in self._down or self._down[number] != down[number]:
                 yield HostChanged(number, True, down[number])
         self._down = down
-
-
-def _intervals(cores: list[int]) -> tuple[tuple[int, int], ...]:
-    # Ascending core numbers as half-open intervals.
-    found: list[tuple[int, int]] = []
-    for core in cores:
-        if found and found[-1][1] == core:
-            found[-1] = found[-1][0], core + 1
-        else:
-            found.append((core, core + 1))
-    return tuple(found)

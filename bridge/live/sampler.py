@@ -7,7 +7,7 @@ from collections import deque
 
 import numpy as np
 
-from bls.seen.moment import Counts, moment_of
+from bls.running_jobs import Counts, moment_of
 from bls.simulator import BatchSimulator
 from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array

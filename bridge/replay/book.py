@@ -16,6 +16,7 @@ from bridge.replay.host_names import expanded
 from bridge.replay.messages import SlurmLaunch
 from traces.base.errors import PeerError
 from traces.compiled import Array
+from traces.intervals import joined_numbers
 from traces.lifecycle import Ending, Reason
 
 
@@ -42,17 +43,12 @@ class FreeCores:
                 raise PeerError(f"Slurm starts {who} on {count} cores of {name}, of which {len(free)} are free")
             self._free[free] = False
             taken += free.tolist()
-        return _intervals(sorted(taken))
+        return joined_numbers(sorted(taken))
 
     def free(self, held: Iterable[tuple[int, int]]) -> None:
         """These are free again."""
         for lo, hi in held:
             self._free[lo:hi] = True
-
-
-def _intervals(cores: list[int]) -> list[tuple[int, int]]:
-    runs = np.split(np.array(cores, np.int64), np.flatnonzero(np.diff(cores) != 1) + 1) if cores else []
-    return [(int(run[0]), int(run[-1]) + 1) for run in runs]
 
 
 #: What slurmctld writes when its backfilling, or its main scheduler, starts a job.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bls.metrics.jobs import bounded_slowdown
+from bls.metrics.batch import bounded_slowdown
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import (

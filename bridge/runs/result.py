@@ -401,7 +401,7 @@ class Result:
     def _schedule(self) -> Schedule:
         # Not kept: it has a dozen columns of its own, and what is made of it is.
         jobs = self.ledger.jobs
-        return Schedule.of(
+        return Schedule(
             submit_ns=jobs.submit_ns,
             start_ns=jobs.start_ns,
             end_ns=jobs.end_ns,

@@ -13,9 +13,9 @@ import numpy as np
 from bls.engine.status import BatchStatus
 from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
+from bls.observers import AnyObserver
 from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
-from bls.view import AnyObserver
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
 from bridge.options.declared import (

@@ -203,7 +203,7 @@ class _Written:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
         for columns in job_blocks(self.path, tuple(dict.fromkeys((*names, self.begin)))):
             given = {name: columns[name] for name in names}
-            yield Schedule.of(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
+            yield Schedule(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
 
 def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:

@@ -27,10 +27,9 @@ from bls.allocators import ALLOCATORS, Allocator, allocator
 from bls.constraints.job_constraints import JobConstraints, constrain
 from bls.inputs import check_rules
 from bls.machine.platform import Platform
-from bls.observers import gives_data
+from bls.observers import AnyObserver, Observer, gives_data
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
 from bls.policies.contract import for_one_run
-from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload

@@ -36,8 +36,8 @@ from bls.engine.validation import validate
 from bls.fair_start import fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
+from bls.running_jobs import Counts
 from bls.scheduler_options import Rules as BatchRules
-from bls.seen.moment import Counts
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge import simulate

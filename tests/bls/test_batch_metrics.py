@@ -67,7 +67,7 @@ class Small:
         def instants(name: str) -> np.ndarray:
             return column(*(value * unit if (value := getattr(row, name)) >= 0 else -1 for row in self.rows))
 
-        return Schedule.of(
+        return Schedule(
             submit_ns=instants("submit"),
             start_ns=instants("start"),
             end_ns=instants("end"),
@@ -187,7 +187,7 @@ def test_quantiles_by_hand() -> None:
 def test_the_reported_metrics_are_among_all() -> None:
     three = {"submit_ns": column(0, 3, 4), "start_ns": column(1, 8, -1), "end_ns": column(8, 9, -1)}
     few = batch_metrics(**three, cores=column(1, 2, 1), n_cores=2)
-    every = schedule_metrics(Schedule.of(**three, cores=column(1, 2, 1), n_cores=2))
+    every = schedule_metrics(Schedule(**three, cores=column(1, 2, 1), n_cores=2))
     assert few == {name: every[name] for name in few}
     assert list(few) == list(every)[: len(few)]
     assert (len(few), few["jobs"], few["makespan_ns"], few["mean_wait_ns"]) == (13, 2, 9, 3.0)
@@ -207,7 +207,7 @@ def test_a_window_of_your_own() -> None:
 
 def test_columns_of_different_lengths() -> None:
     with pytest.raises(ValueError, match="cores has the shape"):
-        Schedule.of(submit_ns=column(1), start_ns=column(1), end_ns=column(2), cores=column(1, 1), n_cores=1)
+        Schedule(submit_ns=column(1), start_ns=column(1), end_ns=column(2), cores=column(1, 1), n_cores=1)
 
 
 @given(
@@ -347,7 +347,7 @@ def test_the_page_defines_every_metric() -> None:
 
 
 def test_nobody_at_all() -> None:
-    nobody = Schedule.of(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
+    nobody = Schedule(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])

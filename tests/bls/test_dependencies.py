@@ -115,7 +115,7 @@ def test_waits_count_from_the_begin_and_the_makespan_from_the_submit() -> None:
         "eligible_ns": [0, 100],
     }
     columns = {name: [value * S for value in values] for name, values in times.items()}
-    found = schedule_metrics(Schedule.of(cores=[1, 1], n_cores=8, **columns))
+    found = schedule_metrics(Schedule(cores=[1, 1], n_cores=8, **columns))
     assert (found["mean_wait_ns"], found["max_wait_ns"], found["makespan_ns"]) == (12.5 * S, 20 * S, 130 * S)
     assert found["mean_response_ns"] == 22.5 * S
     assert (found["mean_queue_length"], found["max_queue_length"]) == (25 / 130, 1)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from tables import table_rows
 
 from bls.policies import KnownJobs, Policy, ScorePolicy, policy, ranks, scoring, unscored
-from bls.policies.expr import prepared, score_expression
-from bls.policies.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse
+from bls.policies.expression import FUNCTIONS, MAX_DEPTH, MAX_LENGTH, NAMES, parse, prepared, score_expression
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS, NS_PER_S
 

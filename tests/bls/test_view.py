@@ -293,7 +293,7 @@ class Tries:
         self.refused = 0
 
     def decide(self, view: View) -> Iterator[Any]:
-        trial, state = view.trial(), view._jobs.state
+        trial, state = view.trial(), view._run.state
         assert trial.free_cores == view.free_cores
         before = held(state)
         for job in view.waiting:

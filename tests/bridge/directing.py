@@ -180,7 +180,7 @@ class Follows(InOrder):
         for job in view.running:
             assert self.held[job.row] == set(_held(view, job))
             assert len(self.held[job.row]) == view.width(job).cores
-            assert job.expected_end_ns == column(view._jobs.state, "jobs.expected_end_ns")[job.row]
+            assert job.expected_end_ns == column(view._run.state, "jobs.expected_end_ns")[job.row]
         yield from super().decide(view)
 
 

@@ -22,7 +22,7 @@ import bridge
 from bls import Rules, SeenJob, View
 from bls.machine.platform import HostGroup, Platform
 from bls.options import CONSERVATIVE
-from bls.seen.moment import moment_of
+from bls.running_jobs import moment_of
 from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
@@ -173,7 +173,7 @@ class Bookkeeper:
         for job in view.running:
             assert self._running[job.row] == {core for lo, hi in view.allocation(job) for core in range(lo, hi)}
         assert self._down == set(view.down)
-        moment, held = moment_of(view._jobs), {job.row: set[int]() for job in view.running}
+        moment, held = moment_of(view._run), {job.row: set[int]() for job in view.running}
         for row, lo, hi in zip(moment.holder.tolist(), moment.lo.tolist(), moment.hi.tolist(), strict=True):
             held[row] |= set(range(lo, hi))
         assert held == self._running

@@ -14,7 +14,7 @@ from pages import ROOT, section, table
 import bridge
 from bls import load_platform
 from bls.machine.platform import HostGroup, Platform
-from bls.metrics.jobs import slowdown
+from bls.metrics.batch import slowdown
 from bls.workloads import read_workload
 from bls.workloads.reshape import scale
 from bls.workloads.selection import fit, select

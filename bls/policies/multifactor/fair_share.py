@@ -104,13 +104,6 @@ def new_memory(
     return memory
 
 
-def usage_core_s(memory: Array) -> Array:
-    """A copy of the users' usage at the period that was last brought forward to: core-seconds, float64, one a user."""
-    first, n = int(memory[_ACCOUNTS]), int(memory[_NODES])
-    users: Array = memory[HEAD + _USAGE * n : HEAD + (_USAGE + 1) * n][first:].copy()
-    return users
-
-
 @compiled(inner=True, makes_arrays=True)
 def _column(memory: Any, name: int) -> Any:
     """A column of the memory, over the nodes."""

@@ -18,7 +18,7 @@ the tables that a name has no place for, from a file; what stands in the name co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -173,9 +173,6 @@ class Multifactor:
 
 
 _TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions": PartitionPart, "qos_levels": Qos}
-
-#: The lists of tables of a file, each with the keys of its tables.
-TABLES = {name: tuple(entry.name for entry in fields(kind)) for name, kind in _TABLES.items()}
 
 
 def _once(name: str, rows: tuple[Any, ...]) -> None:

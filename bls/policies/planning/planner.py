@@ -8,7 +8,7 @@ Applications", arXiv:2009.10348 (2020); HCP'19 and PCP'19 are of C. Galleguillos
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from bls.cp.parameters import Parameters
@@ -34,16 +34,11 @@ class PlanningPolicy(Parameters):
         except InputError as error:
             raise InputError(f"batch policy {self.name}: {error.text.partition(': ')[2]}") from None
 
-    @property
-    def parameters(self) -> Parameters:
-        """The choices alone."""
-        return Parameters(**{entry.name: getattr(self, entry.name) for entry in fields(Parameters)})
-
     def for_run(self) -> PlannedRun:
         """The policy of one run; OR-Tools is imported now. Raises InputError if it is not installed."""
         from bls.policies.planning.run import PlannedRun
 
-        return PlannedRun(self.name, self.parameters)
+        return PlannedRun(self)
 
     def decide(self, view: View) -> Iterable[Choice]:
         """Who starts now: a decision that knows of none before it."""

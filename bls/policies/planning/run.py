@@ -11,12 +11,12 @@ import numpy as np
 
 from bls.cp.dispatch import DispatchPlan, dispatch
 from bls.cp.instance import Instance, Prices
-from bls.cp.parameters import Parameters
 from bls.cp.scheduling import cp_model
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 if TYPE_CHECKING:
+    from bls.policies.planning.planner import PlanningPolicy
     from bls.seen.columns import RunningColumns, WaitingColumns
     from bls.seen.jobs import SeenJob
     from bls.view import View
@@ -30,8 +30,7 @@ _BITS, _DENOMINATOR = 14_000, 2**64
 
 
 class PlannedRun:
-    """The dispatcher of one run. ``name``: {"hcp19", "cp-classes", "pcp19", "pcp20"}. Raises InputError if OR-Tools is
-    needed and not installed."""
+    """The dispatcher of one run. Raises InputError if OR-Tools is needed and not installed."""
 
     unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power")
     decision_columns: ClassVar = {
@@ -39,10 +38,10 @@ class PlannedRun:
         "modelled": int, "unplaced": int, "variables": int, "solves": int, "list_ns": int, "build_ns": int, "solve_ns": int,
     }  # fmt: skip
 
-    def __init__(self, name: str, parameters: Parameters) -> None:
+    def __init__(self, parameters: PlanningPolicy) -> None:
         if parameters.has_solver:
             cp_model()
-        self.name, self.parameters = name, parameters
+        self.name, self.parameters = parameters.name, parameters
         self._queue = parameters.queue
         self._machine: _Machine | None = None
         self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0

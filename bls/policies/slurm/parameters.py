@@ -64,10 +64,10 @@ class SlurmCycle:
     bf_interval: int = 30  # seconds between two cycles of backfilling; 0: one behind each pass of the main scheduler
     bf_resolution: int = 60  # seconds; plans are rounded down to its multiples
     bf_window: int = 1440  # minutes; no plans beyond
-    bf_max_job_test: int = 500  # so many jobs a cycle looks at
-    # so many jobs a pass of the main scheduler looks at, but for that every ``sched_interval``
+    bf_max_job_test: int = 500  # most jobs that a cycle considers
+    # most jobs that a pass of the main scheduler considers, except the one every ``sched_interval``
     default_queue_depth: int = 100
-    sched_interval: int = 60  # seconds between two passes that look at all
+    sched_interval: int = 60  # seconds between two passes that consider all
     sched_min_interval: int = 2  # microseconds between two passes at least
     batch_sched_delay: int = 3  # seconds between two passes that submissions ask for
     # how often slurmctld's background looks whether one was asked for, s; Slurm's is 1 always; 0: at once

@@ -1,4 +1,4 @@
-"""Slurm's cycle in a run: what the view tells is told to its threads, and whom they start is answered."""
+"""Slurm's cycle in a run: its threads receive what the view shows, and the jobs that they start are the answer."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bls.options import BLS, CHARGE_DECISIONS, COORDINATION, ESTIMATES, FAILURES
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
+from bls.seen.news import JobEligible, JobEnded, JobStarted, JobSubmitted
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 
@@ -33,7 +34,7 @@ class SlurmRun:
         self._counts = {"main": 0, "backfill": 0}
 
     def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
-        """Whom slurmctld starts at this instant, on which cores, and which of its schedulers does."""
+        """The jobs that slurmctld starts at this instant, on which cores, and by which of its schedulers."""
         threads = self._threads or self._come_up(view)
         now_ns = view.now_ns
         self._tell(view, threads, now_ns)
@@ -107,19 +108,18 @@ class SlurmRun:
         return SlurmJob(self._submitted, seen.row, seen.cores, limit_s, first)
 
     def _tell(self, view: View, threads: Threads, now_ns: int) -> None:
-        ended: list[Any] = []
+        ended: list[JobEnded] = []
         came: list[SeenJob] = []
-        told: list[Any] = view.news()
-        for news in told:
-            kind = type(news).__name__
-            if kind == "JobEnded":
-                ended.append(news)
-            elif kind == "JobEligible" or (kind == "JobSubmitted" and news.job.eligible_ns >= 0):
-                came.append(news.job)
-            elif kind == "JobStarted" and news.job.row not in self._jobs:
-                raise InputError(
-                    f"{BLS:{self.name}}: job {news.job.job_id} runs from the start; allowed: {PRESET:False}"
-                )
+        for news in view.news():
+            match news:
+                case JobEnded():
+                    ended.append(news)
+                case JobEligible() | JobSubmitted() if news.job.eligible_ns >= 0:
+                    came.append(news.job)
+                case JobStarted() if news.job.row not in self._jobs:
+                    raise InputError(
+                        f"{BLS:{self.name}}: job {news.job.job_id} runs from the start; allowed: {PRESET:False}"
+                    )
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

@@ -183,7 +183,7 @@ def submit_interval(submit_ns: Array) -> Interval:
 
 
 def _schedule(side: Side, n_cores: int) -> Schedule:
-    return Schedule.of(
+    return Schedule(
         n_cores=n_cores, submit_ns=side.submit_ns, start_ns=side.start_ns, end_ns=side.end_ns, cores=side.cores
     )
 
