@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from bls.engine.state import NEVER
-from bls.view import AdditionalData, AnyObserver, Observer, View
 from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, one_of, raised_text, shown, whole
 from traces.base.time import MAX_NS
 
