@@ -25,7 +25,7 @@ from bls.policies.contract import directs
 from bls.policies.declared import Chosen, may_not_fit
 from bls.policies.fcfs import Fcfs
 from bls.policies.reject import Reject
-from bls.power.sleep_rules import sleep_passages, sleep_settings
+from bls.power.sleep_rules import sleep_rules, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.distinct import distinct
 from bls.workloads.workload import Workload
@@ -241,7 +241,7 @@ def given_for(
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
-        given.sleep_passages = sleep_passages(asleep.table)
+        given.others["sleep"] = sleep_rules(asleep)
     if limits is not None:
         given.state["power"] = limits.state()
     if limits is not None and limits.stops:
@@ -249,7 +249,7 @@ def given_for(
     elif limits is not None:
         given.state["domains"] = limits.domain_state(table)
         place = platform.n_hosts * given.settings["n_resources"]
-        given.settings["power_amount"] = place
+        given.state["power"].amount = place
         most = [limits.most_total_mw - limits.table.idle_total_mw]
         most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
         given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)

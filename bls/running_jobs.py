@@ -15,13 +15,13 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.cores import intervals_of
 from bls.engine.features.running.reached import take_back
 from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_loss, tell_releases, tell_wishes
 from bls.engine.features.running.state import Told
 from bls.engine.growing import grow_wishes
 from bls.engine.state import BatchState
 from traces.compiled import Array
+from traces.intervals import intervals_of
 from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
 from traces.records.scales import ScaleRecords

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class RunColumns:
     partitions: dict[str, Array]  # the same of ``Partitions``
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     state: dict[str, Any]  # further fields of ``BatchState``, among them hosts and outages; the others have no entries
-    sleep_passages: Array | None = None  # (2, H): how long each host takes to shut down and to boot, where hosts sleep
+    others: dict[str, Any] = field(default_factory=dict)  # what only one feature is given, by its name
     keep_decisions: bool = False
 
 
@@ -38,15 +38,18 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     """The features of a run, in order; of its settings those are set that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
+    run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
+    run.sizes["presets"] = int(np.count_nonzero(given.jobs["preset"]))
+    run.sizes["cancels"] = int(np.count_nonzero(given.jobs["cancel_ns"] < b.NEVER))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs["cores"].max())
+    settings.profiled = settings.plans
     found = []
     for feature in FEATURES:
-        if not feature.there(run):
+        if not (any(map(run.has, feature.needs)) and feature.there(run)):
             continue
         found.append(feature)
         for name, value in feature.settings(run).items():
             setattr(settings, name, max(value, getattr(settings, name)))
-        settings.planner |= int(h.PLAN in feature.plays)
         settings.tellers += int(feature.tells > 0)
         settings.max_told += run.cores * feature.tells
     if settings.tellers > 1:
@@ -91,9 +94,7 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
             "jobs": n,
             "hosts": run.hosts,
             "boundaries": bounds,
-            "outages": max(0, len(columns["outage_first"]) - 1),
             "partitions": len(given.partitions["tier"]),
-            "users": int(given.jobs["user"].max()) + 1,
             "running": running,
             "queue_words": len(new_tree(n)[0]),
             "free_words": words,
@@ -120,7 +121,9 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
 
 def _call_features(state: BatchState, features: list[Feature]) -> None:
     # Have the kernels of features called.
-    state.roles = h.ROLES.filled_with({role: where for feature in features for role, where in feature.plays.items()})
+    roles = {role: where for feature in features for role, where in feature.plays.items()}
+    state.roles = h.ROLES.filled_with(roles)
+    state.played = np.array([role in roles for role in h.ROLES.slots], np.int64)
     of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]
     state.first_subscriber = np.cumsum([0, *map(len, of_events)])
     state.subscribers = function_table([h.ROLES.kernel(where) for event in of_events for where in event])
@@ -157,7 +160,7 @@ def new_state(given: RunColumns) -> BatchState:
         n_rows=n,
         n_predicted=n,
         free_cores=n_cores,
-        presets_left=int(jobs.preset.sum()),
+        presets_left=sizes["presets"],
         power_at_ns=b.NEVER if power is None else int(power.ns[0]),
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=new_tree(n)[1],

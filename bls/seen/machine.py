@@ -16,12 +16,12 @@ import numpy as np
 
 from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
-from bls.engine.cores import intervals_of
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
+from traces.intervals import intervals_of
 
 if TYPE_CHECKING:
     from bls.running_jobs import RunningJobs

@@ -11,17 +11,9 @@ from __future__ import annotations
 from bls.engine import state as b
 from bls.engine.features.running.reached import behind_last_working, drop_wishes, walltime_end
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import FREED, HOOK, REQUESTED, publish
-from bls.engine.job_lifecycle import (
-    account_for,
-    answer,
-    hold_pool,
-    is_open,
-    next_down_ns,
-    planned_until,
-    set_free,
-    tally,
-)
+from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
+from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
+from bls.engine.profile import hold_pool, planned_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -126,8 +118,8 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
     state.changed = 1
-    tally(state, job, 0, -working)
-    account_for(state, job, now, working, -1)
+    publish(state, COUNTED, job, -working, 0, 0)
+    publish(state, HELD, job, now, working, -1)
 
 
 @compiled(inner=True)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.checks import BatchChecks
+from bls.engine.validation import BatchChecks
 from traces.compiled import Array
 
 
-def check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
+def check_running(checks: BatchChecks) -> None:
+    """Check releases and requests that are to come, and the widths of running jobs."""
+    if checks.settings.releases == b.NO_RELEASES:
+        return
+    _check_releases(checks, checks.owner, checks.held_cores)
+    if checks.settings.resizing != b.NO_RESIZE:
+        _check_widths(checks, checks.owner, checks.held_cores, np.bincount(checks.owner, minlength=checks.state.n_rows))
+
+
+def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
     """Check that running jobs have no more cores than they may, and that those that they were asked for are counted."""
     state, jobs = checks.state, checks.jobs
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
@@ -24,7 +33,7 @@ def check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -
     checks.none(wrong, lambda k: f"core {given[k]} was not given to who holds it, as it says")
 
 
-def check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
+def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
     """Check that jobs hold the cores that they are to release; jobs that will request cores are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()

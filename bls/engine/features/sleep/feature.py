@@ -11,13 +11,12 @@ _HERE = "bls.engine.features.sleep"
 
 
 def _awake(run: FeatureRun) -> dict[str, object]:
-    passages, first_ns = run.given.sleep_passages, int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
-    assert passages is not None
-    return {"sleep": all_awake(passages, run.sizes, first_ns, run.settings.sleep_after_ns), "n_idle": run.hosts}
+    first_ns = int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
+    return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns), "n_idle": run.hosts}
 
 
 SLEEPS = Feature(
-    lambda run: run.settings.sleeps,
+    ("sleeps",),
     on={
         **dict.fromkeys((h.FREED, h.PASS), f"{_HERE}.hosts:let_sleep"),
         h.HOST: f"{_HERE}.hosts:let_sleep",

@@ -17,8 +17,8 @@ from bls.engine import state as b
 from bls.engine.features.hosts.host_events import log_host
 from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import hold_until, set_stop
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.job_lifecycle import set_stop
+from bls.engine.profile import drop_plan, hold_until
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
@@ -80,12 +80,12 @@ def _settle(state: BatchState, now: int) -> None:
             sleep.host.is_sleepy[host] = 0
             drop_top(sleep.sleepy)
             continue
-        due = since + state.settings.sleep_after_ns
+        due = since + state.sleep.after_ns
         if due > sleep.sleepy.ns[0]:  # it has been at work meanwhile
             replace_top(sleep.sleepy, due, key)
             continue
         at = max(due, state.idle_changed_ns)
-        if at >= now or state.n_idle <= state.settings.keep_awake:
+        if at >= now or state.n_idle <= state.sleep.keep_awake:
             return
         sleep.host.is_sleepy[host] = 0
         drop_top(sleep.sleepy)
@@ -108,7 +108,7 @@ def _idles(state: BatchState, host: int, now: int) -> None:
     state.idle_changed_ns = now
     if sleep.host.is_sleepy[host] == 0:
         sleep.host.is_sleepy[host] = 1
-        due, key = since + state.settings.sleep_after_ns, sleep.host.state.size - 1 - host
+        due, key = since + state.sleep.after_ns, sleep.host.state.size - 1 - host
         push(sleep.sleepy, due, key)
 
 

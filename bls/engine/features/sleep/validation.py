@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.checks import BatchChecks, bits
+from bls.engine.validation import BatchChecks, bits
 
 
 def check_sleep(checks: BatchChecks) -> None:
