@@ -49,6 +49,7 @@ class Feature:
     settings: Callable[[FeatureRun], Mapping[str, int]] = lambda run: {}
     sizes: Callable[[FeatureRun], Mapping[str, int]] = lambda run: {}
     state: Callable[[FeatureRun], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
+    begin: Callable[[BatchState], None] = lambda state: None  # sets first values of columns, when all fields are there
     # By the ``BatchStatus`` that asks for room, a table that is to have twice as much, and as many entries more
     grow: Mapping[int, Callable[[BatchState], tuple[State, int]]] = field(default_factory=dict)
     carried: tuple[str, ...] = ()  # dimensions of columns that ``carry`` brings into the next state of a chain of runs

@@ -61,14 +61,19 @@ class BatchChecks(Checks):
         """Which of all rows are among these."""
         return np.isin(np.arange(self.state.n_rows), rows)
 
+    def bits(self, words: Array) -> Array:
+        """The bits of words, lowest first."""
+        found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
+        return found
+
     def numbers_in(self, words: Array, starts: Array, what: str) -> Array:
         """Which numbers are in a tree of bits, once its upper levels are seen to agree with the lowest."""
         for level in range(1, len(starts) - 1):
             below = words[starts[level - 1] : starts[level]] != 0
-            above = bits(words[starts[level] : starts[level + 1]])
+            above = self.bits(words[starts[level] : starts[level + 1]])
             if len(bad := np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))):
                 self.fault(f"{what}: level {level} of the tree is wrong of word {bad[0]} below it")
-        return bits(words[: starts[1]])
+        return self.bits(words[: starts[1]])
 
     def check_slices(self, ns: Array, free: Array, reserved: Array, lasting: Array) -> None:
         """Check how many cores are free over time, from the present instant on; what has passed is of no account.
@@ -117,12 +122,6 @@ class BatchChecks(Checks):
         if status.next_outage.size:
             until = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0)
         return np.maximum(until, stops.until_ns) if stops.state.size else until
-
-
-def bits(words: Array) -> Array:
-    """The bits of words, lowest first."""
-    found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
-    return found
 
 
 def validate(state: BatchState) -> None:

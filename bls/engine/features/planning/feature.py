@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
@@ -17,9 +19,21 @@ def _in_order(run: FeatureRun) -> bool:
 
 def _changes(run: FeatureRun) -> dict[str, int]:
     # A profile of cores grows when it is full: most runs need far fewer slices than they could.
-    steps = run.sizes["boundaries"] + 2 * run.settings.steps
-    kept = 2 * run.jobs + run.cores if run.settings.plans else 0
-    return {"core_slices": 64 + steps, "changes": 256 + steps, "kept": kept}
+    settings, steps = run.settings, run.sizes["boundaries"] + 2 * run.settings.steps
+    by_hosts = settings.by_hosts or settings.whole_hosts or settings.n_resources > 0
+    offered = {"offered_words": run.sizes["free_words"], "offered_hosts": run.hosts if by_hosts else 0}
+    kept = 2 * run.jobs + run.cores if settings.plans else 0
+    return {"core_slices": 64 + steps, "changes": 256 + steps, "kept": kept, **offered}
+
+
+def _all_free(state: b.BatchState) -> None:
+    # A job may fit from the end of a window on: slices begin there, at a change of nothing.
+    profile, now, at = state.cores_profile, state.cores_profile.now, state.boundaries[state.boundaries > 0]
+    profile.free[:] = state.free_cores
+    now.words[:], now.hosts[:], now.amounts[:] = state.free_words, state.host_free[: len(now.hosts)], state.totals
+    n = profile.n_changes = profile.n_ever = len(at)
+    profile.n_slices = 1 + n
+    profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
 
 
 def _carry_profile(old: b.BatchState, new: b.BatchState) -> None:
@@ -38,6 +52,7 @@ BY_CORES = Feature(
     },
     settings=lambda run: {"profiled": 1},
     sizes=_changes,
+    begin=_all_free,
     grow={BatchStatus.PROFILE_FULL: lambda state: (state.cores_profile, 0)},
     carried=("core_slices", "changes"),
     carry=_carry_profile,

@@ -18,6 +18,10 @@ def _stairs(run: FeatureRun) -> dict[str, int]:
     return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
 
 
+def _first_limit(run: FeatureRun) -> dict[str, int]:
+    return {"power_at_ns": int(run.given.state["power"].ns[0])}
+
+
 def _out_of_service(state: b.BatchState) -> str:
     stopped = int(state.n_stopped)
     hosts = "hosts are" if stopped > 1 else "host is"
@@ -30,6 +34,7 @@ LIMITS = Feature(
     lambda run: not run.has("stops"),
     on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
     settings=_stairs,
+    state=_first_limit,
 )
 
 STOPS = Feature(
@@ -40,6 +45,7 @@ STOPS = Feature(
         h.INSTANT: f"{_HERE}.stops:stop_hosts",
     },
     settings=lambda run: {"host_log_room": 2 * run.hosts} | _stairs(run),
+    state=_first_limit,
     stuck=_out_of_service,
 )
 

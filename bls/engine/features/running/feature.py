@@ -15,7 +15,7 @@ HOLDERS = Feature(
     on={h.TAKEN: f"{_HERE}.releases:take_up"},
     plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
     grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases, len(state.holder))},
-    check=f"{_HERE}.validation:check_running",
+    check=f"{_HERE}.releases:check_running",
     sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores},
 )
 
@@ -69,6 +69,8 @@ DIRECTS = Feature(
 TELLS = Feature(
     ("max_told",),
     on={h.BEFORE_PASS: f"{_HERE}.reached:room"},
+    # Each of the features may tell something to every job.
+    sizes=lambda run: {"reached": run.cores * run.settings.tellers, "told": 4 * run.cores * run.settings.tellers},
     grow={BatchStatus.TOLD_FULL: lambda state: (state.told, state.settings.max_told)},
 )
 

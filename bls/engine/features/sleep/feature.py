@@ -15,6 +15,10 @@ def _awake(run: FeatureRun) -> dict[str, object]:
     return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns), "n_idle": run.hosts}
 
 
+def _offered(run: FeatureRun) -> dict[str, int]:
+    return {"offered_words": run.sizes["free_words"], "offered_hosts": run.hosts if run.settings.by_hosts else 0}
+
+
 SLEEPS = Feature(
     ("sleeps",),
     on={
@@ -23,7 +27,8 @@ SLEEPS = Feature(
         h.STARTED: f"{_HERE}.hosts:boot_hosts",
     },
     plays={h.PLACE_AWAKE: f"{_HERE}.places:place_awake", h.SLOT_AWAKE: f"{_HERE}.places:slot_awake"},
+    sizes=_offered,
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,
-    check=f"{_HERE}.validation:check_sleep",
+    check=f"{_HERE}.hosts:check_sleep",
 )
