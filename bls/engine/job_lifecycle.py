@@ -6,25 +6,10 @@ from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
+from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import push
-from bls.engine.hooks import (
-    ARRIVED,
-    BLOCKED,
-    COUNTED,
-    EARLIEST,
-    ENDED,
-    FREED,
-    GIVE_BACK,
-    GONE,
-    HELD,
-    PLACE_AWAKE,
-    RETRY,
-    TAKEN,
-    call_hook,
-    is_played,
-    publish,
-)
+from bls.engine.hooks import call_hook, is_played, publish
 from bls.engine.profile import hold_pool
 from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
@@ -99,7 +84,7 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
     state.jobs.held_cores[job] = together
-    publish(state, TAKEN, job, 0, 0, 0)
+    publish(state, h.TAKEN, job, 0, 0, 0)
     return together
 
 
@@ -162,7 +147,7 @@ def log_job(state: BatchState, job: int, what: int) -> None:
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     state.jobs.eligible_ns[job] = now
-    publish(state, ARRIVED, job, now, now, 0)
+    publish(state, h.ARRIVED, job, now, now, 0)
     queue_add(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting += 1
     state.arrived_job = job
@@ -186,7 +171,7 @@ def send_away(state: BatchState, job: int, ending: int) -> None:
     jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
     jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
     state.n_ended += 1
-    publish(state, GONE, job, now, now, 0)
+    publish(state, h.GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
@@ -200,13 +185,13 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
-    if is_played(state, GIVE_BACK):
-        call_hook(state.roles[GIVE_BACK], (state, job, 0, 0, 0))
+    if is_played(state, h.GIVE_BACK):
+        call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
-    publish(state, FREED, job, now, 0, 0)
+    publish(state, h.FREED, job, now, 0, 0)
     state.changed = 1
     if settings.plans == 1:
         thought = jobs.expected_end_ns[job]
@@ -222,26 +207,26 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    publish(state, COUNTED, job, -left, 0, -1)
-    publish(state, HELD, job, now, left, -1)
+    publish(state, h.COUNTED, job, -left, 0, -1)
+    publish(state, h.HELD, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
     cut = jobs.cut[job]
     state_now = jobs.stop_state[job] if cut != b.BY_ITSELF else b.COMPLETED
     if cut == b.BY_OTHERS and tried_again(state, state_now):
         jobs.state[job] = b.REQUEUED
-        call_hook(state.roles[RETRY], (state, job, now, now, 0))
+        call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
     else:
         jobs.state[job] = state_now
-        publish(state, ENDED, job, now, now, 0)
+        publish(state, h.ENDED, job, now, now, 0)
         state.n_ended += 1
-        publish(state, GONE, job, now, now, 0)
+        publish(state, h.GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
     """Whether a feature keeps a job from starting, whatever is free."""
-    return publish(state, BLOCKED, job, 0, 0, 0) != 0
+    return publish(state, h.BLOCKED, job, 0, 0, 0) != 0
 
 
 @compiled(merged=True)
@@ -271,10 +256,10 @@ def suggest_now(state: BatchState, job: int) -> int:
     """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
     now = state.now_ns
     if state.n_away > 0:
-        return int(call_hook(state.roles[PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
-    if not is_played(state, EARLIEST):
+        return int(call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
+    if not is_played(state, h.EARLIEST):
         return suggest(state, job)
-    call_hook(state.roles[EARLIEST], (state, job, now, now + 1, 0))
+    call_hook(state.roles[h.EARLIEST], (state, job, now, now + 1, 0))
     return int(state.n_placed)
 
 
@@ -301,7 +286,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     jobs.why[job] = why
     if settings.profiled == 1:  # where nothing is planned ahead, its cores are free when it has ended
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)
-    publish(state, COUNTED, job, jobs.cores[job], 0, 1)
+    publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
     log_job(state, job, b.LOG_STARTED)
     state.started[state.n_started] = job
     state.n_started += 1
