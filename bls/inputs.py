@@ -22,7 +22,7 @@ from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
 from bls.policies.orders import FCFS, Reject
-from bls.power.plan import sleep_passages, sleep_settings
+from bls.power.plan import sleep_rules, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
@@ -270,7 +270,7 @@ def given_for(
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
-        given.sleep_passages = sleep_passages(asleep.table)
+        given.others["sleep"] = sleep_rules(asleep)
     if limits is not None:
         _add_limits(given, limits, platform.n_hosts, table)
     return given
@@ -282,7 +282,7 @@ def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int, table: Parti
         given.state |= {"stops": limits.stop_state(), "max_mw": limits.most_total_mw}
         return
     given.state["domains"] = limits.domain_state(table)
-    place = given.settings["power_amount"] = n_hosts * given.settings["n_resources"]
+    place = given.state["power"].amount = n_hosts * given.settings["n_resources"]
     most = [limits.most_total_mw - limits.table.idle_total_mw]
     most += [limits.most_mw_of(one) - one.idle_mw for one in limits.domains]
     given.state["totals"] = np.insert(given.state.get("totals", np.zeros(0, np.int64)), place, most)

@@ -1,7 +1,7 @@
 """The batch level of a log that is never held as a whole: its jobs are loaded as their time comes, and dropped when it is over.
 
 Time is cut into stretches. Each is simulated by a :class:`bls.simulator.BatchSimulator` of its own, with the jobs that wait
-or run as it begins and those that come in it; the next one goes on where it stops (:mod:`bls.engine.carried`). Every job
+or run as it begins and those that come in it; the next one goes on where it stops (:mod:`bls.engine.growing`). Every job
 starts when and where it would if all jobs were held.
 """
 
@@ -19,7 +19,7 @@ from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
 from bls.engine import state as b
-from bls.engine.carried import carry_over
+from bls.engine.growing import carry_over
 from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform

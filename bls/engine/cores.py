@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from traces.compiled import Array
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
@@ -52,8 +49,3 @@ class CoreProfile(State):
     amount: Ints = column("changes", used=("n_ever",))
     after: Ints = column("changes", fill=-1, used=("n_ever",))  # another change at the same begin, -1 none
     now: Offer = column()  # what is free in the first slice
-
-
-def intervals_of(first: Array, count: Array) -> Array:
-    """The places ``first[i], … first[i] + count[i] - 1`` of all i, one behind the other."""
-    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))

@@ -32,7 +32,9 @@ STARTED = 12  # ``job`` starts at ``begin``; a subscriber may change ``start_ns`
 END_KNOWN = 13  # the end of ``job``, which runs, has just become known
 AFTER_PASS = 14  # a pass has been made: what running jobs receive is found out
 BLOCKED = 15  # asked: whether ``job`` must not start now, whatever is free; a subscriber returns 1 if so
-EVENTS = 16
+COUNTED = 16  # as ``job`` starts or ends, or its width changes, ``sign`` more jobs run, on ``begin`` more cores
+HELD = 17  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
+EVENTS = 18
 
 # Roles, each played by one feature of a run at the most.
 PLAN, ORDER, WIDTH, EARLIEST, PLACE_AWAKE, SLOT_AWAKE, OFFER = range(7)
@@ -63,6 +65,12 @@ ROLES = Hooks(
         RETRY: ("another attempt of ``job`` at the instant begin", ""),
     },
 )  # fmt: skip
+
+
+@compiled(merged=True)
+def is_played(state: BatchState, role: int) -> bool:
+    """Whether a feature of this run plays a role."""
+    return bool(state.played[role] == 1)
 
 
 @compiled(merged=True)

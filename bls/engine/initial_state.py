@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,13 @@ from traces.kernels.state import fields_of
 
 _LONGEST_NS = 2**62 - 1
 
+#: Fields of the state that are states with given columns themselves.
+_GIVEN_STATES = {
+    name
+    for name, field in fields_of(BatchState).items()
+    if isinstance(field.kind, type) and any(one.dtype and one.dims is None for one in fields_of(field.kind).values())
+}
+
 
 @dataclass
 class RunColumns:
@@ -29,7 +36,7 @@ class RunColumns:
     partitions: dict[str, Array]  # the same of ``Partitions``
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     state: dict[str, Any]  # further fields of ``BatchState``, among them hosts and outages; the others have no entries
-    sleep_passages: Array | None = None  # (2, H): how long each host takes to shut down and to boot, where hosts sleep
+    others: dict[str, Any] = field(default_factory=dict)  # what only one feature is given, by its name
     keep_decisions: bool = False
 
 
@@ -37,15 +44,18 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     """The features of a run, in order; of its settings those are set that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
+    run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
+    run.sizes["presets"] = int(np.count_nonzero(given.jobs["preset"]))
+    run.sizes["cancels"] = int(np.count_nonzero(given.jobs["cancel_ns"] < b.NEVER))
     settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs["cores"].max())
+    settings.profiled = settings.plans
     found = []
     for feature in FEATURES:
-        if not feature.there(run):
+        if not (any(map(run.has, feature.needs)) and feature.there(run)):
             continue
         found.append(feature)
         for name, value in feature.settings(run).items():
             setattr(settings, name, max(value, getattr(settings, name)))
-        settings.planner |= int(h.PLAN in feature.plays)
         settings.tellers += int(feature.tells > 0)
         settings.max_told += run.cores * feature.tells
     if settings.tellers > 1:
@@ -53,59 +63,26 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
     return run, found
 
 
-def _host_status(outage_first: Array, outage_down: Array) -> b.HostStatus:
-    # Of each list of outages.
-    first = outage_first[:-1]
-    some = np.flatnonzero(first < outage_first[1:])
-    status = b.HostStatus.new({"outages": len(first)}, next_outage=first)
-    status.next_down_ns[some] = outage_down[first[some]]
-    return status
-
-
-def _begin_profiles(state: BatchState) -> None:
-    # All is free. That of cores grows when it is full: most runs need far fewer slices than they could.
-    profile, now = state.cores_profile, state.cores_profile.now
-    state.profile.free[:] = profile.free[:] = state.free_cores
-    state.profile.end = min(1, len(state.profile.ns))
-    now.words[:], now.hosts[:] = state.free_words[: len(now.words)], state.host_free[: len(now.hosts)]
-    now.amounts[:] = state.totals
-    if len(profile.ns):
-        # A job may fit from the end of a window on: slices begin there, at a change of nothing.
-        at = state.boundaries[state.boundaries > 0]
-        n = profile.n_changes = profile.n_ever = len(at)
-        profile.n_slices = 1 + n
-        profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
-
-
 def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
     # The size of each dimension of the state's own columns, 0 for what the run does not need.
     n, settings, given = run.jobs, run.settings, run.given
-    by_cores = settings.by_cores == 1
-    by_hosts = settings.by_hosts or (by_cores and (settings.whole_hosts or settings.n_resources > 0))
-    offers = by_cores or settings.sleeps
+    by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
     running = min(n, run.cores) + 1  # no more jobs run at once than there are cores
-    words = len(new_free(run.cores)[0])
     run.sizes.update(
         {
             "jobs": n,
             "hosts": run.hosts,
             "boundaries": bounds,
-            "outages": max(0, len(columns["outage_first"]) - 1),
             "partitions": len(given.partitions["tier"]),
-            "users": int(given.jobs["user"].max()) + 1,
             "running": running,
             "queue_words": len(new_tree(n)[0]),
-            "free_words": words,
-            "offered_words": words if offers else 0,
-            "offered_hosts": run.hosts if offers and by_hosts else 0,
+            "free_words": len(new_free(run.cores)[0]),
             "pool": 4 * n + run.cores + 2 * settings.widest + 2,
-            "slices": 0 if by_cores else 4 * running + 64,
+            "slices": 4 * running + 64 if by_counts else 0,
             "expected": n if settings.plans else 0,
             "log": 3 * n + 16 if settings.logs else 0,
             "decisions": 2 * n + 16 if given.keep_decisions else 0,
             "host_log": 2 * settings.host_log_room,
-            "reached": run.cores * settings.tellers,  # each may tell something to every job
-            "told": 4 * run.cores * settings.tellers,
         }
     )
     for feature in features:
@@ -119,7 +96,9 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
 
 def _call_features(state: BatchState, features: list[Feature]) -> None:
     # Have the kernels of features called.
-    state.roles = h.ROLES.filled_with({role: where for feature in features for role, where in feature.plays.items()})
+    roles = {role: where for feature in features for role, where in feature.plays.items()}
+    state.roles = h.ROLES.filled_with(roles)
+    state.played = np.array([role in roles for role in h.ROLES.slots], np.int64)
     of_events = [[feature.on[event] for feature in features if event in feature.on] for event in range(h.EVENTS)]
     state.first_subscriber = np.cumsum([0, *map(len, of_events)])
     state.subscribers = function_table([h.ROLES.kernel(where) for event in of_events for where in event])
@@ -137,16 +116,14 @@ def new_state(given: RunColumns) -> BatchState:
     leaves = free_words[: free_starts[1]]
     columns = {"masks": leaves[None]} | given.state
     columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
-    power, windows = given.state.get("power"), given.state.get("windows")
+    windows = given.state.get("windows")
     boundaries = np.unique([windows.begin_ns, windows.end_ns]) if windows else np.zeros(0, np.int64)
     cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
-    host_status = _host_status(columns["outage_first"], columns["outage_down"])
     _size(run, features, columns, len(boundaries))
     sizes = run.sizes
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
-    # Of features that are not here:
-    for name in ("power", "domains", "stops", "sleep"):
-        columns.setdefault(name, fields[name].kind.none())
+    for name in _GIVEN_STATES - columns.keys():  # of features that the run does not have
+        columns[name] = fields[name].kind.none()
     for feature in features:
         columns |= feature.state(run)
     state = BatchState.none(
@@ -156,8 +133,7 @@ def new_state(given: RunColumns) -> BatchState:
         n_rows=n,
         n_predicted=n,
         free_cores=n_cores,
-        presets_left=int(jobs.preset.sum()),
-        power_at_ns=b.NEVER if power is None else int(power.ns[0]),
+        presets_left=sizes["presets"],
         arrivals=alone[np.argsort(jobs.begin_ns[alone], kind="stable")],
         queue_starts=new_tree(n)[1],
         free_words=free_words,
@@ -165,15 +141,15 @@ def new_state(given: RunColumns) -> BatchState:
         cancel_order=cancels[np.lexsort((cancels, jobs.cancel_ns[cancels]))],
         host_free=host_cores,
         host_of=np.repeat(np.arange(n_hosts), host_cores),
-        host_status=host_status,
         boundaries=boundaries,
         partitions=b.Partitions.new(sizes, masked=masked, **given.partitions),
         functions=np.zeros(b.FUNCTIONS, np.int64),
         **columns,
     )
-    _begin_profiles(state)
+    state.profile.free[:] = n_cores
+    state.profile.end = min(1, len(state.profile.ns))
     state.by_rank[jobs.rank] = np.arange(n)
-    down = np.flatnonzero(np.diff(state.outage_first))  # also of a drain that may be told later
-    state.host_events.refill(host_status.next_down_ns[down], len(host_status.next_down_ns) + down)
+    for feature in features:
+        feature.begin(state)
     _call_features(state, features)
     return state

@@ -1,19 +1,21 @@
-"""What happens to one job at one instant: it arrives, takes its cores, ends, is cut, and what follows from that."""
+"""The life of a job: it arrives, is placed by the allocator, starts and takes its cores, ends or is cut; and what follows."""
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_add, profile_earliest
+from collections.abc import Callable
+
+from bls.allocators.contract import PLACE
 from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
+from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.cores import Slices
 from bls.engine.heaps import push
-from bls.engine.hooks import ARRIVED, ENDED, FREED, GIVE_BACK, GONE, HOLD_POOL, RETRY, TAKEN, call_hook, publish
+from bls.engine.hooks import call_hook, is_played, publish
+from bls.engine.profile import hold_pool
 from bls.engine.queue import queue_add, queue_remove
-from bls.engine.signatures import ACCOUNT
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled, value_from
 
-_account = value_from(ACCOUNT)
+_place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 
 @compiled(merged=True)
@@ -82,53 +84,14 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
     state.jobs.held_first[job] = first
     state.jobs.held_count[job] = count
     state.jobs.held_cores[job] = together
-    publish(state, TAKEN, job, 0, 0, 0)
+    publish(state, h.TAKEN, job, 0, 0, 0)
     return together
-
-
-@compiled(merged=True)
-def count_cores(profile: Slices, begin: int, stop: int, cores: int) -> None:
-    """Have so many more cores free in a profile for [begin, stop); fewer, if ``cores`` is below 0."""
-    profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
-
-
-@compiled(merged=True)
-def earliest_by_counts(state: BatchState, n: int, length: int, before: int, is_copied: bool) -> int:
-    """The earliest slot for n cores before an instant, in the profile or in its copy; ``NEVER`` if there is none."""
-    slices = state.plan if is_copied else state.profile
-    return int(profile_earliest(slices.ns, slices.free, slices.first, slices.end, n, length, before))
 
 
 @compiled(merged=True)
 def under_way(state: BatchState, k: int) -> int:
     """The k-th of the jobs that run, followed by those that the pass has started."""
     return int(state.running.key[k] if k < state.running.n else state.started[k - state.running.n])
-
-
-@compiled(merged=True)
-def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
-    """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
-    if state.settings.by_cores == 1:
-        call_hook(state.roles[HOLD_POOL], (state, job, begin, stop, sign))
-    else:
-        count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
-
-
-@compiled(inner=True)
-def hold_until(state: BatchState, job: int, end: int) -> None:
-    """Expect a running job to hold its cores until another instant than before."""
-    if state.settings.plans == 1:
-        hold_pool(state, job, state.now_ns, state.jobs.expected_end_ns[job], 1)
-        hold_pool(state, job, state.now_ns, end, -1)
-    state.jobs.expected_end_ns[job] = end
-
-
-@compiled(merged=True)
-def planned_until(state: BatchState, job: int, now: int) -> int:
-    """Until when the profile has the cores of a running job; ``now`` where it does not, or not any longer."""
-    if state.settings.plans == 1:
-        return int(max(now, state.jobs.expected_end_ns[job]))
-    return b.NEVER if state.settings.by_cores == 1 else now
 
 
 @compiled(merged=True)
@@ -173,14 +136,6 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 
 
 @compiled(merged=True)
-def account_for(state: BatchState, job: int, instant: int, cores: int, sign: int) -> None:
-    """Tell a policy that keeps accounts that a job has so many cores from an instant on (1), or has them no longer (-1)."""
-    if state.settings.accounts == 1:
-        account = _account(state.functions[b.ACCOUNT_AT])
-        account(instant, job, cores, sign, state.numbers, state.memory)
-
-
-@compiled(merged=True)
 def log_job(state: BatchState, job: int, what: int) -> None:
     """Note that a job has arrived, started or left, where somebody is told."""
     if state.settings.logs == 1:
@@ -192,7 +147,7 @@ def log_job(state: BatchState, job: int, what: int) -> None:
 def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     state.jobs.eligible_ns[job] = now
-    publish(state, ARRIVED, job, now, now, 0)
+    publish(state, h.ARRIVED, job, now, now, 0)
     queue_add(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting += 1
     state.arrived_job = job
@@ -216,7 +171,7 @@ def send_away(state: BatchState, job: int, ending: int) -> None:
     jobs.state[job], jobs.why[job] = ending, b.NEVER_STARTED
     jobs.cancel_ns[job] = min(jobs.cancel_ns[job], now)
     state.n_ended += 1
-    publish(state, GONE, job, now, now, 0)
+    publish(state, h.GONE, job, now, now, 0)
 
 
 @compiled(merged=True)
@@ -230,13 +185,13 @@ def end_job(state: BatchState, job: int, now: int) -> None:
     """A running job ends: it gives back what it holds, and what waits for that is told."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
-    if settings.releases != b.NO_RELEASES:
-        call_hook(state.roles[GIVE_BACK], (state, job, 0, 0, 0))
+    if is_played(state, h.GIVE_BACK):
+        call_hook(state.roles[h.GIVE_BACK], (state, job, 0, 0, 0))
     else:
         for k in range(first, first + count):
             set_free(state, state.pool.lo[k], state.pool.hi[k], 1)
     state.free_cores += jobs.held_cores[job]
-    publish(state, FREED, job, now, 0, 0)
+    publish(state, h.FREED, job, now, 0, 0)
     state.changed = 1
     if settings.plans == 1:
         thought = jobs.expected_end_ns[job]
@@ -249,31 +204,90 @@ def end_job(state: BatchState, job: int, now: int) -> None:
             thought = state.last_pass_ns + 1
         if thought < now:
             state.lost = 1
-    elif settings.by_cores == 1:
+    elif settings.profiled == 1:
         hold_pool(state, job, now, b.NEVER, 1)
     left = jobs.cores[job] - jobs.released[job]
-    tally(state, job, -1, -left)
-    account_for(state, job, now, left, -1)
+    publish(state, h.COUNTED, job, -left, 0, -1)
+    publish(state, h.HELD, job, now, left, -1)
     jobs.held_cores[job] += jobs.released_held[job]
     log_job(state, job, b.LOG_LEFT)
     cut = jobs.cut[job]
     state_now = jobs.stop_state[job] if cut != b.BY_ITSELF else b.COMPLETED
     if cut == b.BY_OTHERS and tried_again(state, state_now):
         jobs.state[job] = b.REQUEUED
-        call_hook(state.roles[RETRY], (state, job, now, now, 0))
+        call_hook(state.roles[h.RETRY], (state, job, now, now, 0))
     else:
         jobs.state[job] = state_now
-        publish(state, ENDED, job, now, now, 0)
+        publish(state, h.ENDED, job, now, now, 0)
         state.n_ended += 1
-        publish(state, GONE, job, now, now, 0)
+        publish(state, h.GONE, job, now, now, 0)
 
 
-@compiled(inner=True)
-def tally(state: BatchState, job: int, jobs: int, cores: int) -> None:
-    """Count so many more jobs and cores among those that a job's partition and its user have running, if that is limited."""
-    partition, user = state.jobs.partition[job], state.jobs.user[job]
-    if state.settings.limited == 1:
-        state.partitions.running_jobs[partition] += jobs
-        state.partitions.running_cores[partition] += cores
-        state.user_tally[partition, user, 0] += jobs
-        state.user_tally[partition, user, 1] += cores
+@compiled(merged=True)
+def held_back(state: BatchState, job: int) -> bool:
+    """Whether a feature keeps a job from starting, whatever is free."""
+    return publish(state, h.BLOCKED, job, 0, 0, 0) != 0
+
+
+@compiled(merged=True)
+def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
+    """The allocator's choice of the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
+
+    It is written behind what is used of the pool; returns the number of intervals.
+    """
+    jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
+    wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
+    request.number, request.n_cores, request.unit_cores = jobs.number[job], jobs.cores[job], jobs.unit_cores[job]
+    request.limit, request.words, request.host_free = limit, words, hosts
+    request.starts, request.host_first = state.free_starts, state.host_first
+    request.wanted_lo, request.wanted_hi = state.wanted_lo[wanted:stop], state.wanted_hi[wanted:stop]
+    request.out_lo, request.out_hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
+    return place(request)
+
+
+@compiled(merged=True)
+def suggest(state: BatchState, job: int) -> int:
+    """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
+    return ask_allocator(state, job, 0, state.free_words, state.host_free)
+
+
+@compiled(merged=True)
+def suggest_now(state: BatchState, job: int) -> int:
+    """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
+    now = state.now_ns
+    if state.n_away > 0:
+        return int(call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
+    if not is_played(state, h.EARLIEST):
+        return suggest(state, job)
+    call_hook(state.roles[h.EARLIEST], (state, job, now, now + 1, 0))
+    return int(state.n_placed)
+
+
+@compiled(merged=True)
+def why_now(state: BatchState, job: int, others_wait: bool) -> int:
+    """Why a job starts: by its reservation, if it ever had one, as the head, or before others that wait."""
+    if state.jobs.reserved[job] == 1:
+        return b.BY_RESERVATION
+    return b.BY_BACKFILL if others_wait else b.BY_HEAD
+
+
+@compiled(merged=True)
+def start(state: BatchState, job: int, count: int, why: int) -> bool:
+    """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
+    settings, jobs = state.settings, state.jobs
+    now, used = state.now_ns, state.pool_used
+    if take_cores(state, job, used, count) < 0:
+        state.due_job = job
+        return False
+    state.pool_used = used + count
+    leave_queue(state, job)
+    jobs.start_ns[job] = now
+    jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job]
+    jobs.why[job] = why
+    if settings.profiled == 1:  # where nothing is planned ahead, its cores are free when it has ended
+        hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)
+    publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
+    log_job(state, job, b.LOG_STARTED)
+    state.started[state.n_started] = job
+    state.n_started += 1
+    return True

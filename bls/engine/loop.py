@@ -17,10 +17,10 @@ from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push, replace_top
 from bls.engine.hooks import next_of, publish
-from bls.engine.job_lifecycle import account_for, answer, arrive, end_job, hold_until, is_open, set_stop, tried_again
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again
+from bls.engine.profile import drop_plan, hold_until, move_on
 from bls.engine.queue import waiting_from
-from bls.engine.scheduling_pass import make_pass, move_on
+from bls.engine.scheduling_pass import make_pass
 from bls.engine.signatures import CLOCK
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -67,7 +67,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
         publish(state, h.STARTED, job, start, 0, 0)
         start = jobs.start_ns[job]
         set_stop(state, job, start + jobs.walltime_ns[job] if settings.kills == 1 else b.NEVER)
-        account_for(state, job, start, jobs.cores[job], 1)
+        publish(state, h.HELD, job, start, jobs.cores[job], 1)
         run = jobs.run_ns[job]
         cut_before = settings.kills == 1 and jobs.walltime_ns[job] <= jobs.estimate_ns[job]
         if settings.plans == 1 and (run < 0 or run > jobs.estimate_ns[job]) and not cut_before:
@@ -240,7 +240,7 @@ def _events(state: BatchState) -> int:
         # The scheduler is still at its latest decision: it will look at what happened when it is done.
         if state.arrived_job >= 0:
             state.changed = 1
-        if settings.plans == 1 or settings.by_cores == 1:
+        if settings.profiled == 1:
             move_on(state)  # or the profile would be full of what has passed
     elif state.changed == 1 or state.arrived_job >= 0:  # else a promise was renewed: nobody can tell
         state.in_pass = 1

@@ -9,33 +9,16 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from __future__ import annotations
 
-from bls.availability.count_profile import profile_move, profile_pack
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import call_hook, publish
-from bls.engine.job_lifecycle import hold_pool
-from bls.engine.job_starts import held_back, start, suggest, why_now
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.hooks import call_hook, is_played, publish
+from bls.engine.job_lifecycle import held_back, start, suggest, why_now
+from bls.engine.profile import drop_plan, hold_pool, move_on
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
-
-
-@compiled(merged=True)
-def move_on(state: BatchState) -> None:
-    """Bring the profile to the present instant."""
-    settings = state.settings
-    now = state.now_ns
-    if settings.by_cores == 1:
-        call_hook(state.roles[h.MOVE_PROFILE], (state, -1, now, now, 0))
-    else:
-        profile = state.profile
-        profile.first = profile_move(profile.ns, profile.first, profile.end, now)
-        if profile.first > 0 and profile.end > profile.ns.size // 2:
-            profile.end = profile_pack(profile.ns, profile.free, profile.first, profile.end)
-            profile.first = 0
 
 
 @compiled(inner=True)
@@ -90,11 +73,11 @@ def _only_the_newcomer(state: BatchState) -> int:
     # A job was expected to end by now, and does not; or a host is on its way off, and the sooner it is, the sooner it is back.
     if state.lost == 1 or state.n_away > 0:
         return -1
-    if head < 0 or state.changed == 1 or state.overdue_cores > 0 or settings.limited == 1:
+    if head < 0 or state.changed == 1 or state.overdue_cores > 0:
         return -1
     if jobs.rank[job] < jobs.rank[head]:
         return -1
-    if settings.max_reservations == 0:
+    if settings.max_reservations == 0 or held_back(state, job):
         return BatchStatus.RUNNING
     n = jobs.cores[job]
     beyond = state.now_ns + jobs.estimate_ns[job] > state.shadow_ns
@@ -127,7 +110,7 @@ def _set_shadow(state: BatchState, n: int) -> None:
 @compiled(merged=True)
 def _easy(state: BatchState, n_order: int) -> int:
     """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
-    settings, jobs, depth, now = state.settings, state.jobs, state.settings.max_reservations, state.now_ns
+    jobs, depth, now = state.jobs, state.settings.max_reservations, state.now_ns
     state.blocked_head = -1
     free, shadow, extra, blocked, waits, place = state.free_cores, b.NEVER, 0, False, False, -1
     while True:
@@ -146,7 +129,7 @@ def _easy(state: BatchState, n_order: int) -> int:
             continue
         if n > free and depth > 0:
             _set_shadow(state, n)
-        if settings.molds == 1 and not blocked:
+        if is_played(state, h.WIDTH) and not blocked:
             call_hook(state.roles[h.WIDTH], (state, job, 0, state.shadow_ns, 0))
             n = jobs.cores[job]
         if n > free:
@@ -180,18 +163,18 @@ def _easy(state: BatchState, n_order: int) -> int:
 def make_pass(state: BatchState) -> int:
     """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
     settings = state.settings
-    if settings.plans == 1 or settings.by_cores == 1:
+    if settings.profiled == 1:
         prepare(state)
     publish(state, h.PASS, -1, state.now_ns, 0, 0)
     status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # where a pass leaves a ``blocked_head``
     if status < 0:
-        n_order = call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if settings.order == b.SCORED else 0
+        n_order = call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if is_played(state, h.ORDER) else 0
         if n_order < 0:
             return BatchStatus.SCORE_FAULT
-        if settings.planner == 0:
-            status = _easy(state, n_order)
-        else:
+        if is_played(state, h.PLAN):
             status = call_hook(state.roles[h.PLAN], (state, -1, n_order, 0, 0))
+        else:
+            status = _easy(state, n_order)
     state.gained = state.lost = 0
     state.last_pass_ns = state.now_ns
     return status

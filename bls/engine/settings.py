@@ -12,10 +12,11 @@ class Settings(State):
 
     # Queue and plan:
     order: int = codes.QueueOrder.STATIC  # in which order jobs wait
-    planner: int = 0  # a feature makes the passes; 0: they are by counts, with one reservation or none
     max_reservations: int = 0  # the most reservations at once
     keeps_reservations: int = 0  # reservations are kept from pass to pass
-    plans: int = 0  # a profile of free cores over time is kept
+    plans: int = 0  # jobs are planned with their expected ends
+    profiled: int = 0  # a profile of free cores over time is kept
+    steps: int = 0  # by how many changes of amounts beside jobs the profile may grow at one instant
     limited: int = 0  # a partition has limits
     accounts: int = 0  # the policy is told of starts and ends
     may_not_fit: int = 0  # a job that a policy has chosen, and that has no place, waits
@@ -54,17 +55,9 @@ class Settings(State):
 
     # Where power is limited:
     powered: int = codes.PowerRule.UNPOWERED  # what a limit to power does
-    power_amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
-    power_alike: int = 0  # each state has the same speed in all groups
-    power_stairs: int = 0  # by how many steps of limits the profile may change at one instant
-    noticed: int = 0  # limits are known before they begin
-    slow_order: int = codes.SlowOrder.TOGETHER  # with LEVELS, which jobs are slowed first
     stretches: int = 0  # what is slowed may run beyond its walltime by as much
-    shuts_down: int = 0  # hosts that are stopped are shut down
     host_log_room: int = 0  # so much may become of hosts at one instant
 
     # Where hosts that idle fall asleep:
     sleeps: int = 0  # they do
-    sleep_after_ns: int = 0  # for how long a host idles before
-    keep_awake: int = 0  # so many idle hosts stay awake
     max_boot_wait_ns: int = 0  # the most that a job waits for its hosts

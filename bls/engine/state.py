@@ -282,8 +282,9 @@ class BatchState(State):
     host_log: HostLog = column(used=("n_host_log",))  # what has become of hosts that are stopped, or that fall asleep
     sleep: SleepState = column()  # of no host where none fall asleep
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
-    # What only some runs do (``bls.engine.hooks``): (ROLES,), the kernel that plays each role; (EVENTS + 1,) and (·,): those
-    # that subscribe to event e are ``subscribers[first_subscriber[e]:first_subscriber[e + 1]]``
+    # What only some runs do (``bls.engine.hooks``): (ROLES,), the kernel that plays each role, and 1 where a feature does;
+    # (EVENTS + 1,) and (·,): those that subscribe to event e are ``subscribers[first_subscriber[e]:first_subscriber[e + 1]]``
     roles: Ints
+    played: Ints
     first_subscriber: Ints
     subscribers: Ints

@@ -1,9 +1,4 @@
-"""What must hold of the batch engine's state between two calls: every number that is kept twice is counted again.
-
-The engine keeps what it needs often in more than one form: a job that waits is a row of ``jobs``, a bit of the queue and one
-of ``n_waiting``; a core that is held is an interval of the pool and no bit of the free cores. :func:`validate` compares these
-forms, in plain numpy, sharing no code with the kernels that keep them.
-"""
+"""The common part of all checks of the batch engine's state: its jobs, and the description of one with a fault."""
 
 from __future__ import annotations
 
@@ -12,13 +7,121 @@ from importlib import import_module
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.checks import BatchChecks
+from bls.engine.cores import Pool
 from bls.engine.features.order import FEATURES
-from bls.engine.features.power.validation import check_power_left, planned_ns
-from bls.engine.features.running.validation import check_releases, check_widths
 from bls.engine.state import BatchState
+from traces.checks.faults import Checks
 from traces.compiled import Array
+from traces.intervals import intervals_of
 from traces.lifecycle import NEVER_RAN, RAN
+
+#: The columns that an error shows of a job in which something is wrong.
+_INSTANTS = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "expected_end", "slot")
+_SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state", "depends_on"]
+
+
+class BatchChecks(Checks):
+    """Checks of a batch state between two calls of the engine.
+
+    - ``jobs``: the rows that are in use
+    - ``left``, ``holds``, ``waits``, bool (rows,): which rows have left, hold cores, or wait
+    - ``owner``, ``held_cores``, int64 (k,): the cores that are held, and the row that holds each
+    - ``holder``, int64 (M,): the row that holds each core, -1 none; once it is known that no two do
+    - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
+    """
+
+    def __init__(self, state: BatchState) -> None:
+        super().__init__(f"batch engine at {state.now_ns} ns")
+        self.declared(state)
+        self.state, self.settings, self.jobs = state, state.settings, state.jobs.front(state.n_rows)
+        started = self.jobs.start_ns >= 0
+        self.left = self.jobs.state >= 0
+        self.holds = ~self.left & started
+        self.waits = ~self.left & ~started & (self.jobs.eligible_ns >= 0)
+        self.held, self.kept = np.flatnonzero(self.holds), np.flatnonzero(self.jobs.slot_ns != b.NEVER)
+        self.n_cores, self.n_hosts = len(state.host_of), len(state.host_first) - 1
+        self.holder: Array = np.full(self.n_cores, -1)
+        self.owner: Array = np.zeros(0, np.int64)
+        self.held_cores: Array = self.owner
+
+    def name(self, row: int) -> str:
+        """What an error calls the job of a row."""
+        attempt = self.jobs.attempt[row]
+        return f"job {self.jobs.number[row]}" + (f" attempt {attempt}" if attempt else "")
+
+    def no_job(self, *faults: tuple[Array, str]) -> None:
+        """Check rows, each fault with what is said of the first row that has it."""
+        for wrong, what in faults:
+            for row in np.flatnonzero(wrong)[:1].tolist():
+                values = self.jobs.entry(row)
+                said = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SAID)
+                self.fault(f"{self.name(row)} {what}: {said}")
+
+    def are(self, rows: Array) -> Array:
+        """Which of all rows are among these."""
+        return np.isin(np.arange(self.state.n_rows), rows)
+
+    def bits(self, words: Array) -> Array:
+        """The bits of words, lowest first."""
+        found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
+        return found
+
+    def numbers_in(self, words: Array, starts: Array, what: str) -> Array:
+        """Which numbers are in a tree of bits, once its upper levels are seen to agree with the lowest."""
+        for level in range(1, len(starts) - 1):
+            below = words[starts[level - 1] : starts[level]] != 0
+            above = self.bits(words[starts[level] : starts[level + 1]])
+            if len(bad := np.flatnonzero(above != np.pad(below, (0, len(above) - len(below))))):
+                self.fault(f"{what}: level {level} of the tree is wrong of word {bad[0]} below it")
+        return self.bits(words[: starts[1]])
+
+    def check_slices(self, ns: Array, free: Array, reserved: Array, lasting: Array) -> None:
+        """Check how many cores are free over time, from the present instant on; what has passed is of no account.
+
+        ``reserved`` and ``lasting``: the cores of each reservation that is kept, and its duration, ns.
+        """
+        if not len(ns) or np.any(ns[1:] <= ns[:-1]):
+            self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
+        jobs, held, down, now = self.jobs, self.held, self.down_until(), self.state.now_ns
+        slots, expected = jobs.slot_ns[self.kept], jobs.expected_end_ns[held]
+        spans = [
+            (0 * held, expected if self.settings.plans == 1 else 0 * held + b.NEVER, jobs.held_cores[held]),
+            (slots, slots + lasting, reserved),
+            (0 * down, down, np.diff(self.state.host_first)),
+        ]
+        at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
+        known = np.maximum(ns[at], now)
+        # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
+        instants = np.unique(np.concatenate([known, *(one for begin, end, _ in spans for one in (begin, end))]))
+        instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
+        by_jobs = np.full(len(instants), self.n_cores)
+        for begin, end, cores in spans:
+            for instant, sign in ((begin, -1), (end, 1)):
+                order = np.argsort(instant)
+                upto = np.concatenate([[0], np.cumsum(cores[order])])
+                by_jobs += sign * upto[np.searchsorted(instant[order], instants, side="right")]
+        found = free[at][np.searchsorted(known, instants, side="right") - 1]
+        for k in np.flatnonzero(found != by_jobs)[:1].tolist():
+            when, other = instants[k], by_jobs[k]
+            self.fault(f"{found[k]} cores are free at {when} ns by the profile, {other} by jobs and reservations")
+
+    def in_pool(self, pool: Pool, n: int, rows: Array, first: Array, count: Array, what: str) -> tuple[Array, Array]:
+        """The cores that rows have by their intervals in a pool of which ``n`` are used, and of each core the row."""
+        wrong = (count < 1) | (first < 0) | (first + count > n)
+        self.no_job((self.are(rows) & wrong, what))
+        owner, at = np.repeat(rows, count[rows]), intervals_of(first[rows], count[rows])
+        lo, hi, last = pool.lo[at], pool.hi[at], self.n_cores
+        wrong = (lo < 0) | (hi > last) | (lo >= hi)
+        self.none(wrong, lambda k: f"{self.name(owner[k])} has cores [{lo[k]}, {hi[k]}); there are {last}")
+        return np.repeat(owner, hi - lo), intervals_of(lo, hi - lo)
+
+    def down_until(self) -> Array:
+        """Until when each host is known to be gone, 0 if it is up."""
+        status, stops = self.state.host_status, self.state.stops.host
+        until: Array = np.zeros(self.n_hosts, np.int64)
+        if status.next_outage.size:
+            until = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0)
+        return np.maximum(until, stops.until_ns) if stops.state.size else until
 
 
 def validate(state: BatchState) -> None:
@@ -38,24 +141,20 @@ class _Batch(BatchChecks):
         state, jobs = self.state, self.jobs
         self._check_jobs()
         self._check_queue()
-        owner, cores = self._check_held()
-        self.holder[cores] = owner
+        self._check_held()
+        self.holder[self.held_cores] = self.owner
         self._check_free(self.holder)
         self._check_ends()
         self._check_heaps()
-        self._check_tallies()
         for feature in FEATURES:
             if feature.check:
                 module, _, name = feature.check.partition(":")
                 getattr(import_module(module), name)(self)
         self.count("cores of overdue jobs", state.overdue_cores, int(jobs.held_cores[jobs.overdue == 1].sum()))
-        if self.settings.by_cores == 1:
-            what = "keeps a reservation that names no cores"
-            reserved = self.in_pool(state.kept, state.kept_used, self.kept, jobs.plan_first, jobs.plan_count, what)
-            self._check_core_profile(reserved, (owner, cores))
-        elif self.settings.plans == 1:
+        if self.settings.plans == 1 and len(state.profile.ns):
             used = slice(state.profile.first, state.profile.end)
-            self._check_slices(state.profile.ns[used], state.profile.free[used], jobs.cores[self.kept])
+            lasting = jobs.estimate_ns[self.kept]
+            self.check_slices(state.profile.ns[used], state.profile.free[used], jobs.cores[self.kept], lasting)
 
     def _check_jobs(self) -> None:
         # Attempts, and how many jobs have ended for good; and what is known of each job is possible.
@@ -109,7 +208,7 @@ class _Batch(BatchChecks):
         )
         self.count("waiting jobs", self.state.n_waiting, int(self.waits.sum()))
 
-    def _check_held(self) -> tuple[Array, Array]:
+    def _check_held(self) -> None:
         # All cores that are held, and of each the job.
         state, settings, jobs, n_rows = self.state, self.settings, self.jobs, self.state.n_rows
         what = "runs and has no cores in the pool of allocations"
@@ -122,10 +221,8 @@ class _Batch(BatchChecks):
             left = np.bincount(owner, minlength=n_rows)
             released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)
             self.counts(lambda row: f"cores that {self.name(row)} has released", jobs.released_held, released)
-            check_releases(self, owner, cores)
         if resizes:
             given = jobs.cores  # its intervals are those of the latest change of its width
-            check_widths(self, owner, cores, left)
         more = (given > jobs.cores) & (settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
         counted = jobs.held_cores
@@ -134,7 +231,7 @@ class _Batch(BatchChecks):
         )
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
-        return owner, cores
+        self.owner, self.held_cores = owner, cores
 
     def _check_free(self, holder: Array) -> None:
         state, n_cores, host_of = self.state, self.n_cores, self.state.host_of
@@ -192,79 +289,3 @@ class _Batch(BatchChecks):
             self.heap(what, ns, key)
             for k in np.flatnonzero((key < 0) | (key >= keys))[:1].tolist():
                 self.fault(f"heap of {what}: entry {k} is about {key[k]}; allowed: 0 to {keys - 1}")
-
-    def _check_tallies(self) -> None:
-        # What partitions and their users have running.
-        if self.settings.limited == 0:
-            return
-        state, jobs, rows = self.state, self.jobs, self.held
-        found = np.zeros_like(state.user_tally)
-        working = jobs.cores[rows] - jobs.released[rows]
-        np.add.at(found, (jobs.partition[rows], jobs.user[rows]), np.stack([np.ones_like(rows), working], axis=1))
-        kinds, tables = ("running jobs", "their cores"), state.partitions
-        for p, u, unit in np.argwhere(found != state.user_tally):
-            self.count(f"{kinds[unit]} of user {u} in partition {p}", state.user_tally[p, u, unit], found[p, u, unit])
-        counted, sums = np.stack([tables.running_jobs, tables.running_cores], axis=1), found.sum(axis=1)
-        for p, unit in np.argwhere(counted != sums):
-            self.count(f"{kinds[unit]} of partition {p}", counted[p, unit], sums[p, unit])
-
-    def _check_slices(self, ns: Array, free: Array, reserved: Array) -> None:
-        # How many cores are free over time, from the present instant on: what has passed is of no account. ``reserved``: how
-        # many cores each reservation is of that is kept.
-        if not len(ns) or np.any(ns[1:] <= ns[:-1]):
-            self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
-        jobs, held, down, now = self.jobs, self.held, self.down_until(), self.state.now_ns
-        slots, expected = jobs.slot_ns[self.kept], jobs.expected_end_ns[held]
-        spans = [
-            (0 * held, expected if self.settings.plans == 1 else 0 * held + b.NEVER, jobs.held_cores[held]),
-            (slots, slots + planned_ns(self, self.kept), reserved),
-            (0 * down, down, np.diff(self.state.host_first)),
-        ]
-        at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
-        known = np.maximum(ns[at], now)
-        # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
-        instants = np.unique(np.concatenate([known, *(one for begin, end, _ in spans for one in (begin, end))]))
-        instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
-        by_jobs = np.full(len(instants), self.n_cores)
-        for begin, end, cores in spans:
-            for instant, sign in ((begin, -1), (end, 1)):
-                order = np.argsort(instant)
-                upto = np.concatenate([[0], np.cumsum(cores[order])])
-                by_jobs += sign * upto[np.searchsorted(instant[order], instants, side="right")]
-        found = free[at][np.searchsorted(known, instants, side="right") - 1]
-        for k in np.flatnonzero(found != by_jobs)[:1].tolist():
-            when, other = instants[k], by_jobs[k]
-            self.fault(f"{found[k]} cores are free at {when} ns by the profile, {other} by jobs and reservations")
-
-    def _check_core_profile(self, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
-        # With the cores of reservations that are kept, and of running jobs: of each the job, and the core.
-        state, profile = self.state, self.state.cores_profile
-        slices, counts = profile.n_slices, np.bincount(reserved[0], minlength=state.n_rows)[self.kept]
-        self._check_slices(profile.ns[:slices], profile.free[:slices], counts)
-        free = self.numbers_in(profile.now.words, state.free_starts, "profile")
-        seen = np.zeros(len(profile.lo), np.bool_)
-        for k in range(slices):
-            change, chain = int(profile.first[k]), list[int]()
-            while change >= 0:
-                if seen[change]:
-                    where = f"is in two slices, or follows itself behind {chain[-1:]}"
-                    self.fault(f"change {change} of the profile {where}")
-                seen[change] = True
-                chain.append(change)
-                change = int(profile.after[change])
-            lo, hi, amount = (column[chain] for column in (profile.lo, profile.hi, profile.amount))
-            step, cores = profile.free[k] - profile.free[k - 1], int((amount * (hi - lo))[hi > lo].sum())
-            if k and cores != step:
-                self.fault(f"at {profile.ns[k]} ns the profile has {step} more free cores, and changes of {cores}")
-            for given, word in ((True, "given back that is free"), (False, "taken that is not free")):
-                for at in np.flatnonzero((hi > lo) & ((amount > 0) == given)).tolist():
-                    here = free[lo[at] : hi[at]]
-                    if np.any(here == given):
-                        core = lo[at] + int(np.argmax(here == given))
-                        self.fault(f"at {profile.ns[k]} ns core {core} is {word}, by the profile")
-                    here[:] = given
-            if free.sum() != profile.free[k]:
-                self.fault(f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
-        self.count("changes of the profile", profile.n_changes, int(seen.sum()))
-        if self.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
-            check_power_left(self, reserved, held)

@@ -138,22 +138,12 @@ class PowerPlan:
 
     def settings(self) -> dict[str, int]:
         """Those of the engine (``bls.engine.settings``)."""
-        if not self.limits_jobs:
+        if self.stops or not self.limits_jobs:
             return {}
-        if self.stops:
-            return {"shuts_down": int(self.fallback == "stop:off")}
-        table = self.table
-        found = {
-            "powered": {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback] if self.slows else b.HOLD,
-            "noticed": int(self.limits.notice_ns > 0),
-            "power_alike": int(bool((table.speed == table.speed[:, :1]).all())),
-        }
-        if self.slows:
-            found |= {
-                "stretches": int(self.options.stretch_walltime),
-                "slow_order": SLOW[self.options.slow],
-            }
-        return found
+        if not self.slows:
+            return {"powered": b.HOLD}
+        powered = {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback]
+        return {"powered": powered, "stretches": int(self.options.stretch_walltime)}
 
     def stop_state(self) -> StopState | None:
         """What the engine knows of hosts that are to be stopped; None where none are."""
@@ -170,6 +160,7 @@ class PowerPlan:
             saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
             passages=passages if off else np.zeros_like(passages),
+            shuts_down=int(off),
         )
 
     def domain_state(self, partitions: PartitionTable) -> DomainState | None:
@@ -235,6 +226,9 @@ class PowerPlan:
             first_core=np.array([0, n_cores], np.int64) if self.alike else table.first_core.copy(),
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             states=table.n_states,
+            one_speed=int((table.speed == table.speed[:, :1]).all()),
+            noticed=int(self.limits.notice_ns > 0),
+            slow_order=SLOW[self.options.slow] if self.slows else b.TOGETHER,
             kind=kind,
             factor=power,
             alike=self.of_user.copy() if learns and self.of_user is not None else nothing,
@@ -367,13 +361,11 @@ def _never(until_ns: Array) -> Array:
 
 def sleep_settings(plan: PowerPlan) -> dict[str, int]:
     """Those of the engine (``bls.engine.settings``)."""
-    after = plan.options.sleep_after_ns
-    assert after is not None
-    late = int((plan.table.shutdown_ns + plan.table.boot_ns).max())
-    return {"sleeps": 1, "sleep_after_ns": after, "keep_awake": plan.options.keep_awake, "max_boot_wait_ns": late}
+    return {"sleeps": 1, "max_boot_wait_ns": int((plan.table.shutdown_ns + plan.table.boot_ns).max())}
 
 
-def sleep_passages(table: PowerTable) -> Array:
-    """How long each host takes to shut down, and to boot: int64 (2, H)."""
-    found: Array = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
-    return found
+def sleep_rules(plan: PowerPlan) -> dict[str, Any]:
+    """What is given of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
+    table = plan.table
+    passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
+    return {"passages": passages, "after_ns": plan.options.sleep_after_ns, "keep_awake": plan.options.keep_awake}

@@ -18,7 +18,6 @@ import numpy as np
 from als.metrics.loops import LOOP_METRICS
 from als.summaries import application_metrics
 from bls.constraints.job_constraints import JobConstraints
-from bls.engine.cores import intervals_of
 from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.simulator import BatchSimulator
@@ -33,6 +32,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
 from traces.base.process import give_back_memory
 from traces.compiled import Array
+from traces.intervals import intervals_of
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape
 from traces.tables import (

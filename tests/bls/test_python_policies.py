@@ -305,7 +305,9 @@ class Holder:
                 view.wake_at(due)
             elif job in view.on_hold and view.now_ns >= due:
                 view.release_hold(job)
-            if job not in view.on_hold and job.cores <= free:
+            if job in view.on_hold:
+                assert view.trial().place(job) is None
+            elif job.cores <= free:
                 free -= job.cores
                 yield job
 

@@ -22,12 +22,14 @@ from bls.engine.feature import Feature
 from bls.engine.features import order
 from bls.engine.hooks import ROLES
 from bls.machine.host_power import HostPower
+from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import Power
 from bls.scheduler_options import Rules
+from bls.workloads.generators.lublin import BATCH
 from bls.workloads.workload import Workload
 from bridge.couplings import inline_state as i
-from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER, prepare_run, prepare_workers
+from bridge.runs.kernels import APPLICATION, INLINE, WORKER, prepare_run, prepare_workers
 from bridge.scenarios.application import Application
 from traces.compiled import REFUSED, Hooks, as_value, compiled, types
 from traces.kernels import store
@@ -141,6 +143,7 @@ def sleeping() -> dict[str, Any]:
     return {"platform": Platform((HostGroup(4, 64, 3000.0, power=power),)), "power": Power(sleep_after_ns=10**9)}
 
 
+CAPPED = Partition("all", default=True, max_running_jobs=2)
 MALLEABLE = ConstraintOptions(malleable="1")
 GIVES = {"HOLDERS", "RELEASES"}
 SLOWED = {"LIMITS", "EASY", "SLOWS", "TELLS"}
@@ -154,6 +157,8 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "predictions": ({"estimates": "last-two", "backfill": "easy"}, {"PREDICTS"}),
     "promises": ({"estimates": "application", "backfill": "easy"}, {"PROMISES"}),
     "an order": ({"bls": "wfp3"}, {"SCORES"}),
+    "accounts": ({"bls": "multifactor"}, {"SCORES", "ACCOUNTS"}),
+    "limits of partitions": ({"platform": Platform((HostGroup(4, 64, 3000.0),), partitions=(CAPPED,))}, {"PARTITION_LIMITS"}),
     "releases": ({"rules": Rules(coordination="release")}, GIVES),
     "releases by cores": ({"rules": Rules(coordination="release"), "allocator": "contiguous"},
                           {"PLANS_AHEAD", "BY_CORES", *GIVES}),

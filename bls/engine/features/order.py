@@ -15,6 +15,15 @@ FEATURES = (
     *(running.HOLDERS, running.RELEASES, running.REQUESTS, running.PROMISES),
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
     *(running.TOGETHER, running.TELLS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
-    *(planning.SCORES, planning.MOLDS, planning.MOLDS_BESIDE, planning.TURNS_AWAY),
-    *(queue.OTHERS, queue.DEPENDENCIES, queue.SWITCHES, queue.PREDICTS, queue.PRESETS, planning.DECIDES, hold.HOLDS),
+    *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_BESIDE, planning.TURNS_AWAY),
+    *(
+        queue.PARTITION_LIMITS,
+        queue.OTHERS,
+        queue.DEPENDENCIES,
+        queue.SWITCHES,
+        queue.PREDICTS,
+        queue.PRESETS,
+        planning.DECIDES,
+        hold.HOLDS,
+    ),
 )

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
 from traces.base.time import format_ns
-from traces.compiled import Array
+from traces.compiled import Array, compiled
 
 if TYPE_CHECKING:
-    from bls.engine.checks import BatchChecks
-from bls.engine.hooks import HOOK
-from traces.compiled import compiled
+    from bls.engine.validation import BatchChecks
 
 
 def held(state: BatchState) -> Array:

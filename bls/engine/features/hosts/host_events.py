@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import HOLD_HOST, HOOK, HOST, call_hook, publish
-from bls.engine.job_lifecycle import arrive, count_cores, hold_pool, planned_until, set_free, set_host_free, under_way
+from bls.engine.hooks import HOOK, HOST, publish
+from bls.engine.job_lifecycle import arrive, set_free, set_host_free, under_way
 from bls.engine.jobs import copy_given
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.profile import drop_plan, hold_host, hold_pool, planned_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import compiled
@@ -39,15 +39,6 @@ def _lists_end(state: BatchState, now: int) -> bool:
             if state.host_status.next_outage[v] + 1 >= state.outage_first[v + 1]:
                 return True
     return False
-
-
-@compiled(inner=True)
-def gone(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
-    """Take a host's cores from the profile for [begin, stop), or give them back."""
-    if state.settings.by_cores == 1:
-        call_hook(state.roles[HOLD_HOST], (state, host, begin, stop, sign))
-    else:
-        count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
 
 
 @compiled(inner=True)
@@ -111,9 +102,9 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         sign = int(before > 0) - int(after > 0)
         if sign < 0:
             publish(state, HOST, host, now, now, sign)  # it is stopped or asleep no more, but down
-        if (settings.plans == 1 or settings.by_cores == 1) and after != before:
-            gone(state, host, now, before, 1)
-            gone(state, host, now, after, -1)
+        if settings.profiled == 1 and after != before:
+            hold_host(state, host, now, before, 1)
+            hold_host(state, host, now, after, -1)
         if sign != 0:
             set_host_free(state, host, sign)
             state.n_down -= sign

@@ -188,7 +188,7 @@ def _change_amounts(
     for domain in range(state.domains.limit_mw.size):
         amount = sign * cores_mw(state, job, domain, lo, hi, count)
         if amount != 0:
-            before = _change(state, k, before, state.settings.power_amount + domain, AMOUNT, amount, undo)
+            before = _change(state, k, before, state.power.amount + domain, AMOUNT, amount, undo)
     licences = state.cores_profile.now.amounts.size - n_licences
     for r in range(n_licences):
         if needs[n_resources + r, job] > 0:
@@ -303,7 +303,7 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     """Before a pass: 0 if the arrays have room for whatever it may write, else a ``BatchStatus``."""
     settings = state.settings
     # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
-    steps = 2 * settings.power_stairs
+    steps = 2 * settings.steps
     more = 2 * state.host_events.ns.size + 16 + steps
     if settings.plans == 1:
         more += 2 * (state.n_waiting + state.running.n)

@@ -12,9 +12,9 @@ import numpy as np
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, cores_mw, fits_within, least_mw, planned_ns, room_mw
-from bls.engine.hooks import HOOK, MOVE_PROFILE, call_hook
-from bls.engine.job_lifecycle import cores_on_host, hold_pool, send_away, take_cores, tally
-from bls.engine.job_starts import held_back, start, suggest_now
+from bls.engine.hooks import COUNTED, HOOK, MOVE_PROFILE, call_hook, publish
+from bls.engine.job_lifecycle import cores_on_host, held_back, send_away, start, suggest_now, take_cores
+from bls.engine.profile import hold_pool
 from bls.engine.queue import waiting_from
 from bls.engine.signatures import DECIDE
 from bls.engine.state import BatchState
@@ -253,7 +253,7 @@ def _take(state: BatchState, job: int, count: int) -> int:
         return 0
     if settings.by_cores == 1:
         hold_pool(state, job, state.now_ns, b.NEVER, -1)
-    tally(state, job, 1, jobs.cores[job])
+    publish(state, COUNTED, job, jobs.cores[job], 0, 1)
     jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job] = first, held, cores
     return count
 

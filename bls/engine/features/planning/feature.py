@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
+from bls.engine.status import BatchStatus
 
 _HERE = "bls.engine.features.planning"
 
@@ -16,13 +19,29 @@ def _in_order(run: FeatureRun) -> bool:
 
 def _changes(run: FeatureRun) -> dict[str, int]:
     # A profile of cores grows when it is full: most runs need far fewer slices than they could.
-    steps = run.sizes["boundaries"] + 2 * run.settings.power_stairs
-    kept = 2 * run.jobs + run.cores if run.settings.plans else 0
-    return {"core_slices": 64 + steps, "changes": 256 + steps, "kept": kept}
+    settings, steps = run.settings, run.sizes["boundaries"] + 2 * run.settings.steps
+    by_hosts = settings.by_hosts or settings.whole_hosts or settings.n_resources > 0
+    offered = {"offered_words": run.sizes["free_words"], "offered_hosts": run.hosts if by_hosts else 0}
+    kept = 2 * run.jobs + run.cores if settings.plans else 0
+    return {"core_slices": 64 + steps, "changes": 256 + steps, "kept": kept, **offered}
+
+
+def _all_free(state: b.BatchState) -> None:
+    # A job may fit from the end of a window on: slices begin there, at a change of nothing.
+    profile, now, at = state.cores_profile, state.cores_profile.now, state.boundaries[state.boundaries > 0]
+    profile.free[:] = state.free_cores
+    now.words[:], now.hosts[:], now.amounts[:] = state.free_words, state.host_free[: len(now.hosts)], state.totals
+    n = profile.n_changes = profile.n_ever = len(at)
+    profile.n_slices = 1 + n
+    profile.ns[1 : 1 + n], profile.first[1 : 1 + n] = at, np.arange(n)
+
+
+def _carry_profile(old: b.BatchState, new: b.BatchState) -> None:
+    new.cores_profile = old.cores_profile
 
 
 BY_CORES = Feature(
-    lambda run: run.settings.by_cores,
+    ("by_cores",),
     on={h.BEFORE_PASS: f"{_HERE}.core_profile:room"},
     plays={
         h.MOVE_PROFILE: f"{_HERE}.core_profile:move_profile",
@@ -31,10 +50,17 @@ BY_CORES = Feature(
         h.HOLD_HOST: f"{_HERE}.core_profile:hold_host_cores",
         h.EARLIEST: f"{_HERE}.placement_search:earliest_place",
     },
+    settings=lambda run: {"profiled": 1},
     sizes=_changes,
+    begin=_all_free,
+    grow={BatchStatus.PROFILE_FULL: lambda state: (state.cores_profile, 0)},
+    carried=("core_slices", "changes"),
+    carry=_carry_profile,
+    check=f"{_HERE}.validation:check_core_profile",
 )
 
 PLANS_AHEAD = Feature(
+    ("by_cores", "max_reservations"),
     lambda run: (
         _in_order(run)
         and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))
@@ -47,28 +73,36 @@ PLANS_AHEAD = Feature(
 )  # fmt: skip
 
 SCORES = Feature(
+    ("order",),
     lambda run: run.settings.order == b.SCORED,
     plays={h.ORDER: f"{_HERE}.orders:put_in_order"},
     sizes=lambda run: {"scored": run.jobs},
 )
 
+ACCOUNTS = Feature(("accounts",), on={h.HELD: f"{_HERE}.orders:keep_account"})
+
 DECIDES = Feature(
+    ("order",),
     lambda run: run.settings.order == b.DECIDED,
     on={h.BEFORE_PASS: f"{_HERE}.decided:decide_in_python"},
     plays={h.PLAN: f"{_HERE}.decided:start_chosen"},
     sizes=lambda run: {"chosen": run.jobs, "chosen_first": run.jobs + 1, "named": run.cores},
 )
 
-TURNS_AWAY = Feature(lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"})
+TURNS_AWAY = Feature(
+    ("order",), lambda run: run.settings.order == b.REJECTED, plays={h.PLAN: f"{_HERE}.orders:turn_away"}
+)
 
 MOLDS = Feature(
-    lambda run: run.settings.molds and run.settings.max_reservations <= 1,
+    ("molds",),
+    lambda run: run.settings.max_reservations <= 1,
     plays={h.WIDTH: f"{_HERE}.molding:mold"},
     settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
 )
 
 MOLDS_BESIDE = Feature(
-    lambda run: run.settings.molds and run.settings.max_reservations > 1,
+    ("molds",),
+    lambda run: run.settings.max_reservations > 1,
     plays={h.WIDTH: f"{_HERE}.molding:mold_beside"},
     settings=MOLDS.settings,
 )

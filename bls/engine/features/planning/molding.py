@@ -15,10 +15,9 @@ from bls.engine import state as b
 from bls.engine.cores import Slices
 from bls.engine.features.power.draws import core_mw, planned_ns, planned_with, scaled
 from bls.engine.features.power.limits import room_in_pass
+from bls.engine.features.queue.limits import room_in_limits
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import count_cores, earliest_by_counts
-from bls.engine.job_starts import room_in_limits
-from bls.engine.kept_reservations import drop_slot
+from bls.engine.profile import count_cores, drop_slot, earliest_by_counts
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled

@@ -10,7 +10,7 @@ from bls.engine import state as b
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import send_away
 from bls.engine.queue import waiting_from
-from bls.engine.signatures import SCORE
+from bls.engine.signatures import ACCOUNT, SCORE
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.algorithms.copying import copy_first
@@ -18,6 +18,7 @@ from traces.algorithms.sorting import sort_places
 from traces.compiled import Array, compiled, value_from
 
 _score: Callable[..., Callable[..., int]] = value_from(SCORE)
+_account = value_from(ACCOUNT)
 
 
 @compiled(inner=True)
@@ -68,3 +69,11 @@ def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int)
     while state.n_waiting > 0:
         send_away(state, waiting_from(state, 0), b.TURNED_AWAY)
     return BatchStatus.RUNNING
+
+
+@compiled(HOOK)
+def keep_account(state: BatchState, job: int, instant: int, cores: int, sign: int) -> int:
+    """Report to a policy that keeps accounts the cores that a job has from an instant on, or no longer."""
+    account = _account(state.functions[b.ACCOUNT_AT])
+    account(instant, job, cores, sign, state.numbers, state.memory)
+    return 0

@@ -14,7 +14,7 @@ from bls.engine.cores import CoreProfile, Offer
 from bls.engine.features.planning.core_profile import AMOUNT, apply_changes
 from bls.engine.features.power.draws import MACHINE, cores_mw, least_mw, planned_ns
 from bls.engine.hooks import HOOK, OFFER, call_hook
-from bls.engine.job_starts import ask_allocator
+from bls.engine.job_lifecycle import ask_allocator
 from bls.engine.state import BatchState
 from traces.algorithms.copying import copy_first
 from traces.compiled import Array, compiled
@@ -243,7 +243,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
                 _offer_wanted(state, job)
                 _offer_amounts(state, free_here, at, ahead)
                 enough = _trim(state, job)
-            if powered and least_mw(state, job) > state.offered.amounts[settings.power_amount]:
+            if powered and least_mw(state, job) > state.offered.amounts[state.power.amount]:
                 enough = False  # whichever its cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
@@ -255,7 +255,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and powered:
             lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
-            if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[settings.power_amount]:
+            if cores_mw(state, job, MACHINE, lo, hi, count) > state.offered.amounts[state.power.amount]:
                 count = 0
         if count != 0:
             state.n_placed = count

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
-from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook
-from bls.engine.job_lifecycle import count_cores, earliest_by_counts, hold_pool
-from bls.engine.job_starts import held_back, start, suggest, why_now
-from bls.engine.kept_reservations import drop_slot, drop_slots
+from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook, is_played
+from bls.engine.job_lifecycle import held_back, start, suggest, why_now
+from bls.engine.profile import count_cores, drop_slot, drop_slots, earliest_by_counts, hold_pool
 from bls.engine.queue import next_in_order, waiting_from
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -162,7 +161,7 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
         if job < 0:
             break
         limited = held_back(state, job)
-        if settings.molds == 1 and not blocked and not limited:
+        if is_played(state, WIDTH) and not blocked and not limited:
             given_up = call_hook(state.roles[WIDTH], (state, job, 1 if is_copied else 0, 0, 0))
             hull, moved = max(hull, given_up), max(moved, given_up)
         length, p, kept = planned_ns(state, job), jobs.partition[job], jobs.slot_ns[job]

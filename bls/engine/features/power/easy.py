@@ -12,9 +12,8 @@ from bls.engine.features.power.draws import MACHINE, held_mw, least_mw, planned_
 from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.running.directed import expect
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import HOOK, WIDTH, call_hook
-from bls.engine.job_lifecycle import under_way
-from bls.engine.job_starts import held_back, start, suggest, why_now
+from bls.engine.hooks import HOOK, WIDTH, call_hook, is_played
+from bls.engine.job_lifecycle import held_back, start, suggest, under_way, why_now
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -72,7 +71,7 @@ def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sig
         if held_back(state, job):
             waits = True
             continue
-        if settings.molds == 1 and not blocked:
+        if is_played(state, WIDTH) and not blocked:
             if not fits and settings.max_reservations > 0:
                 extra_mw = _set_shadow(state, job)
             call_hook(state.roles[WIDTH], (state, job, 0, state.shadow_ns, 0))

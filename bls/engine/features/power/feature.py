@@ -15,7 +15,11 @@ def _stairs(run: FeatureRun) -> dict[str, int]:
     # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no pass
     # between such instants in which there could be seen to room.
     steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)
-    return {"power_stairs": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
+    return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
+
+
+def _first_limit(run: FeatureRun) -> dict[str, int]:
+    return {"power_at_ns": int(run.given.state["power"].ns[0])}
 
 
 def _out_of_service(state: b.BatchState) -> str:
@@ -26,35 +30,39 @@ def _out_of_service(state: b.BatchState) -> str:
 
 
 LIMITS = Feature(
-    lambda run: run.has("power") and not run.has("stops"),
+    ("power",),
+    lambda run: not run.has("stops"),
     on={h.NEXT: f"{_HERE}.limits:next_change", h.INSTANT: f"{_HERE}.limits:change_limits"},
     settings=_stairs,
+    state=_first_limit,
 )
 
 STOPS = Feature(
-    lambda run: run.has("stops"),
+    ("stops",),
     on={
         h.NEXT: f"{_HERE}.limits:next_change",
         h.HOST: f"{_HERE}.stops:stop_hosts",
         h.INSTANT: f"{_HERE}.stops:stop_hosts",
     },
     settings=lambda run: {"host_log_room": 2 * run.hosts} | _stairs(run),
+    state=_first_limit,
     stuck=_out_of_service,
 )
 
 EASY = Feature(
-    lambda run: (
-        run.settings.powered != b.UNPOWERED and run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores
-    ),
+    ("powered",),
+    lambda run: run.settings.order in (b.STATIC, b.SCORED) and not run.settings.by_cores,
     plays={h.PLAN: f"{_HERE}.easy:plan_with_power"},
 )
 
 PARTS = Feature(
-    lambda run: run.has("domains") and len(run.given.state["domains"].limit_mw) > 1,
+    ("domains",),
+    lambda run: len(run.given.state["domains"].limit_mw) > 1,
     plays={h.OFFER: f"{_HERE}.limits:offer_of_domains"},
 )
 
 SLOWS = Feature(
+    ("powered",),
     lambda run: run.settings.powered > b.HOLD,
     on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
     sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},

@@ -21,7 +21,7 @@ from bls.engine.features.planning.core_profile import hold_amount
 from bls.engine.features.planning.placement_search import keep_first
 from bls.engine.features.power.draws import MACHINE, core_mw, fits_within, held_mw, next_limit_ns, room_mw
 from bls.engine.hooks import HOOK
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.profile import drop_plan
 from bls.engine.state import NEVER, BatchState
 from traces.compiled import compiled
 
@@ -29,7 +29,7 @@ from traces.compiled import compiled
 @compiled(inner=True)
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
     """Take (-1) what a domain's limits that are known from instant ``k`` on leave out from the profile, or give it back (1)."""
-    power, which = state.power, state.settings.power_amount + domain
+    power, which = state.power, state.power.amount + domain
     for stair in range(power.first[domain, k], power.first[domain, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
         if until > now:
@@ -50,7 +50,7 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
         k, lower = state.next_power, False
         state.next_power, state.changed, state.blocked_head = k + 1, 1, -1
         for domain in range(limits.size):
-            news = settings.noticed == 1 and power.first[domain, k] < power.first[domain, k + 1]
+            news = state.power.noticed == 1 and power.first[domain, k] < power.first[domain, k + 1]
             lower = lower or news or power.known[domain, k] < limits[domain]
             limits[domain] = power.known[domain, k]
         if settings.by_cores == 0:
@@ -58,7 +58,7 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
         if lower:
             drop_plan(state)
         for domain in range(limits.size):
-            if k > 0 and settings.noticed == 0:
+            if k > 0 and state.power.noticed == 0:
                 _plan_limit(state, domain, k - 1, now, 1)
             _plan_limit(state, domain, k, now, -1)
         if lower:
@@ -114,7 +114,7 @@ def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     fits, total, rooms = True, 0, state.domains.room
     for domain in range(1, rooms.size):
-        rooms[domain] = state.offered.amounts[state.settings.power_amount + domain]
+        rooms[domain] = state.offered.amounts[state.power.amount + domain]
         fits = fits and fits_within(state, job, domain, lo, hi, count, rooms[domain])
     if fits:
         return 1

@@ -16,7 +16,7 @@ from bls.engine.features.power.draws import MACHINE, drawn_mw, held_in, left_mw,
 from bls.engine.features.running.directed import direct_running, expect
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.job_lifecycle import under_way
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.profile import drop_plan
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -44,7 +44,7 @@ def _goes_first(state: BatchState, k: int, other: int) -> bool:
     """Whether entry k is slowed before another one."""
     of, number = state.power.slowing, state.jobs.number
     order = of.key[other] - of.key[k]
-    if state.settings.slow_order == b.LEAST_SENSITIVE:
+    if state.power.slow_order == b.LEAST_SENSITIVE:
         order = _compare(of.saves[k], of.loses[k], of.saves[other], of.loses[other])
     if order != 0:
         return bool(order > 0)
@@ -68,9 +68,9 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 @compiled(inner=True)
 def _enter(state: BatchState, k: int, domain: int) -> None:
     """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
-    of, jobs, settings = state.power.slowing, state.jobs, state.settings
+    of, jobs = state.power.slowing, state.jobs
     job, at = of.job[k], of.state[k]
-    slowest, rule, draws = planned_state(state, job), settings.slow_order, state.power.more_mw
+    slowest, rule, draws = planned_state(state, job), state.power.slow_order, state.power.more_mw
     saves = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
     of.saves[k] = saves
     if rule == b.LEAST_SENSITIVE:
@@ -167,10 +167,10 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
         wanted = min(wanted, level)
     changed = state.scaling.power_state[job] != wanted
     # Cores that have come since are in that state by themselves only where it has one speed.
-    if not changed and (wanted == 0 or settings.power_alike == 1 or settings.resizing == b.NO_RESIZE):
+    if not changed and (wanted == 0 or state.power.one_speed == 1 or settings.resizing == b.NO_RESIZE):
         return
     state.scaling.power_state[job] = wanted
-    if settings.power_alike == 1:
+    if state.power.one_speed == 1:
         _direct_core(state, job, -1, speed_in(state, job, wanted, 0))
         return
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -204,7 +204,7 @@ def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -
     """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
     settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
     levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[0]
-    together = settings.slow_order == b.TOGETHER
+    together = state.power.slow_order == b.TOGETHER
     if settings.plans == 1 and settings.by_cores == 0 and (not levels or level > 0):
         _expect_at_full_speed(state, now)
     for k in range(n):  # all at full speed

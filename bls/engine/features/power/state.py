@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
-from bls.engine.codes import HostState
+from bls.engine.codes import HostState, SlowOrder
 from bls.engine.heaps import Heap
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints, Ints2
@@ -31,8 +31,8 @@ class PowerState(State):
     # (D, B), of D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
     known: Ints2
     # (D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
-    # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. With ``Settings.noticed`` what comes to be
-    # known then, beside what was known before: from ``stairs[2, k]`` on, else 0
+    # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. Where limits are ``noticed``, what comes
+    # to be known then, besides what was known before: from ``stairs[2, k]`` on, else 0
     first: Ints2
     stairs: Ints2
     more_mw: Ints2  # (K · S, G): what a core draws beyond an idle one in each state, one class behind the other
@@ -47,6 +47,10 @@ class PowerState(State):
     # Of the pass under way: its number, plus 1; how many that it has started are counted; what is left for others, mW
     room: Ints = column("room")
     states: int = 0  # S
+    amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
+    one_speed: int = 0  # 1 where each state has the same speed in all groups
+    noticed: int = 0  # 1 where limits are known before they begin
+    slow_order: int = SlowOrder.TOGETHER  # where all jobs share a level, which are slowed first
     kind: Ints  # by first attempts' rows, the job's class; of size 0 where all are of the first one
     # By rows, what the job is thought to draw beyond idle cores, by what the platform says of that, parts per billion; of size
     # 0 where it is known what each draws
@@ -96,3 +100,4 @@ class StopState(State):
     # (2, H): how long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down
     passages: Ints2
     host: StopHosts = column()  # each host
+    shuts_down: int = 0  # 1 where they are shut down

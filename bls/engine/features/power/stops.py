@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
-from bls.engine.features.hosts.host_events import gone, log_host
+from bls.engine.features.hosts.host_events import log_host
 from bls.engine.features.power.draws import next_limit_ns
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_host_free
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.profile import drop_plan, hold_host
 from bls.engine.state import BatchState
 from traces.compiled import compiled
 
@@ -34,10 +34,10 @@ def _leave(state: BatchState, host: int, now: int) -> None:
     takes = state.stops.passages[0, host]
     set_host_free(state, host, -1)
     state.n_stopped += 1
-    if state.settings.shuts_down == 1 and takes > 0:
+    if state.stops.shuts_down == 1 and takes > 0:
         _become(state, host, b.SHUTTING, now + takes, now)
     else:
-        _become(state, host, b.OUT if state.settings.shuts_down == 0 else b.OFF, b.NEVER, now)
+        _become(state, host, b.OUT if state.stops.shuts_down == 0 else b.OFF, b.NEVER, now)
 
 
 @compiled(inner=True)
@@ -53,7 +53,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
     stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
         if stops.host.until_ns[host] > now:
-            gone(state, host, now, stops.host.until_ns[host], 1)
+            hold_host(state, host, now, stops.host.until_ns[host], 1)
             state.gained, state.hull_ns = 1, b.NEVER
         stops.host.until_ns[host] = 0
         if what != b.BOOTING:
@@ -145,8 +145,8 @@ def _plan_anew(state: BatchState, now: int) -> None:
         if after > before and not dropped:
             drop_plan(state)
             dropped = True
-        gone(state, h, now, before, 1)
-        gone(state, h, now, after, -1)
+        hold_host(state, h, now, before, 1)
+        hold_host(state, h, now, after, -1)
         host.until_ns[h] = after
         if after > before:
             state.lost = 1
@@ -184,6 +184,6 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
     if not changed:
         return 0
     state.changed, state.blocked_head = 1, -1
-    if state.settings.plans == 1 or state.settings.by_cores == 1:
+    if state.settings.profiled == 1:
         _plan_anew(state, now)
     return 0

@@ -5,34 +5,46 @@ from __future__ import annotations
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun
+from bls.engine.features.queue.limits import carry_tallies
 
 _HERE = "bls.engine.features.queue"
 
 
-def _have_switches(run: FeatureRun) -> bool:
-    return run.settings.switch_wait_ns < b.NEVER
-
-
 def _have_others(run: FeatureRun) -> bool:
     waits = run.settings.keeps_reservations == 1 or run.settings.order == b.DECIDED  # a pass at another instant
-    withdrawn = (run.given.jobs["cancel_ns"] < b.NEVER).any()
-    return bool(waits or withdrawn or run.has("windows") or run.has("child_first") or _have_switches(run))
+    return waits or any(map(run.has, _OTHERS))
 
+
+_OTHERS = ("cancels", "windows", "child_first", "switch_wait_ns")
 
 OTHERS = Feature(
-    _have_others, on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"}
+    (*_OTHERS, "keeps_reservations", "order"),
+    _have_others,
+    on={h.NEXT: f"{_HERE}.other_events:next_other", h.INSTANT: f"{_HERE}.other_events:others"},
 )
 
 DEPENDENCIES = Feature(
-    lambda run: run.has("child_first"),
+    ("child_first",),
     on={h.GONE: f"{_HERE}.other_events:let_children_come"},
     sizes=lambda run: {"arriving": 2 * run.jobs},
 )
 
-SWITCHES = Feature(_have_switches, on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"}, sizes=DEPENDENCIES.sizes)
+SWITCHES = Feature(
+    ("switch_wait_ns",), on={h.ARRIVED: f"{_HERE}.other_events:wait_for_switches"}, sizes=DEPENDENCIES.sizes
+)
+
+PARTITION_LIMITS = Feature(
+    ("limited",),
+    on={h.BLOCKED: f"{_HERE}.limits:is_beyond", h.COUNTED: f"{_HERE}.limits:count"},
+    sizes=lambda run: {"users": int(run.given.jobs["user"].max()) + 1},
+    carried=("users",),
+    carry=carry_tallies,
+    check=f"{_HERE}.limits:check_tallies",
+)
 
 PREDICTS = Feature(
-    lambda run: run.has("history_least") or (run.has("power") and len(run.given.state["power"].seen) > 0),
+    ("history_least", "power"),
+    lambda run: run.has("history_least") or len(run.given.state["power"].seen) > 0,
     on={
         h.ENDED: f"{_HERE}.prediction:learn",
         h.ENDS_DONE: f"{_HERE}.prediction:predict_again",
@@ -40,4 +52,4 @@ PREDICTS = Feature(
     },
 )
 
-PRESETS = Feature(lambda run: run.given.jobs["preset"].any(), on={h.BEFORE_PASS: f"{_HERE}.other_events:start_presets"})
+PRESETS = Feature(("presets",), on={h.BEFORE_PASS: f"{_HERE}.other_events:start_presets"})

@@ -6,9 +6,8 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, INSTANT, publish
-from bls.engine.job_lifecycle import arrive, send_away
-from bls.engine.job_starts import start, suggest_now
-from bls.engine.kept_reservations import drop_slot
+from bls.engine.job_lifecycle import arrive, send_away, start, suggest_now
+from bls.engine.profile import drop_slot
 from bls.engine.scheduling_pass import prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
@@ -109,7 +108,7 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
     jobs, settings = state.jobs, state.settings
     if state.presets_left == 0:
         return 0
-    if settings.plans == 1 or settings.by_cores == 1:
+    if settings.profiled == 1:
         prepare(state)
     for k in range(state.arrivals.size):
         job = state.arrivals[k]

@@ -14,8 +14,7 @@ from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import END_KNOWN, HOOK, publish
-from bls.engine.job_lifecycle import hold_until
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.profile import drop_plan, hold_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.base.scale import WHOLE

@@ -4,37 +4,38 @@ from __future__ import annotations
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.feature import Feature, FeatureRun
+from bls.engine.feature import Feature
+from bls.engine.status import BatchStatus
 
 _HERE = "bls.engine.features.running"
 
 
-def _release(run: FeatureRun) -> bool:
-    return bool(run.settings.releases != b.NO_RELEASES)
-
-
 HOLDERS = Feature(
-    _release,
+    ("releases",),
     on={h.TAKEN: f"{_HERE}.releases:take_up"},
     plays={h.GIVE_BACK: f"{_HERE}.releases:give_up"},
+    grow={BatchStatus.RELEASES_FULL: lambda state: (state.releases, len(state.holder))},
+    check=f"{_HERE}.releases:check_running",
     sizes=lambda run: {"held": run.cores, "releasing": run.cores, "releases": 4 * run.cores},
 )
 
 RELEASES = Feature(
-    lambda run: _release(run) and run.settings.releases != b.BY_DRAIN,
+    ("releases",),
+    lambda run: run.settings.releases != b.BY_DRAIN,
     on={h.NEXT: f"{_HERE}.releases:next_release", h.ENDS_DONE: f"{_HERE}.releases:handle_releases"},
 )
 
 REQUESTS = Feature(
+    ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
     on={h.REQUESTED: f"{_HERE}.releases:hear_wish"},
     sizes=lambda run: {"releasing": 2 * run.cores, "wishes": 4 * run.cores},
 )
 
-PROMISES = Feature(lambda run: run.settings.promises, on={h.END_KNOWN: f"{_HERE}.directed:hear"})
+PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.directed:hear"})
 
 WIDTHS = Feature(
-    lambda run: run.settings.resizing,
+    ("resizing",),
     on={h.AFTER_PASS: f"{_HERE}.widths:resize_running"},
     settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
     sizes=lambda run: {"resizing": run.cores, "wishing": run.jobs},
@@ -42,6 +43,7 @@ WIDTHS = Feature(
 )
 
 HINTS = Feature(
+    ("hints",),
     lambda run: run.settings.hints == b.OF_HEAD,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_running"},
     sizes=lambda run: {"hinted": run.cores},
@@ -49,6 +51,7 @@ HINTS = Feature(
 )
 
 HINTS_AS_DECIDED = Feature(
+    ("hints",),
     lambda run: run.settings.hints == b.BY_POLICY,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_as_decided"},
     sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
@@ -56,12 +59,21 @@ HINTS_AS_DECIDED = Feature(
 )
 
 DIRECTS = Feature(
+    ("directs",),
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
     tells=3,  # of each core, of all of them, and of its end
 )
 
-TELLS = Feature(lambda run: run.settings.max_told, on={h.BEFORE_PASS: f"{_HERE}.reached:room"})
+TELLS = Feature(
+    ("max_told",),
+    on={h.BEFORE_PASS: f"{_HERE}.reached:room"},
+    # Each of the features may tell something to every job.
+    sizes=lambda run: {"reached": run.cores * run.settings.tellers, "told": 4 * run.cores * run.settings.tellers},
+    grow={BatchStatus.TOLD_FULL: lambda state: (state.told, state.settings.max_told)},
+)
 
-TOGETHER = Feature(lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.reached:tell_together"})
+TOGETHER = Feature(
+    ("tellers",), lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.reached:tell_together"}
+)

@@ -12,8 +12,7 @@ from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.state import Told
 from bls.engine.heaps import move, remove_keys
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import set_stop
-from bls.engine.job_starts import held_back
+from bls.engine.job_lifecycle import held_back, set_stop
 from bls.engine.queue import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus

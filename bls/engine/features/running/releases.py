@@ -8,24 +8,24 @@ failed; it does not plan with such an end before.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from bls.engine import state as b
 from bls.engine.features.running.reached import behind_last_working, drop_wishes, walltime_end
 from bls.engine.heaps import drop_top, push
-from bls.engine.hooks import FREED, HOOK, REQUESTED, publish
-from bls.engine.job_lifecycle import (
-    account_for,
-    answer,
-    hold_pool,
-    is_open,
-    next_down_ns,
-    planned_until,
-    set_free,
-    tally,
-)
+from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
+from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
+from bls.engine.profile import hold_pool, planned_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
+
 
 #: What :func:`tell_releases` answers: REFUSED or TOLD. ``tell_wishes`` also answers FULL: the table of wishes must grow first.
 REFUSED, TOLD, FULL = 0, 1, 2
@@ -126,8 +126,8 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     elif settings.plans == 1 and jobs.overdue[job] == 1:
         state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
     state.changed = 1
-    tally(state, job, 0, -working)
-    account_for(state, job, now, working, -1)
+    publish(state, COUNTED, job, -working, 0, 0)
+    publish(state, HELD, job, now, working, -1)
 
 
 @compiled(inner=True)
@@ -323,3 +323,42 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
         state.wishing.first[job], state.wishing.count[job] = first, n
         push(state.releasing, state.wishes.at_ns[first], b.WISH_KEY + job)
     return TOLD
+
+
+def check_running(checks: BatchChecks) -> None:
+    """Check releases and requests that are to come, and the widths of running jobs."""
+    if checks.settings.releases == b.NO_RELEASES:
+        return
+    _check_releases(checks, checks.owner, checks.held_cores)
+    if checks.settings.resizing != b.NO_RESIZE:
+        _check_widths(checks, checks.owner, checks.held_cores, np.bincount(checks.owner, minlength=checks.state.n_rows))
+
+
+def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
+    """Check that running jobs have no more cores than they may, and that those that they were asked for are counted."""
+    state, jobs = checks.state, checks.jobs
+    asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
+    wanted = np.where(checks.holds, asked, jobs.asked)
+    checks.counts(lambda row: f"cores that {checks.name(row)} was asked for", jobs.asked, wanted)
+    most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
+    too_wide = checks.holds & (left > most)
+    checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; at most {most[row]} it may")
+    given = cores[state.given_at[cores] > 0]
+    told = state.told.take(state.given_at[given] - 1)
+    wrong = (told.job != state.holder[given]) | (told.core != given) | (told.what != b.GIVEN)
+    checks.none(wrong, lambda k: f"core {given[k]} was not given to who holds it, as it says")
+
+
+def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
+    """Check that jobs hold the cores that they are to release; jobs that will request cores are in the same heap."""
+    state, n_cores = checks.state, checks.n_cores
+    ns, key = state.releasing.entries()
+    wishing = key >= b.WISH_KEY
+    for row in np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count)):
+        checks.fault(f"{checks.name(row)} is to wish for cores, or in the heap of releases for that, and not both")
+    key = key[~wishing]
+    for row, core in zip(*divmod(np.setdiff1d(key, owner * n_cores + cores), n_cores), strict=True):
+        checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")
+    found = np.bincount(key // n_cores, minlength=state.n_rows)
+    checks.counts(lambda row: f"cores that {checks.name(row)} is to release", checks.jobs.to_release, found)
+    checks.none(ns < state.now_ns, lambda k: f"a core should have been released at {ns[k]} ns")

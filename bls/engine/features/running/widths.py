@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, core_mw, planned_ns, room_mw, scaled
+from bls.engine.features.queue.limits import room_in_limits
 from bls.engine.features.running.reached import head_of_queue, hears, stretch_walltime, usable, write_down
 from bls.engine.heaps import drop_top, move, push
-from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import account_for, hold_pool, planned_until, set_free, tally
-from bls.engine.job_starts import room_in_limits
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.hooks import COUNTED, HELD, HOOK, publish
+from bls.engine.job_lifecycle import set_free
+from bls.engine.profile import drop_plan, hold_pool, planned_until
 from bls.engine.state import BatchState
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -190,8 +190,8 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
     state.free_cores -= n
     jobs.released[job] -= n
     jobs.released_held[job] -= n
-    tally(state, job, 0, n)
-    account_for(state, job, now, n, 1)
+    publish(state, COUNTED, job, n, 0, 0)
+    publish(state, HELD, job, now, n, 1)
     hears(state, job, first)
 
 

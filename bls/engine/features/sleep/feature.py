@@ -11,20 +11,24 @@ _HERE = "bls.engine.features.sleep"
 
 
 def _awake(run: FeatureRun) -> dict[str, object]:
-    passages, first_ns = run.given.sleep_passages, int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
-    assert passages is not None
-    return {"sleep": all_awake(passages, run.sizes, first_ns, run.settings.sleep_after_ns), "n_idle": run.hosts}
+    first_ns = int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
+    return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns), "n_idle": run.hosts}
+
+
+def _offered(run: FeatureRun) -> dict[str, int]:
+    return {"offered_words": run.sizes["free_words"], "offered_hosts": run.hosts if run.settings.by_hosts else 0}
 
 
 SLEEPS = Feature(
-    lambda run: run.settings.sleeps,
+    ("sleeps",),
     on={
         **dict.fromkeys((h.FREED, h.PASS), f"{_HERE}.hosts:let_sleep"),
         h.HOST: f"{_HERE}.hosts:let_sleep",
         h.STARTED: f"{_HERE}.hosts:boot_hosts",
     },
     plays={h.PLACE_AWAKE: f"{_HERE}.places:place_awake", h.SLOT_AWAKE: f"{_HERE}.places:slot_awake"},
+    sizes=_offered,
     settings=lambda run: {"host_log_room": 6 * run.hosts},  # each may fall asleep, boot, and go down
     state=_awake,
-    check=f"{_HERE}.validation:check_sleep",
+    check=f"{_HERE}.hosts:check_sleep",
 )

@@ -12,15 +12,22 @@ of time. The log has passages that are still to come; a host that goes down mean
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.hosts.host_events import log_host
 from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
-from bls.engine.job_lifecycle import hold_until, set_stop
-from bls.engine.kept_reservations import drop_plan
+from bls.engine.job_lifecycle import set_stop
+from bls.engine.profile import drop_plan, hold_until
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
+
+if TYPE_CHECKING:
+    from bls.engine.validation import BatchChecks
 
 
 @compiled(inner=True)
@@ -80,12 +87,12 @@ def _settle(state: BatchState, now: int) -> None:
             sleep.host.is_sleepy[host] = 0
             drop_top(sleep.sleepy)
             continue
-        due = since + state.settings.sleep_after_ns
+        due = since + state.sleep.after_ns
         if due > sleep.sleepy.ns[0]:  # it has been at work meanwhile
             replace_top(sleep.sleepy, due, key)
             continue
         at = max(due, state.idle_changed_ns)
-        if at >= now or state.n_idle <= state.settings.keep_awake:
+        if at >= now or state.n_idle <= state.sleep.keep_awake:
             return
         sleep.host.is_sleepy[host] = 0
         drop_top(sleep.sleepy)
@@ -108,7 +115,7 @@ def _idles(state: BatchState, host: int, now: int) -> None:
     state.idle_changed_ns = now
     if sleep.host.is_sleepy[host] == 0:
         sleep.host.is_sleepy[host] = 1
-        due, key = since + state.settings.sleep_after_ns, sleep.host.state.size - 1 - host
+        due, key = since + state.sleep.after_ns, sleep.host.state.size - 1 - host
         push(sleep.sleepy, due, key)
 
 
@@ -216,3 +223,32 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
     jobs.boot_wait_ns[job] = late
     jobs.start_ns[job] = start + late
     return 0
+
+
+def check_sleep(checks: BatchChecks) -> None:
+    """Check which hosts sleep, boot and idle."""
+    if not checks.settings.sleeps:
+        return
+    state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
+    what, sleepy = sleep.host.state, sleep.sleepy.entries()[1]
+    away, boots, idles = what != b.UP, what == b.BOOTING, sleep.host.idle_since_ns != b.NEVER
+    down = np.asarray((state.host_status.down_until_ns > 0).reshape(-1, n_hosts).any(axis=0))
+    used = np.isin(np.arange(n_hosts), host_of[checks.holder >= 0])
+    queued = np.isin(n_hosts - 1 - np.arange(n_hosts), sleepy)
+    checks.count("hosts that are asleep or booting", state.n_away, int(away.sum()))
+    checks.count("hosts that idle", state.n_idle, int(idles.sum()))
+    checks.count("hosts that may fall asleep", len(sleepy), int(queued.sum()))
+    of_away, of_booting = (checks.bits(words)[: checks.n_cores] for words in (sleep.away, sleep.booting))
+    idle_wrong = (idles != ~(down | used | (what == b.OFF))) & (state.in_pass == 0)
+    for wrong, said, one, where in (
+        (of_away != away[host_of], of_away, "core", "said to be of a host that is asleep or booting"),
+        (of_booting != boots[host_of], of_booting, "core", "said to be of a host that boots"),
+        (idle_wrong, idles, "host", "said to be awake and idle"),
+        (queued != (sleep.host.is_sleepy == 1), queued, "host", "among those that may fall asleep"),
+        (idles & ~queued, queued, "host", "among those that may fall asleep"),
+        (away & down, down, "host", "down, and asleep or booting"),
+    ):
+        for k in np.flatnonzero(wrong)[:1].tolist():
+            checks.fault(f"{one} {k} is {'' if said[k] else 'not '}{where}")
+    if not np.array_equal(np.sort(sleep.boots.entries()[1]), np.flatnonzero(boots)):
+        checks.fault("other hosts boot than those in the heap of them")

@@ -11,8 +11,8 @@ from bls.engine import state as b
 from bls.engine.features.planning.placement_search import copy_cores, fill_levels
 from bls.engine.features.sleep.hosts import late_on
 from bls.engine.hooks import EARLIEST, HOOK, call_hook
-from bls.engine.job_lifecycle import earliest_by_counts
-from bls.engine.job_starts import ask_allocator
+from bls.engine.job_lifecycle import ask_allocator
+from bls.engine.profile import earliest_by_counts
 from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 

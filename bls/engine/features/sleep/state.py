@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from bls.engine.codes import HostState
 from bls.engine.cores import Offer
 from bls.engine.heaps import Heap
-from traces.compiled import Array, own
+from traces.compiled import own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State, column
 
@@ -27,6 +30,8 @@ class SleepState(State):
     """Where hosts that idle fall asleep; H of them, else none."""
 
     passages: Ints2  # (2, H): how long a host takes to shut down, and to boot
+    after_ns: int = 0  # for how long a host idles before it falls asleep
+    keep_awake: int = 0  # how many idle hosts stay awake
     host: SleepHosts = column()  # each host
     sleepy: Heap = column("hosts")  # hosts by when they may fall asleep, or earlier; host h is H - 1 - h
     boots: Heap = column("hosts")  # hosts by when they are up
@@ -36,9 +41,10 @@ class SleepState(State):
     saved: Offer = column(saved=False)  # work space: the first slice of the profile of cores, where there is one
 
 
-def all_awake(passages: Array, sizes: dict[str, int], since_ns: int, after_ns: int) -> SleepState:
-    """The state in which all hosts are up, and idle since an instant; each falls asleep when it has idled for ``after_ns``."""
-    sleep, n = SleepState.new(sizes, passages=own(passages, np.int64)), sizes["hosts"]
+def all_awake(rules: Mapping[str, Any], sizes: dict[str, int], since_ns: int) -> SleepState:
+    """The state in which all hosts are up and have idled since an instant; ``rules`` are its given fields."""
+    n = sizes["hosts"]
+    sleep = SleepState.new(sizes, **{**rules, "passages": own(rules["passages"], np.int64)})
     sleep.host.idle_since_ns[:] = since_ns
-    sleep.sleepy.refill(np.full(n, since_ns + after_ns), np.arange(n))
+    sleep.sleepy.refill(np.full(n, since_ns + sleep.after_ns), np.arange(n))
     return sleep

@@ -1,19 +1,59 @@
-"""Invariants of power limits: the power that a plan has left, and the planned run times of jobs under a limit."""
+"""Invariants of the profile of cores, and of the power that it has left."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.checks import BatchChecks
-from bls.engine.cores import intervals_of
 from bls.engine.features.power.draws import planned_more_mw
+from bls.engine.validation import BatchChecks
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
+from traces.intervals import intervals_of
 
 
-def check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
+def check_core_profile(checks: BatchChecks) -> None:
+    """Check the changes at each slice, and that they lead from the free cores of one slice to those of the next."""
+    if not checks.settings.by_cores:
+        return
+    jobs, what = checks.jobs, "keeps a reservation that names no cores"
+    kept, pool, used = checks.kept, checks.state.kept, checks.state.kept_used
+    reserved = checks.in_pool(pool, used, kept, jobs.plan_first, jobs.plan_count, what)
+    held = checks.owner, checks.held_cores
+    state, profile = checks.state, checks.state.cores_profile
+    slices, counts = profile.n_slices, np.bincount(reserved[0], minlength=state.n_rows)[kept]
+    checks.check_slices(profile.ns[:slices], profile.free[:slices], counts, planned_ns(checks, kept))
+    free = checks.numbers_in(profile.now.words, state.free_starts, "profile")
+    seen = np.zeros(len(profile.lo), np.bool_)
+    for k in range(slices):
+        change, chain = int(profile.first[k]), list[int]()
+        while change >= 0:
+            if seen[change]:
+                where = f"is in two slices, or follows itself behind {chain[-1:]}"
+                checks.fault(f"change {change} of the profile {where}")
+            seen[change] = True
+            chain.append(change)
+            change = int(profile.after[change])
+        lo, hi, amount = (column[chain] for column in (profile.lo, profile.hi, profile.amount))
+        step, cores = profile.free[k] - profile.free[k - 1], int((amount * (hi - lo))[hi > lo].sum())
+        if k and cores != step:
+            checks.fault(f"at {profile.ns[k]} ns the profile has {step} more free cores, and changes of {cores}")
+        for given, word in ((True, "given back that is free"), (False, "taken that is not free")):
+            for at in np.flatnonzero((hi > lo) & ((amount > 0) == given)).tolist():
+                here = free[lo[at] : hi[at]]
+                if np.any(here == given):
+                    core = lo[at] + int(np.argmax(here == given))
+                    checks.fault(f"at {profile.ns[k]} ns core {core} is {word}, by the profile")
+                here[:] = given
+        if free.sum() != profile.free[k]:
+            checks.fault(f"the profile has {profile.free[k]} free cores at {profile.ns[k]} ns; {free.sum()} are")
+    checks.count("changes of the profile", profile.n_changes, int(seen.sum()))
+    if checks.settings.powered != b.UNPOWERED and profile.ns[0] == state.now_ns:
+        _check_power_left(checks, reserved, held)
+
+
+def _check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
     """Check the power that is left now of the limit that is known, or of full power, of the machine and of each domain.
 
     By what the jobs that hold cores are planned with, and those whose kept reservations have begun; ``reserved`` and ``held``
@@ -25,7 +65,7 @@ def check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: t
     owner, cores_of = (np.concatenate(pair) for pair in zip(held, reserved, strict=True))
     owner, cores_of = owner[there[owner]], cores_of[there[owner]]
     for domain in range(len(state.domains.limit_mw)):
-        left = int(profile.now.amounts[checks.settings.power_amount + domain])
+        left = int(profile.now.amounts[checks.state.power.amount + domain])
         what = "a part's power" if domain else "power"
         checks.count(f"mW that are left of {what}", left, _power_left(checks, owner, cores_of, domain))
 

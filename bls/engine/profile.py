@@ -1,0 +1,109 @@
+"""The profile: how many cores, or which, are free over time, by what running jobs and kept reservations hold.
+
+By counts it is here, two numbers for each slice of time (``bls.availability.count_profile``). Where it matters which cores are
+free, a feature keeps it instead, by the roles that it plays (``bls.engine.features.planning.core_profile``).
+"""
+
+from __future__ import annotations
+
+from bls.availability.count_profile import profile_add, profile_earliest, profile_move, profile_pack
+from bls.engine import hooks as h
+from bls.engine import state as b
+from bls.engine.cores import Slices
+from bls.engine.hooks import call_hook, is_played
+from bls.engine.queue import waiting_from
+from bls.engine.state import BatchState
+from traces.compiled import compiled
+
+
+@compiled(merged=True)
+def move_on(state: BatchState) -> None:
+    """Bring the profile to the present instant."""
+    now = state.now_ns
+    if is_played(state, h.MOVE_PROFILE):
+        call_hook(state.roles[h.MOVE_PROFILE], (state, -1, now, now, 0))
+    else:
+        profile = state.profile
+        profile.first = profile_move(profile.ns, profile.first, profile.end, now)
+        if profile.first > 0 and profile.end > profile.ns.size // 2:
+            profile.end = profile_pack(profile.ns, profile.free, profile.first, profile.end)
+            profile.first = 0
+
+
+@compiled(merged=True)
+def count_cores(profile: Slices, begin: int, stop: int, cores: int) -> None:
+    """Have so many more cores free in a profile for [begin, stop); fewer, if ``cores`` is below 0."""
+    profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
+
+
+@compiled(merged=True)
+def earliest_by_counts(state: BatchState, n: int, length: int, before: int, is_copied: bool) -> int:
+    """The earliest slot for n cores before an instant, in the profile or in its copy; ``NEVER`` if there is none."""
+    slices = state.plan if is_copied else state.profile
+    return int(profile_earliest(slices.ns, slices.free, slices.first, slices.end, n, length, before))
+
+
+@compiled(merged=True)
+def hold_pool(state: BatchState, job: int, begin: int, stop: int, sign: int) -> None:
+    """Take (-1) a running job's cores from the profile for [begin, stop), or give them back (1)."""
+    if is_played(state, h.HOLD_POOL):
+        call_hook(state.roles[h.HOLD_POOL], (state, job, begin, stop, sign))
+    else:
+        count_cores(state.profile, begin, stop, sign * state.jobs.held_cores[job])
+
+
+@compiled(inner=True)
+def hold_host(state: BatchState, host: int, begin: int, stop: int, sign: int) -> None:
+    """Take (-1) a host's cores from the profile for [begin, stop), or give them back (1)."""
+    if is_played(state, h.HOLD_HOST):
+        call_hook(state.roles[h.HOLD_HOST], (state, host, begin, stop, sign))
+    else:
+        count_cores(state.profile, begin, stop, sign * (state.host_first[host + 1] - state.host_first[host]))
+
+
+@compiled(inner=True)
+def hold_until(state: BatchState, job: int, end: int) -> None:
+    """Expect a running job to hold its cores until another instant than before."""
+    if state.settings.plans == 1:
+        hold_pool(state, job, state.now_ns, state.jobs.expected_end_ns[job], 1)
+        hold_pool(state, job, state.now_ns, end, -1)
+    state.jobs.expected_end_ns[job] = end
+
+
+@compiled(merged=True)
+def planned_until(state: BatchState, job: int, now: int) -> int:
+    """Until when the profile has the cores of a running job; ``now`` where it does not, or not any longer."""
+    if state.settings.plans == 1:
+        return int(max(now, state.jobs.expected_end_ns[job]))
+    return b.NEVER if state.settings.profiled == 1 else now
+
+
+@compiled(inner=True)
+def drop_slot(state: BatchState, job: int) -> None:
+    """Give back what a kept reservation holds."""
+    jobs, slot = state.jobs, state.jobs.slot_ns[job]
+    begin, stop = max(slot, state.now_ns), slot + jobs.estimate_ns[job]
+    if is_played(state, h.HOLD_KEPT):
+        call_hook(state.roles[h.HOLD_KEPT], (state, job, begin, stop, 1))
+    else:
+        count_cores(state.profile, begin, stop, jobs.cores[job])
+    jobs.slot_ns[job] = b.NEVER
+
+
+@compiled(inner=True)
+def drop_slots(state: BatchState) -> None:
+    """Give up the whole plan: no waiting job has a slot any more."""
+    jobs = state.jobs
+    job = waiting_from(state, 0)
+    while job >= 0:
+        if jobs.slot_ns[job] != b.NEVER:
+            drop_slot(state, job)
+        job = waiting_from(state, jobs.rank[job] + 1)
+    state.kept_used = state.hull_ns = 0
+
+
+@compiled(inner=True)
+def drop_plan(state: BatchState) -> None:
+    """Give up all reservations that are kept from pass to pass, if there are any: they may be on cores that are taken."""
+    if state.settings.keeps_reservations == 1:
+        drop_slots(state)
