@@ -19,13 +19,12 @@ from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
 from bls.engine.features.order import FEATURES
-from bls.engine.features.power.draws import planned_with
 from bls.engine.growing import GROW
 from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for
+from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers

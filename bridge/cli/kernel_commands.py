@@ -18,8 +18,7 @@ def warm_up_command(
     ] = False,
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for it; what is there already stays."""
-    from bls.workloads.generators.lublin import BATCH
-    from bridge.runs.kernels import APPLICATION, INLINE, WORKER
+    from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.base.errors import InputError
     from traces.compiled import jit_enabled
     from traces.kernels.shipped import units

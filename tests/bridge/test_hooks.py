@@ -26,10 +26,9 @@ from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import Power
 from bls.scheduler_options import Rules
-from bls.workloads.generators.lublin import BATCH
 from bls.workloads.workload import Workload
 from bridge.couplings import inline_state as i
-from bridge.runs.kernels import APPLICATION, INLINE, WORKER, prepare_run, prepare_workers
+from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER, prepare_run, prepare_workers
 from bridge.scenarios.application import Application
 from traces.compiled import REFUSED, Hooks, as_value, compiled, types
 from traces.kernels import store
