@@ -165,9 +165,7 @@ class Preparation:
     """Makes units of cells and seeds. ``folder``: of the study; below it is kept what is to be kept."""
 
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
-        self.study, self._inputs = study, inputs
-        self._cells_folder = folder / "cells" if study.keep else None
-        self._folder = folder
+        self.study, self.inputs, self.folder = study, inputs, folder
         self._places: dict[tuple[object, ...], int] = {}
         self._drawn: dict[int, Drawn] = {}
         self._log: tuple[tuple[str, int, bool], Workload] | None = None
@@ -180,9 +178,7 @@ class Preparation:
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
         """Where what is kept of a cell and seed goes."""
-        if self._cells_folder is None:
-            return None
-        return self._cells_folder / self.study.names[cell] / f"seed-{seed}"
+        return self.folder / "cells" / self.study.names[cell] / f"seed-{seed}" if self.study.keep else None
 
     def _options(self, cell: int) -> Drawn:
         if cell not in self._drawn:
@@ -252,7 +248,7 @@ class Preparation:
     def _read(self, source: WorkloadSource, seed: int, cancelled: bool) -> Workload:
         # The latest log is held: several selections of one are made of it.
         seed = seed if is_seeded(source.file) else self.study.seeds[0]
-        name = f"{self._inputs.logs[source.name]}{_function(source)}"
+        name = f"{self.inputs.logs[source.name]}{_function(source)}"
         if self._log is None or self._log[0] != (name, seed, cancelled):
             self._log = ((name, seed, cancelled), given_workload(name, seed, cancelled=cancelled))
         return self._log[1]
@@ -323,7 +319,7 @@ class Preparation:
             self.folder_of(cell, seed),
             record if study.keep else None,
             group,
-            self._inputs.keys[cell],
+            self.inputs.keys[cell],
             chosen.slurm,
-            self._folder if chosen.slurm else None,
+            self.folder if chosen.slurm else None,
         )

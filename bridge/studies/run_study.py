@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,7 +20,7 @@ from bridge.studies.executors.executor import Executor, UnitOutcome, WorkSummary
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM
 from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
-from bridge.studies.preparing import Inputs, Preparation, find_inputs, needed_elsewhere, settled
+from bridge.studies.preparing import Preparation, find_inputs, needed_elsewhere, settled
 from bridge.studies.results import write_tables
 from bridge.studies.study import KEEP, Study
 from bridge.studies.study_record import RECORD, read_study_record, write_study_record
@@ -163,8 +164,8 @@ def run_study(
         with Journal(folder, anew=force) as journal:
             if force:  # what else is there is the user's; the journal is open, and the record, which lists our files, goes last
                 remove_files(folder, [*sorted(ours_in(folder) - {JOURNAL, RECORD}), RECORD])
-            others = _check_same(study, inputs, journal, folder)
-            places = _pending(study, inputs, journal, preparation)
+            others = _check_same(preparation, journal)
+            places = _pending(preparation, journal)
             total = len(study)
             report = Report(total, total - len(places), 0, (), others, study, folder)
             if not (folder / RECORD).is_file():
@@ -175,10 +176,9 @@ def run_study(
                 _check_room(folder, len(places) * _ROW_BYTES)
                 if watch is not None:
                     watch.begin(total, report.kept)
-                needs = WorkSummary(
-                    len(places), needed_elsewhere(study, inputs), folder if study.keep or study.of_slurm else None
-                )
-                errors = _do(study, inputs, journal, folder, places, executor(needs), preparation, watch)
+                shared = folder if study.keep or study.of_slurm else None
+                needs = WorkSummary(len(places), needed_elsewhere(study, inputs), shared)
+                errors = _do(preparation, journal, places, executor(needs), watch)
                 report = replace(report, failed=len(errors), errors=tuple(errors[:_SHOWN]))
             try:
                 # Until the tables are whole, those of before and what is said of them stay.
@@ -232,11 +232,12 @@ def _make(folder: Path) -> None:
         raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
 
 
-def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) -> int:
+def _check_same(preparation: Preparation, journal: Journal) -> int:
     # A study may have grown or shrunk, but is not to be mixed up with another one. How many that are finished are not of it.
     if not journal.finished and not journal.failed:
         return 0
-    keys, seeds = set(inputs.keys), set(study.seeds)
+    inputs, folder = preparation.inputs, preparation.folder
+    keys, seeds = set(inputs.keys), set(preparation.study.seeds)
     if any(key in keys for key, _ in journal.finished) or any(key in keys for key, _ in journal.failed):
         return sum(not (key in keys and seed in seeds) for key, seed in journal.finished)
     why = "its cells are others"
@@ -250,14 +251,13 @@ def _check_same(study: Study, inputs: Inputs, journal: Journal, folder: Path) ->
     raise InputError(f"{folder}: none of its finished cells is one of this study: {why}; choose another {OUT}")
 
 
-def _pending(study: Study, inputs: Inputs, journal: Journal, where: Preparation) -> list[int]:
-    n = len(study.seeds)
+def _pending(preparation: Preparation, journal: Journal) -> list[int]:
+    study = preparation.study
     places = []
-    for cell, key in enumerate(inputs.keys):
-        for at, seed in enumerate(study.seeds):
-            done = journal.has(key, seed, study.metrics)
-            if not (done and _kept(study, where.folder_of(cell, seed), cell, {"key": key, "seed": seed})):
-                places.append(cell * n + at)
+    for place, ((cell, key), seed) in enumerate(product(enumerate(preparation.inputs.keys), study.seeds)):
+        done = journal.has(key, seed, study.metrics)
+        if not (done and _kept(study, preparation.folder_of(cell, seed), cell, {"key": key, "seed": seed})):
+            places.append(place)
     return places
 
 
@@ -292,15 +292,9 @@ def _no_room(folder: Path, why: str) -> NoRoomError:
 
 
 def _do(
-    study: Study,
-    inputs: Inputs,
-    journal: Journal,
-    folder: Path,
-    places: Sequence[int],
-    executor: Executor,
-    preparation: Preparation,
-    watch: StudyWatch | None,
+    preparation: Preparation, journal: Journal, places: Sequence[int], executor: Executor, watch: StudyWatch | None
 ) -> list[str]:
+    study, folder, keys = preparation.study, preparation.folder, preparation.inputs.keys
     n = len(study.seeds)
     errors: list[str] = []
     waited_s: dict[str, float] = {}
@@ -313,7 +307,7 @@ def _do(
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
                 raise _no_room(folder, error)
-            journal.add(_entry(outcome, error, inputs.keys[cell], seed, study.metrics is None))
+            journal.add(_entry(outcome, error, keys[cell], seed, study.metrics is None))
             if error:
                 errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {error}")
             if done == 1 and study.keep:

@@ -216,8 +216,7 @@ def _repeats(report: SlurmReport, folder: Path) -> list[str]:
     whole = found[found["jobs"] == found["jobs"].max()]
     exact_ns = float(whole["makespan_ns"][whole["rate"] == 0].dropna().astype(float).median())
     rows = []
-    for rate in whole["rate"].unique().tolist():
-        group = whole[whole["rate"] == rate]
+    for rate, group in whole.groupby("rate", sort=False):
         ended = group["makespan_ns"].dropna().astype(float)
         failed = int((group["failure"] != "").sum())
         spans = [format_ns(round(value)) for value in ended.quantile([0.0, 0.5, 1.0])] if len(ended) else [""] * 3
