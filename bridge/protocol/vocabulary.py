@@ -115,7 +115,7 @@ def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
         raise MessageError(f"not a message: {shown(str(error), 160)}") from None
 
 
-# Keys that occur twice in a map of MessagePack, of which a decoder would keep the last without a word
+# Keys that occur twice in a map of MessagePack: a decoder would keep the last one silently
 
 _MAP, _ARRAY, _STR, _NIL = 0x80, 0x90, 0xA0, 0xC0  # where the short forms begin, and where they end
 _NEGATIVE: Final = 0xE0

@@ -13,13 +13,8 @@ __all__ = ["decided"]
 
 
 def decided(scenario: Scenario) -> Scenario:
-    """The scenario with a policy that is said: that of ``batch``, what is one by default, or the program of ``execution``.
-
-    Raises
-    ------
-    InputError
-        If there are a policy and a program.
-    """
+    """The scenario with its policy: that of ``batch``, the default one, or the program of ``execution``. Raises InputError if
+    there are a policy and a program."""
     policy, command = scenario.batch.policy, scenario.execution.bls_command
     if isinstance(policy, OtherProgram):
         return scenario

@@ -200,14 +200,9 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
         line = meeting.hold(process, time.monotonic() + timeout_s, timeout_s)
     finally:
         meeting.close()
-    welcome(line, timeout_s)
-    return line
-
-
-def welcome(line: Line, timeout_s: float) -> None:
-    """Answer a hello; raises as :meth:`Line.ask`."""
     line.messages += 1
     line.tell(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
+    return line
 
 
 class _Meeting:

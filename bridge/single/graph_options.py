@@ -115,13 +115,7 @@ class GraphOptions(OwnCores):
                 )
 
     def check_order_use(self) -> None:
-        """Refuse any order, the default one too, where a planner has its own.
-
-        Raises
-        ------
-        InputError
-            If it has.
-        """
+        """Refuse any order, the default one too, where a planner has its own, with an InputError."""
         if isinstance(self.scheduler, Planner):
             raise InputError(
                 f"{ORDER}: not with {self.scheduler.name}, which plans every task's place before the start"

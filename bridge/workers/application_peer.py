@@ -266,7 +266,7 @@ class ApplicationPeer:
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()
-        measured = _measured(job.application, start)
+        measured, tells_releases = _measured(job.application, start), start.releases or start.resizes is not None
         transfers = 0
         if start.records:
             yield from record_slices(start.job, state.start_ns, state.end_ns, state.core, state.chunk, state.lengths)
@@ -290,16 +290,12 @@ class ApplicationPeer:
             length_cov=None if math.isnan(cov) else cov,
             finish_ns=pack_int64(state.cores.finish_ns[: len(state.speed)]),
             busy_ns=pack_int64(state.cores.busy_ns[: len(state.speed)]),
-            released_ns=pack_int64(job.application.released_ns) if _tells_releases(start) else None,
+            released_ns=pack_int64(job.application.released_ns) if tells_releases else None,
             scheduling_ns=job.application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=job.application.ahead_chunks,
             graph=measured,
         )
-
-
-def _tells_releases(start: SimulateJob) -> bool:
-    return start.releases or start.resizes is not None
 
 
 def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int) -> None:

@@ -30,11 +30,6 @@ class CoreForecast:
     until_ns: int | None = None  # the instant up to which these are all; None: for good
 
 
-def nothing_ahead(now_ns: int) -> CoreForecast:
-    """Nothing happens to the cores."""
-    return CoreForecast()
-
-
 @dataclass(frozen=True)
 class Order:
     """One job to simulate."""
@@ -43,7 +38,8 @@ class Order:
     bound_ns: int  # an instant before which a worker that conserves work cannot end it
     job_number: int  # the workload's number, for messages
     payload: Callable[[], TaskPayload]  # draws the tasks, for a worker that asks for their lengths
-    next_changes: Callable[[int], CoreForecast] = nothing_ahead  # what is ahead of the job from an instant on
+    # what is ahead of the job from an instant on
+    next_changes: Callable[[int], CoreForecast] = lambda now_ns: CoreForecast()
     losses: int = 0  # how many processes that had this order were lost
 
     def again(self) -> Order:

@@ -1,7 +1,7 @@
-"""Outstanding jobs: those that were submitted and are not reported yet, and what is said with workers about them.
+"""Outstanding jobs: those that were submitted and are not reported yet, and the messages of workers about them.
 
 They wait in the order in which the batch level will need them, go to the worker with the fewest, and if it is lost to
-another one, up to :data:`RETRIES` times. Which workers there are, and when one is lost, is the supervisor's to know.
+another one, up to :data:`RETRIES` times.
 """
 
 from __future__ import annotations

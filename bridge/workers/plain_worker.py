@@ -49,13 +49,7 @@ _LOOPS, _OTHERS = 20, 2
 
 
 class PlainWorker:
-    """Our application simulator as a worker; each that is forked has a copy.
-
-    Parameters
-    ----------
-    context : SSLContext, optional
-        Verifies a bridge on another host.
-    """
+    """Our application simulator as a worker; each that is forked has a copy. ``context`` verifies a bridge on another host."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self._peer, self._context = ApplicationPeer(), context
@@ -177,12 +171,8 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
 
 
 def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -> PlainWorker:
-    """Serve a few small jobs in this process, and return the worker that has served them.
-
-    ``context`` verifies a bridge on another host; None: it is on this one.
-
-    A fault of the technique or program is not reported here, but where a run orders it.
-    """
+    """Serve a few small jobs in this process, and return the worker that has served them. A fault of the technique or program
+    is not reported here, but where a run orders it. ``context``: as of :class:`PlainWorker`."""
     ours, theirs = socket.socketpair()
     bridge, worker = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))
