@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,14 @@ from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
 from traces.records.scales import ScaleRecords
 from traces.records.widths import WidthRecords
+
+if TYPE_CHECKING:
+    from bls.allocators import Allocator
+    from bls.constraints.job_constraints import JobConstraints
+    from bls.machine.platform import Platform
+    from bls.power.signals import Signals
+    from bls.scheduler_options import Rules
+    from bls.workloads.workload import Workload
 
 
 class JobColumns(NamedTuple):
@@ -68,6 +76,16 @@ class RunningJobs:
     """The jobs of a batch simulation, by row: what the engine knows of them, and what is reported of those that run."""
 
     state: BatchState  # the engine's
+    # What never changes of the run.
+    workload: Workload  # it has recorded run times, too, which no view shows
+    platform: Platform
+    allocator: Allocator
+    rules: Rules
+    constraints: JobConstraints
+    # int64 (n,): deadlines; and what a core of each job draws beyond an idle one, mW, -1 unknown
+    deadline_ns: Array
+    more_mw: Array
+    signals: Signals | None  # what energy costs and emits over time
 
     @cached_property
     def dealings(self) -> Dealings:

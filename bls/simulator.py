@@ -166,7 +166,6 @@ class BatchSimulator(RunningJobs):
             n_cores,
             core_mw(platform, len(workload), power),
         )
-        #: What energy costs and emits over time; and, for each job, what a core draws beyond an idle one, mW, -1 unknown.
         self.signals = None if power is None else power.signals
         self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
         if estimates_come_later(self.rules):

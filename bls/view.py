@@ -22,6 +22,7 @@ from bls.engine.jobs import Jobs
 from bls.machine.platform import Platform
 from bls.observers import AdditionalData, DataOfNow
 from bls.options import COORDINATION, KILL_AT_WALLTIME, MALLEABLE, RESIZE
+from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import LONGEST_REASON, AnswerError, Cores, Directions, WakeUps, check_apart, placed, reason_text
 from bls.seen.columns import RunningColumns, WaitingColumns
@@ -38,7 +39,6 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
-    from bls.simulator import BatchSimulator
 
 #: Makes a tuple of a class without asking for each of its fields.
 _new = tuple.__new__
@@ -57,7 +57,7 @@ class View:
     """
 
     def __init__(
-        self, run: BatchSimulator, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
+        self, run: RunningJobs, data: Mapping[str, AdditionalData], notes: Mapping[str, type], follows: bool
     ) -> None:
         self._facts = JobFacts(run)
         self._show(run)
@@ -82,7 +82,7 @@ class View:
         self._n_cores = run.platform.n_cores
         self._now_ns, self._free_cores = 0, self._n_cores
 
-    def _show(self, run: BatchSimulator) -> None:
+    def _show(self, run: RunningJobs) -> None:
         self._run = run
         self._present: Present | None = None
         self._forget_columns()
@@ -622,7 +622,7 @@ class View:
             raise PluginError(f"{what}() was given {which}; allowed: jobs of view.running, and those that it starts")
         return job
 
-    def go_on(self, run: BatchSimulator, rows: Array, numbers: Array) -> None:
+    def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
         """With ``stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}

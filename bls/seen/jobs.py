@@ -16,7 +16,7 @@ from traces.base.errors import PluginError
 from traces.compiled import Array
 
 if TYPE_CHECKING:
-    from bls.simulator import BatchSimulator
+    from bls.running_jobs import RunningJobs
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class JobFacts:
     of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
-    def __init__(self, run: BatchSimulator) -> None:
+    def __init__(self, run: RunningJobs) -> None:
         self._hold(run, None)
 
-    def go_on(self, run: BatchSimulator, numbers: list[int]) -> None:
+    def go_on(self, run: RunningJobs, numbers: list[int]) -> None:
         """Hold the jobs of the next stretch instead."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
 
-    def _hold(self, run: BatchSimulator, numbers: list[int] | None) -> None:
+    def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
         #: Of all jobs.
         self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw

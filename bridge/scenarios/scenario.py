@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from als.options import APPLICATIONS
 from bls import options as b
+from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
-from bls.scheduler_options import Batch, Rules
+from bls.scheduler_options import Rules
 from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
