@@ -1,65 +1,14 @@
 """Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
-A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
-separated by white space, each a decimal number: an optional sign, digits, optionally a point among or
-next to them, and optionally an exponent, as ``3.6e+03``; ``nan`` and ``inf`` are none. Times are seconds and are rounded to
-a nanosecond, half to even. Field 17 may also be a list of job numbers, as ``3,4``, with ``,`` ``;`` ``:`` ``/`` ``|`` or
-``&`` between them: the job follows all of them. Used are
+docs/reference/inputs.md says what the 18 to 21 fields of a line are used for. A line is malformed if it has another number
+of fields, if one of the first 18 is not a decimal number (field 17 may be a list of job numbers), or if one of the fields
+1, 2, 4, 5, 8 and 9 cannot be used: it is fractional where it must be whole, beyond ±2**62 (ns for times), or a negative job
+number or submit. Other fields that cannot be used are unknown. Times are rounded to a nanosecond, half to even.
 
-===== ==================== ==========================================================================
-field SWF's name           here
-===== ==================== ==========================================================================
-1     job number           ``job_id``, a whole number
-2     submit time          ``submit_ns``
-4     run time             ``run_ns``
-5     allocated processors ``cores`` where field 8 is not positive; a whole number
-8     requested processors ``cores``; a whole number
-9     requested time       ``estimate_ns``; the run time where it is not positive
-3     wait time            ``wait_ns``
-7     used memory          ``memory_kb`` where field 10 is not positive; KB per processor
-10    requested memory     ``memory_kb``; KB per processor
-11    status               ``status``
-12    user                 ``user``
-13    group                ``group``
-14    application          ``application``
-15    queue                ``queue``
-16    partition            ``partition``
-17    preceding job        ``preceding``; the others of a list are ``also_preceding``
-18    think time           ``think_ns``
-19–21 (further columns)    ``extras``
-===== ==================== ==========================================================================
-
-From field 3 on, those of the list's second part are extras: where one is not what it should be (negative, beyond 2**62,
-or fractional where it must be whole), it is unknown (no memory, no preceding job, a think time of 0), and the line is a
-job all the same. A fraction of a KB is rounded up.
-
-A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
-where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
-``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
-called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
-
-A comment ``; Job: NUMBER NAME`` names a job of the log (``ids``), percent-encoded if it has characters that a line cannot
-have (``traces.base.printable.escaped``). Of several names of a job the first counts. Such a comment is not kept in ``header``;
-one of a number that no job has is a comment as any other.
-
-The reasons for a reject, in the order they are tested, the first that applies being counted:
-
-1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number; one of the first six above is
-   fractional where it must be whole, or beyond ±2**62 (ns for times); the job number or the submit time is negative;
-2. *no run time*: it is zero or negative;
-3. *no processors*: neither field 8 nor field 5 is positive;
-4. *duplicate job number*: an earlier line that passed these tests has it.
-
-The first lines of each reason are kept with the field that decides it (``Workload.rejected``).
-
-If no submit is before 1980, submits are seconds since 1970, as other formats have them. Time 0 is then the header's
-``UnixStartTime`` where the log begins within ten years of it; else it is the earliest submit, and the header line
-``; UnixStartTime: N`` is that. A line says so (``Workload.remarks``).
-
-The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors.
-One exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time
-never started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait,
-with a ``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
+The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors. One
+exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time never
+started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait, with a
+``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
 
 The file is read block by block, as it is unpacked, so that only the columns of its jobs need memory.
 
@@ -75,6 +24,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -130,14 +80,9 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
 
 
 def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
-    """The workload of an SWF text.
-
-    - ``data``: the text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
-    - ``cancelled``: whether jobs that were cancelled before their start are jobs too
-    - ``block_bytes``: how much is read at once; nothing that is read depends on it
-
-    Raises InputError if it is empty or holds no valid job.
-    """
+    """The workload of an SWF text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped. ``cancelled``: whether jobs
+    that were cancelled before their start are jobs too. ``block_bytes``: how much is read at once, on which no result
+    depends. Raises InputError if the text is empty or holds no valid job."""
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
@@ -215,6 +160,14 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     waits: Array | None = None  # for the lines behind it that are no jobs
     first_line = 0
     begin = -1  # the row of the jobs' begin, if a further field has it
+
+    def block(jobs: Array, counts: Array) -> Workload:
+        columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+        if begin >= 0:
+            columns[BEGIN] = np.maximum(jobs[begin], -1)
+        facts: dict[str, Any] = {"source": source, "n_lines": int(counts[:_LINE].sum()), "reordered": 0, "clamped": 0}
+        return Workload(**columns, **facts, header=first, rejects=_rejects(counts), remarks=remarks, ids=ids)
+
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
         for jobs in _blocks(file, source, False, block_bytes, notes, counts):
@@ -233,7 +186,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
+                    yield block(waits, upto - seen)
                     seen, first, remarks = upto, (), ()
                 waits = jobs.copy()
             if waits is not None:
@@ -243,7 +196,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
-    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
+    yield block(waits, upto - seen)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -265,31 +218,6 @@ def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source:
                 f"{source}: line {line}: {shown(comment)} names a job after the first job; "
                 "allowed where a log is read as the simulation goes: before all jobs"
             )
-
-
-def _block(
-    jobs: Array,
-    counts: Array,
-    source: str,
-    header: tuple[str, ...],
-    begin: int,
-    remarks: tuple[str, ...],
-    ids: Mapping[int, str],
-) -> Workload:
-    columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
-    if begin >= 0:
-        columns[BEGIN] = np.maximum(jobs[begin], -1)
-    return Workload(
-        **columns,
-        header=header,
-        rejects=_rejects(counts),
-        reordered=0,
-        clamped=0,
-        source=source,
-        n_lines=int(counts[:_LINE].sum()),
-        remarks=remarks,
-        ids=ids,
-    )
 
 
 def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:

@@ -12,7 +12,7 @@ import numpy as np
 from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.workloads import read_workload
 from bls.workloads.columns import rejects_text
-from bls.workloads.generators.machines import machine_of
+from bls.workloads.generators.accasim import machine_of
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from bridge.runs.directory import check_file, fresh_file, read_record
