@@ -175,7 +175,7 @@ def warm_up() -> None:
 def check_metrics(names: Sequence[str], where: str) -> None:
     """See that there are metrics of these names, in every run, in those with graphs, or in those of which power is
     known. Raises InputError if one is unknown."""
-    from bls.power.metric_names import (
+    from bls.power.words import (
         FACILITY_METRICS,
         LIMIT_METRICS,
         METRICS,
