@@ -182,7 +182,7 @@ def describe(workload: Workload, platform: Platform) -> Description:
         header=header_facts(workload.header),
         serial=int(np.count_nonzero(cores == 1)),
         powers_of_two=int(np.count_nonzero((cores > 1) & (cores & (cores - 1) == 0))),
-        width_work_core_s=tuple(_by_width(cores, work, widths)),
+        width_work_core_s=tuple(float(np.sum(work[(cores >= low) & (cores <= high)])) for low, high, _ in widths),
         run_percentiles_ns=of_run,
         estimate_percentiles_ns=of_estimate,
         estimates=estimates(run, estimate),
@@ -218,11 +218,6 @@ def _widths(cores: Array) -> tuple[tuple[int, int, int], ...]:
         rows.append((lowest, highest, count))
         lowest, highest = highest + 1, highest * 2
     return tuple(rows)
-
-
-def _by_width(cores: Array, work: Array, widths: tuple[tuple[int, int, int], ...]) -> Iterator[float]:
-    for lowest, highest, _ in widths:
-        yield float(np.sum(work[(cores >= lowest) & (cores <= highest)]))
 
 
 _FACTS_SHOWN = ("Computer", "Installation", "MaxJobs", "MaxNodes", "MaxProcs", "UnixStartTime", "TimeZoneString")

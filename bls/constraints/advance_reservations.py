@@ -1,21 +1,7 @@
-"""Advance reservations and maintenance: what is known beforehand to happen to some cores at some time.
+"""Advance reservations and maintenance, windows of time on some cores that are known beforehand, from a TOML file
+(docs/reference/inputs.md).
 
-A TOML file says them::
-
-    [[reservation]]
-    name = "course"
-    begin = "9h"          # since time 0
-    end = "11h"
-    cores = "0-15"        # or hosts = "0-3"
-    jobs = "17 20-25"     # job numbers: these run only inside the reservation, and on its cores no other does
-
-    [[maintenance]]
-    name = "cooling"
-    begin = "2d"
-    end = "52h"
-    hosts = "0-3"         # down from begin to end
-
-Times are durations since time 0 or whole seconds; a window lasts from its begin up to, not including, its end.
+The jobs of a reservation run only inside it, and on its cores no others do; the hosts of a maintenance are down.
 """
 
 from __future__ import annotations
@@ -24,11 +10,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bls.machine.partitions import interval_columns, printable_name
+from bls.machine.partitions import existing, interval_columns, printable_name
+from bls.machine.platform import Platform, from_keys
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
@@ -37,9 +24,6 @@ from traces.base.given_file import check_keys, list_of_tables, parse_toml, read_
 from traces.base.time import format_ns, given_instant_ns
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 #: What a window is.
 KINDS = ("maintenance", "reservation")
@@ -182,10 +166,7 @@ def windows(given: Sequence[Window], platform: Platform) -> Windows:
 
 def _cores(window: Window, platform: Platform) -> list[tuple[int, int]]:
     kind, limit = ("core", platform.n_cores) if window.cores else ("host", platform.n_hosts)
-    found = parse_intervals(window.cores or window.hosts, f"{kind}s", limit)
-    if found[-1][1] > limit:
-        last = found[-1][1] - 1
-        raise InputError(f"{window}: {kind}s: {kind} {last}; the platform has the {kind}s 0 to {limit - 1}")
+    found = existing(kind, window.cores or window.hosts, limit, f"{window}: {kind}s")
     if window.cores:
         return found
     return [(int(platform.first_core[lo]), int(platform.first_core[hi])) for lo, hi in found]
@@ -227,9 +208,6 @@ def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
     for key in ("name", "begin", "end"):
         if key not in values:
             raise InputError(f"{where}{key}: missing")
-    begin_ns, end_ns = (given_instant_ns(values[key], f"{where}{key}") for key in ("begin", "end"))
-    others = {key: value for key, value in values.items() if key not in ("name", "begin", "end")}
-    try:
-        return Window(kind, values["name"], begin_ns, end_ns, **others)
-    except InputError as error:
-        raise InputError(f"{where}{error.text}") from None
+    times = {f"{key}_ns": given_instant_ns(values[key], f"{where}{key}") for key in ("begin", "end")}
+    others = {key: value for key, value in values.items() if key not in ("begin", "end")}
+    return from_keys(Window, {"kind": kind, **others, **times}, where)

@@ -35,15 +35,13 @@ BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
-    """The partition of each job: the first whose numbers have the job's, else the default one.
+    """The partition of each job: the first whose numbers have the job's, else the default one; and the jobs that can run
+    there. What is returned may be given again, and stays the same.
 
-    - ``workload``: any. What is given back may be given again, and stays the same.
-    - ``platform``: its partitions; where it has none, all jobs belong to partition 0 of :func:`partition_table`
-
-    Returns ``workload``: the jobs that can run in their partition. The others are counted as rejects, each under the
-    first reason that applies: wider than any partition (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks
-    for fewer or more cores or a longer time than its partition allows or ever has free for it; ``partition``, int64
-    (n,): row of each job's partition in :func:`partition_table`. Raises InputError if no job is left.
+    The other jobs are counted as rejects, each under the first reason that applies: wider than any partition
+    (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks for fewer or more cores or a longer time than its
+    partition allows or ever has free for it. The partition is a row of :func:`partition_table`, int64 (n,). Raises
+    InputError if no job is left.
     """
     column, reasons = partitions_of(workload, platform)
     rejected = np.any([*reasons.values()], axis=0)
@@ -159,22 +157,19 @@ def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: in
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = planned_outages(windows, n_hosts)
     pairs = np.array([pair for host in planned for pair in host], np.int64).reshape(-1, 2)
-    counts = np.array([len(host) for host in planned], np.int64)
+    parts = [(np.cumsum([0, *map(len, planned)]), pairs[:, 0], pairs[:, 1])]
     if outages is None:
-        failures, down, up = np.zeros(n_hosts + 1, np.int64), pairs[:0, 0], pairs[:0, 1]
+        parts.insert(0, (np.zeros(n_hosts + 1, np.int64), pairs[:0, 0], pairs[:0, 1]))
     else:
-        failures, down = outages.first, outages.down_ns
-        up = np.where(outages.up_ns < MAX_NS, outages.up_ns, NEVER)
-    first = np.concatenate([failures, failures[-1] + np.cumsum(counts)])
-    columns = first, np.concatenate([down, pairs[:, 0]]), np.concatenate([up, pairs[:, 1]])
-    if outages is None or outages.drained is None:
-        return columns
-    drained, known = outages.drained, columns[0][-1]
-    up = np.where(drained.up_ns < MAX_NS, drained.up_ns, NEVER)
-    down = np.where(drained.down_ns < MAX_NS, drained.down_ns, NEVER)
-    more = known + drained.first[1:], down, up
-    first, down, up = (np.concatenate(both) for both in zip(columns, more, strict=True))
-    return first, down, up
+        parts.insert(0, (outages.first, outages.down_ns, outages.up_ns))
+        if outages.drained is not None:
+            drained = outages.drained
+            parts.append((drained.first, np.where(drained.down_ns < MAX_NS, drained.down_ns, NEVER), drained.up_ns))
+    first = np.zeros(1, np.int64)
+    for begins, _, _ in parts:
+        first = np.append(first, first[-1] + begins[1:])
+    down, up = (np.concatenate([part[column] for part in parts]) for column in (1, 2))
+    return first, down, np.where(up < MAX_NS, up, NEVER)
 
 
 def _spans(first: Array) -> list[tuple[int, int]]:
@@ -281,30 +276,11 @@ def constrain(
     seed: int = SEED.default,
     known_jobs: Array | None = None,
 ) -> tuple[Workload, JobConstraints]:
-    """The jobs that can run, and what constrains them.
+    """The jobs that can run, and what constrains them. Jobs that no partition or host has room for are counted as rejects.
 
-    Parameters
-    ----------
-    workload : Workload
-        Fitted to the platform and selected.
-    platform : Platform
-        The machine.
-    said : ConstraintOptions
-        What the user says.
-    seed : int
-        Of a model of failures, and of a share of the jobs.
-    known_jobs : ndarray of int64, optional
-        All job numbers that a file of requests may name, as those of the log before a selection.
-
-    Returns
-    -------
-    Workload, JobConstraints
-        The jobs that no partition or host has room for are counted as rejects.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be used, or no job is left.
+    ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
+    ``known_jobs``, int64: all job numbers that a file of requests may name, as those of the log before a selection. Raises
+    InputError if a file cannot be used, or no job is left.
     """
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)

@@ -61,13 +61,8 @@ class ConstraintOptions:
 
 
 def switch_limit(text: str) -> tuple[int, int | None]:
-    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is for ever.
-
-    Raises
-    ------
-    InputError
-        If it is no such thing.
-    """
+    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is for ever. Raises
+    InputError if it is no such thing."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(

@@ -1,19 +1,7 @@
-"""When hosts fail and are repaired: from a trace, or drawn from a mean time between failures.
+"""When hosts fail and are repaired, or are drained: from a CSV file, or from a model (docs/reference/inputs.md).
 
-A trace is a CSV file of one line an outage, in any order::
-
-    host,down_s,up_s
-    3,3600,7200.5
-    0,86400,
-
-The host is down from ``down_s`` up to, not including, ``up_s`` (seconds since time 0); without ``up_s`` it is never
-repaired. A fourth column, ``state``, may say ``drain`` instead of ``down``, or nothing: the host is drained, so that jobs
-which run there go on, and no other starts.
-
-A model is ``mtbf:30d,mttr:4h`` or ``mtbf:30d,mttr:4h,seed:7``: every host is up for exponentially distributed times of mean
-``mtbf`` and down for those of mean ``mttr``, each rounded to a nanosecond and at least 1 ns. A host's times come from a
-stream of its own, keyed by (seed, host, "outages"), so that they do not depend on other hosts, or on how many were drawn
-at once.
+The times of each host in a model come from a stream of its own, keyed by (seed, host, "outages"), so that they do not
+depend on other hosts, or on how many were drawn at once.
 """
 
 from __future__ import annotations
@@ -130,15 +118,9 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
 
 
 def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
-    """What a user gives: ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace.
-
-    - ``spec``: the model or the file
-    - ``platform``: whose hosts fail
-    - ``seed``: of a model that does not say one
-    - ``where``: the option it was given in, for messages
-
-    Raises InputError if it is neither, or a value or line of it cannot be used.
-    """
+    """Outages as a user gives them: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]`` (``seed`` is that of a model without one),
+    or the file of a trace. ``where``: the option it was given in, for messages. Raises InputError if it is neither, or a
+    value or line cannot be used."""
     where = where or str(FAILURES)
     if not spec.startswith("mtbf:"):
         return read_outages(spec, platform)

@@ -1,18 +1,8 @@
 """Requests of jobs besides cores: the shape of their units, resources of hosts, licences, and the most leaf switches.
 
-A job asks for equal units, each of a number of cores and amounts of every resource on one host; its cores are units ×
-cores of a unit. Without a request, a unit is one core and nothing else.
-
-Requests are read from a CSV file::
-
-    job_id,unit_cores,gpu,memory_gb,matlab,switches,begin_s
-    17,4,1,16,,1,3600
-    18,,,2,1,,
-
-``job_id`` is needed; the others are columns of choice: ``unit_cores`` (a divisor of the job's cores), ``switches`` (the
-most leaf switches that the job accepts, 0 for any), ``begin_s`` (the instant from which the job may join the queue, in
-seconds since time 0), resources for each unit and licences for the job, by the platform's
-names; memory as ``memory_gb``, ``memory_mb`` or ``memory_kb``. An empty field leaves what holds without the file.
+A job asks for equal units, each of a number of cores and amounts of every resource on one host; its cores are units × cores
+of a unit. Without a request, a unit is one core and nothing else. Requests come from the log, or from a CSV file
+(docs/reference/inputs.md).
 """
 
 from __future__ import annotations
@@ -50,17 +40,13 @@ def read_request_file(
     readers: Mapping[str, Callable[[str, str], int]] | None = None,
     kind: str = "request file",
 ) -> dict[str, Array]:
-    """The columns of a request file.
+    """The columns of a request file as ndarrays of int64, shape (n,), by row of the workload; -1 where it says nothing.
 
-    - ``columns``: what it may have beside ``job_id``
-    - ``known``, ndarray of int64: job numbers that it may name beside the workload's; their lines are checked and left aside
-    - ``readers``: how the values of those columns are read that are no whole numbers: ``read(where, text)`` gives an int from
-      0, or raises an ``InputError`` whose message begins with ``where``
-    - ``kind``: what the file is called where it is none
-
-    Returns dict of str to ndarray of int64, shape (n,): the file's columns by row of the workload; -1 where it says
-    nothing. Raises InputError: one line that names the file and the line: a column or job is unknown, a job has two
-    lines, a value is no whole number, or ``unit_cores`` does not divide the job's cores.
+    ``columns``: the columns it may have besides ``job_id``. ``known``, int64: job numbers that it may name besides the
+    workload's; their lines are checked and left aside. ``readers``: for columns whose values are no whole numbers,
+    ``read(where, text)`` returns an int from 0, or raises an ``InputError`` whose message begins with ``where``. ``kind``:
+    the name of such a file, for messages. Raises InputError, one line that names the file and the line, if a column or job
+    is unknown, a job has two lines, a value is no whole number, or ``unit_cores`` does not divide the job's cores.
     """
     source = os.fspath(path)
     lines = read_csv(source, kind)
@@ -172,17 +158,12 @@ def requests(
 ) -> Requests:
     """What the jobs of a workload ask for on a platform.
 
-    - ``workload``, ``platform``: as they are simulated
-    - ``memory``, {"none", "swf"}: ``swf``: each core of a job asks for the log's memory per processor; a job of which none is
-      known, for none
-    - ``path``: a CSV file of requests, which stand above the log's
-    - ``known``, ndarray of int64: all job numbers that the file may name, as those of the log before a selection; the others'
-      requests are checked and left aside. By default those of the workload.
-    - ``where``: the option ``memory`` was given in, for messages
-    - ``switches``: the most leaf switches that a job accepts if the file does not say so, or as many as it needs on the empty
-      machine, if that is more; 0 for any
-    - ``partition``, int64 (n,): as ``bls.constraints.job_constraints.assign`` gives it. By default all jobs are in the
-      first one.
+    ``memory``, {"none", "swf"}: ``swf``: each core of a job asks for the log's memory per processor, for none where it is
+    not known; ``where``: the option it was given in. ``path``: a CSV file of requests, which stand above the log's.
+    ``known``, int64: all job numbers that the file may name, as those of the log before a selection, by default the
+    workload's; the others' requests are checked and left aside. ``switches``: the most leaf switches that a job accepts if
+    the file does not say so, or as many as it needs on the empty machine, if that is more; 0 for any. ``partition``, int64
+    (n,): of :func:`bls.constraints.job_constraints.assign`; by default all jobs are in the first one.
 
     Raises InputError if ``memory`` is something else, or is asked for where no host has memory; if a column or job of the
     file is unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
@@ -199,7 +180,9 @@ def requests(
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
         jobs = workload.job_id if known is None else known
-        given = read_request_file(path, workload, columns, jobs, {"begin_s": _instant_ns})
+        given = read_request_file(
+            path, workload, columns, jobs, {"begin_s": lambda where, text: parse_instant_ns(text, where)}
+        )
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -219,10 +202,6 @@ def requests(
     return replace(asked, switches=_first(given.get("switches"), accepted))
 
 
-def _instant_ns(where: str, text: str) -> int:
-    return parse_instant_ns(text, where)
-
-
 def _first(given: Array | None, otherwise: Array) -> Array:
     # What the file says, where it says something; of what is beyond everything that there can be, one more than that.
     if given is None:
@@ -240,16 +219,10 @@ def _memory_kb(given: Mapping[str, Array]) -> Array | None:
 def fit_requests(
     workload: Workload, partition: Array, asked: Requests, platform: Platform
 ) -> tuple[Workload, Array, Requests]:
-    """The jobs whose requests the empty machine can meet.
-
-    - ``workload``, ``partition``: as ``bls.constraints.job_constraints.assign`` gives them
-    - ``asked``: of these jobs
-    - ``platform``: all of its hosts being free
-
-    Returns workload, partition, requests: without the jobs that could never run, which are counted as rejects
-    (``ASKS_TOO_MUCH``): the hosts of their partition, or the leaf switches they accept, have no room for so many of
-    their units, or the machine has too few licences. Raises InputError if no job is left.
-    """
+    """The jobs, their partitions (:func:`bls.constraints.job_constraints.assign`) and their requests, without the jobs that
+    could never run, which are counted as rejects (``ASKS_TOO_MUCH``): the hosts of their partition, or the leaf switches
+    they accept, have no room for all of their units on the empty machine, or the machine has too few licences. Raises
+    InputError if no job is left."""
     never = never_fits(workload, partition, asked, platform)
     count = int(np.count_nonzero(never))
     if count == 0:

@@ -1,13 +1,7 @@
-"""Malleable jobs: of which jobs the width may change while they run, and between which numbers of cores.
+"""Malleable jobs: whose width may change while they run, and between which numbers of cores (docs/reference/malleable.md).
 
-Who they are is either a share of the jobs, drawn from a stream named by the seed, so that those of a smaller share are among
-those of a greater one; or a CSV file::
-
-    job_id,min_cores,max_cores
-    17,8,64
-    18,,32
-
-``job_id`` is needed. An empty field, or a column that is not there, is what the job asks for.
+They are named in a CSV file, or are a share of the jobs, drawn from a stream named by the seed, so that those of a smaller
+share are among those of a greater one.
 """
 
 from __future__ import annotations
@@ -47,8 +41,7 @@ class Widths(Columns):
     @property
     def malleable(self) -> Array:
         """Of which jobs it may: bool (n,)."""
-        found: Array = self.min_cores < self.max_cores
-        return found
+        return np.asarray(self.min_cores < self.max_cores)
 
 
 @dataclass(frozen=True)
@@ -81,16 +74,10 @@ def share_of(text: str) -> Share | None:
 def widths(
     said: str | os.PathLike[str], workload: Workload, platform: Platform, partition: Array, known: Array, seed: int
 ) -> Widths:
-    """The widths of the jobs of a run.
-
-    - ``said``: as ``malleable``
-    - ``workload``, ``platform``: the jobs, and the machine that they fit
-    - ``partition``, int64 (n,): row of each job's partition in ``bls.machine.partitions.partition_table``
-    - ``known``, int64: job numbers that a file may name beside the workload's
-    - ``seed``: of the stream that a share is drawn from
-
-    Raises InputError if the file or the share cannot be used, or no job is malleable; the message names the job.
-    """
+    """The widths of the jobs of a run, as ``said`` by ``malleable``. ``partition``, int64 (n,): row of each job's partition in
+    :func:`bls.machine.partitions.partition_table`. ``known``, int64: job numbers that a file may name besides the
+    workload's. ``seed``: of the stream that a share is drawn from. Raises InputError if the file or the share cannot be
+    used, or no job is malleable; the message names the job."""
     cores, room = workload.cores, partition_table(platform).n_cores[partition]
     share = share_of(said) if isinstance(said, str) else None
     if share is not None:

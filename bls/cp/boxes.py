@@ -220,9 +220,7 @@ class BoxesModel:
     def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan; every variable is given its value."""
         model, node, low = self._model, plan.unit_node, plan.unit_low
-        for variable, start in zip(self.scheduling.starts, plan.start_s.tolist(), strict=True):
-            model.add_hint(variable, start)
-        self.scheduling.hint_costs(plan.start_s.tolist())
+        self.scheduling.hint(plan.start_s.tolist())
         position = (self._problem.base[node] + low).tolist()
         for variable, unit, kind in self._meant:
             model.add_hint(variable, int(node[unit]) if kind < 0 else position[unit][kind])

@@ -72,13 +72,11 @@ class ByNodeModel:
         """Have the search begin at a plan."""
         left = np.zeros((len(self._problem), len(self._problem.capacity)), np.int64)
         np.add.at(left, (np.repeat(np.arange(len(self._problem)), self._problem.units), plan.unit_node), 1)
-        values = plan.start_s.tolist()
-        self.scheduling.hint_costs(values)
+        values = []
         for job, node in zip(self._job, self._node, strict=True):
             values.append(int(left[job, node] > 0))
             left[job, node] -= 1
-        for variable, value in zip(self.variables, values, strict=True):
-            self.scheduling.model.add_hint(variable, value)
+        self.scheduling.hint(plan.start_s.tolist(), self.variables[len(self._problem) :], values)
 
     def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values."""

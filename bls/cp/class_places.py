@@ -55,13 +55,9 @@ class ClassPlaces(NamedTuple):
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
 ) -> ClassPlaces:
-    """Put jobs on nodes.
-
-    - ``starting``, int64: the jobs, the highest priority first
-    - ``class_units``, int64 (k, classes): how many units of each job are on nodes of each class
-    - ``weights``: what it costs that a job waits, by job
-    - ``parameters``: limits of the search
-    """
+    """Put jobs on nodes. ``starting``, int64: the jobs, the highest priority first. ``class_units``, int64 (k, classes): how
+    many units of each job are on nodes of each class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits
+    of the search."""
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)
     if len(placed) < len(starting):
@@ -167,5 +163,4 @@ def _nodes(classes: NodeClasses, starting: Array) -> Array:
     first = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(which))))
     place = np.empty_like(which)
     place[order] = np.arange(len(which)) - first[which[order]]
-    kept: Array = np.flatnonzero(place < int(problem.units[starting].sum()))
-    return kept
+    return np.asarray(np.flatnonzero(place < int(problem.units[starting].sum())))

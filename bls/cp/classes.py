@@ -177,10 +177,8 @@ class ClassesModel:
             of_classes = np.zeros(self.classes.most.shape, np.int64)
             jobs = np.repeat(np.arange(len(self._problem)), self._problem.units)
             np.add.at(of_classes, (jobs, self.classes.of_node[plan.unit_node]), 1)
-        self.scheduling.hint_costs(plan.start_s.tolist())
-        values = plan.start_s.tolist() + [int(of_classes[job, one]) for job, one in self._counted]
-        for variable, value in zip(self.variables, values, strict=True):
-            self._model.add_hint(variable, value)
+        values = [int(of_classes[job, one]) for job, one in self._counted]
+        self.scheduling.hint(plan.start_s.tolist(), self.variables[len(self._problem) :], values)
 
     def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values: it has no places."""

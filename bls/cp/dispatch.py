@@ -23,8 +23,7 @@ from bls.cp.classes import ClassesModel, NodeClasses
 from bls.cp.instance import Instance
 from bls.cp.objective import Objective, objective_of
 from bls.cp.parameters import MODELS, Parameters
-from bls.cp.problem import Problem, in_large_pieces, problem_of
-from bls.cp.ranking import holders, select
+from bls.cp.problem import Problem, holders, in_large_pieces, problem_of, select
 from bls.cp.reduction import Follower, placed, reduced, without_followers
 from bls.cp.scheduling import PooledModel, cp_model, solve
 from bls.cp.serial import BOXES, NODES, POOL, Dispatch, SerialGeneration, best_list, bettered
@@ -122,10 +121,6 @@ _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
 _LARGEST_AREA: Final = 2.0**60
 
 
-def _no_clock() -> int:
-    return 0
-
-
 def dispatch(
     instance: Instance,
     model: str,
@@ -133,7 +128,7 @@ def dispatch(
     *,
     queue: int | None = None,
     last_s: Array | None = None,
-    clock_ns: Callable[[], int] = _no_clock,
+    clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
     """Decide who starts at t, and where.
 
@@ -174,7 +169,7 @@ def plan(
     *,
     row: Array,
     last_s: Array | None = None,
-    clock_ns: Callable[[], int] = _no_clock,
+    clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
     """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` and ``last_s`` of the queue."""
     kind, room = _KINDS[model]
@@ -183,7 +178,9 @@ def plan(
     followers: list[Follower] = []
     if room == BOXES:
         problem, followers = without_followers(problem)
-    if _places_never_matter(problem):
+    if bool((problem.per_unit.sum(axis=1) == 1).all()):
+        # Each unit asks for one piece of one kind, and any that is free at its start is free for as long as it needs it: where
+        # there are pieces enough there are places, so that the pooled model has the plans of all.
         kind = PooledModel
     whole, where = problem, None
     if room == BOXES:
@@ -248,12 +245,6 @@ def plan(
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
-def _places_never_matter(problem: Problem) -> bool:
-    """Whether each unit asks for one piece of one kind: any that is free at its start is free for as long as it needs it, so
-    where there are pieces enough there are places, and the pooled model has the plans of all."""
-    return bool((problem.per_unit.sum(axis=1) == 1).all())
-
-
 @dataclass(frozen=True)
 class _Solving:
     """How a problem becomes a plan beyond its list."""
@@ -283,11 +274,6 @@ class _Solving:
             return boxes.count_variables(problem) > min(most, parameters.most_box_variables)
         return len(problem) > most
 
-    def _made(self, kind: type[_Model]) -> _Model:
-        if kind is ClassesModel:
-            return ClassesModel(self.problem, self.objective, self.classes)
-        return kind(self.problem, self.objective)
-
     def guided(self, whole: Problem, listed: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
         """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment. What Z is
         at least in the pool, it is at least with places."""
@@ -316,7 +302,8 @@ class _Solving:
         the hint. The paper's search is taken as it is.
         """
         began, parameters = self.clock_ns(), self.parameters
-        made = self._made(kind)
+        classes = (self.classes,) if kind is ClassesModel else ()
+        made = kind(self.problem, self.objective, *classes)
         if parameters.search == "paper":
             made.scheduling.search_as_paper()
         else:

@@ -194,20 +194,13 @@ class Queue(Columns):
     @cached_property
     def area(self) -> Array:
         """What a job asks for in all, summed over the kinds of resources: float64 (n,), exact below 2**53."""
-        area: Array = self.units * self.per_unit.sum(axis=1, dtype=np.float64)
-        return area
+        return np.asarray(self.units * self.per_unit.sum(axis=1, dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class Instance(Columns):
-    """A dispatch.
-
-    Raises
-    ------
-    PluginError
-        If columns do not belong together, a number is out of its range, or the running jobs hold more than there is: the
-        policy that made it is to blame.
-    """
+    """A dispatch. Raises PluginError if columns do not belong together, a number is out of its range, or the running jobs hold
+    more than there is: the policy that made it is to blame."""
 
     resources: tuple[str, ...]  # names of the kinds of resources
     capacity: Array  # int64 (nodes, resources): what every node has; 0 of all for one that is down
@@ -219,37 +212,30 @@ class Instance(Columns):
         super().__post_init__()
         n_nodes, kinds, running, queue = len(self.capacity), len(self.resources), self.running, self.queue
         m, n, p = len(running.left_s), len(queue.row), len(running.place_job)
-        shapes = (
-            ("capacity", self.capacity, (n_nodes, kinds)),
-            ("running: per_unit", running.per_unit, (m, kinds)),
-            ("running: place_node", running.place_node, (p,)),
-            ("running: place_units", running.place_units, (p,)),
-            ("queue: waited_s", queue.waited_s, (n,)),
-            ("queue: duration_s", queue.duration_s, (n,)),
-            ("queue: units", queue.units, (n,)),
-            ("queue: per_unit", queue.per_unit, (n, kinds)),
-            *((("queue: user", queue.user, (n,)),) if queue.user is not None else ()),
-            *((("queue: draw_mw", queue.draw_mw, (n,)),) if queue.draw_mw is not None else ()),
+        # name, column, shape, least value, and what is beyond the largest
+        columns: tuple[tuple[str, Array | None, tuple[int, ...], int | None, int | None], ...] = (
+            ("capacity", self.capacity, (n_nodes, kinds), 0, None),
+            ("running: left_s", running.left_s, (m,), 1, None),
+            ("running: per_unit", running.per_unit, (m, kinds), 0, None),
+            ("running: place_job", running.place_job, (p,), 0, m),
+            ("running: place_node", running.place_node, (p,), 0, n_nodes),
+            ("running: place_units", running.place_units, (p,), 1, None),
+            ("queue: waited_s", queue.waited_s, (n,), 0, None),
+            ("queue: duration_s", queue.duration_s, (n,), 1, None),
+            ("queue: units", queue.units, (n,), 1, None),
+            ("queue: per_unit", queue.per_unit, (n, kinds), 0, None),
+            ("queue: user", queue.user, (n,), None, None),
+            ("queue: draw_mw", queue.draw_mw, (n,), 0, None),
         )
-        for name, column, shape in shapes:
+        for name, column, shape, least, stop in columns:
+            if column is None:
+                continue
             if column.shape != shape or column.dtype != np.int64:
                 raise _fault(name, f"{column.dtype} of shape {column.shape}", f"int64 of shape {shape}")
-        for name, column, least, stop in (
-            ("capacity", self.capacity, 0, None),
-            ("running: left_s", running.left_s, 1, None),
-            ("running: per_unit", running.per_unit, 0, None),
-            ("running: place_job", running.place_job, 0, m),
-            ("running: place_node", running.place_node, 0, n_nodes),
-            ("running: place_units", running.place_units, 1, None),
-            ("queue: waited_s", queue.waited_s, 0, None),
-            ("queue: duration_s", queue.duration_s, 1, None),
-            ("queue: units", queue.units, 1, None),
-            ("queue: per_unit", queue.per_unit, 0, None),
-            *((("queue: draw_mw", queue.draw_mw, 0, None),) if queue.draw_mw is not None else ()),
-        ):
-            if column.size and (int(column.min()) < least or (stop is not None and int(column.max()) >= stop)):
-                value = int(column.min()) if int(column.min()) < least else int(column.max())
-                raise _fault(name, value, f"{least} or more" if stop is None else f"{least} to {stop - 1}")
+            low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
+            if column.size and least is not None and (low < least or (stop is not None and high >= stop)):
+                allowed = f"{least} or more" if stop is None else f"{least} to {stop - 1}"
+                raise _fault(name, low if low < least else high, allowed)
         in_all = self.capacity.sum(axis=0, dtype=np.float64)
         if (in_all > _MOST).any():
             kind = int(in_all.argmax())
@@ -281,20 +267,11 @@ class Instance(Columns):
         draw_mw: Array | None = None,
         prices: Prices | None = None,
     ) -> Instance:
-        """The dispatch at an instant in nanoseconds; see the module for how times are rounded.
+        """The dispatch at an instant t in nanoseconds; see the module for how times are rounded.
 
-        Parameters
-        ----------
-        now_ns : int
-            t.
-        resources, capacity
-            As the attributes.
-        expected_end_ns, held_per_unit, places
-            Of running jobs: (m,), (m, resources), and the three columns of their places.
-        row, submit_ns, estimate_ns, units, per_unit, user, draw_mw
-            Of waiting jobs: (n,), and (n, resources).
-        prices
-            As the attribute.
+        ``expected_end_ns``, ``held_per_unit`` and the three columns ``places`` are of running jobs: (m,), (m, resources), and
+        where they are; ``row``, ``submit_ns``, ``estimate_ns``, ``units``, ``per_unit``, ``user`` and ``draw_mw`` of waiting
+        ones: (n,), and (n, resources). ``resources``, ``capacity`` and ``prices`` are as the attributes.
         """
         whole = [own(column, np.int64) for column in places]
         left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)

@@ -113,29 +113,30 @@ class Parameters:
 
     def __post_init__(self) -> None:
         where = "constraint programming"
-        whole(f"{where}: queue", self.queue, 1, 2**31 - 1)
-        if self.which not in WHICH:
-            raise one_of("choice of jobs", self.which, WHICH, f"{where}: which")
-        if self.goal not in GOALS:
-            raise one_of("goal", self.goal, GOALS, f"{where}: goal")
+        for name, kind, known in (
+            ("which", "choice of jobs", WHICH),
+            ("goal", "goal", GOALS),
+            ("search", "search", SEARCHES),
+        ):
+            if getattr(self, name) not in known:
+                raise one_of(kind, getattr(self, name), known, f"{where}: {name}")
+        for name, least, most in (
+            *((name, 1, 2**31 - 1) for name in ("queue", "lists", "most_variables", "most_box_variables")),
+            ("tries", 0, 1000),
+            ("seed", 0, 2**31 - 1),
+        ):
+            whole(f"{where}: {name}", getattr(self, name), least, most)
         self._check_weights(where)
-        if self.search not in SEARCHES:
-            raise one_of("search", self.search, SEARCHES, f"{where}: search")
         for name in ("limit_s", "more_s", "wall_s"):
             value = getattr(self, name)
             if isinstance(value, float | int) and not 0.0 < value <= 1e9:
                 raise InputError(f"{where}: {name}: {value:g}; allowed: above 0, up to 1e+09")
             real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
-        whole(f"{where}: lists", self.lists, 1, 2**31 - 1)
         if self.search != "lns" and self.lists != _LISTS:
             raise InputError(
                 f"{where}: lists: {self.lists} of them are made by no other search; allowed: with search=lns"
             )
-        whole(f"{where}: tries", self.tries, 0, 1000)
-        for name in ("most_variables", "most_box_variables"):
-            whole(f"{where}: {name}", getattr(self, name), 1, 2**31 - 1)
-        whole(f"{where}: seed", self.seed, 0, 2**31 - 1)
         for name in ("presolve", "warm"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
@@ -190,13 +191,7 @@ class Parameters:
     def of_authors(cls, model: str) -> Parameters:
         """What the authors' code has: for ``pcp20`` 1 s, and up to four times 0.5 s more while nothing is found; for
         ``hcp19`` and ``pcp19`` 1 s to 16 s, doubling, until two results are equal; of all the queue's jobs that fit what
-        is free.
-
-        Raises
-        ------
-        InputError
-            If they have no such model.
-        """
+        is free. Raises InputError if they have no such model."""
         if model not in OF_PAPERS:
             raise one_of("model", model, OF_PAPERS, "constraint programming")
         if model == "pcp20":

@@ -60,7 +60,9 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
     capacity, per_unit = problem.capacity.copy(), problem.per_unit.copy()
     capacity[:, kinds] = 0
     per_unit[:, kinds] = 0
-    return replace(problem, capacity=capacity, per_unit=per_unit, held=_only(problem.held, kinds)), found
+    return replace(
+        problem, capacity=capacity, per_unit=per_unit, held=problem.held.take(~np.isin(problem.held.kind, kinds))
+    ), found
 
 
 def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[Follower]) -> Array:
@@ -108,11 +110,6 @@ def _holds(held: HeldBoxes, leader: int, kind: int, ratio: Array) -> bool:
     on = held.node[follows]
     top = np.where((at >= 0) & (node[at] == on), (low + size)[at], 0)
     return bool((held.low[follows] + held.size[follows] <= ratio[on] * top).all())
-
-
-def _only(held: HeldBoxes, without: list[int]) -> HeldBoxes:
-    some = ~np.isin(held.kind, without)
-    return HeldBoxes(held.kind[some], held.node[some], held.low[some], held.size[some], held.left_s[some])
 
 
 #: Of nodes of more positions, as of memory in small pieces, those are one that nothing tells apart; if there are more even
@@ -220,4 +217,4 @@ def _held_on(problem: Problem, nodes: Array) -> HeldBoxes:
     node = number[held.node]
     some = np.flatnonzero(node >= 0)
     some = some[np.lexsort((held.low[some], node[some], held.kind[some]))]
-    return HeldBoxes(held.kind[some], node[some], held.low[some], held.size[some], held.left_s[some])
+    return replace(held, node=node).take(some)

@@ -10,7 +10,7 @@ demand of all jobs, running ones included, within what all nodes have together. 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -55,15 +55,9 @@ class Solved:
 def solve(
     model: Any, variables: Sequence[Any], *, limit_s: float, wall_s: float, seed: int, presolve: bool, fixed: bool
 ) -> Solved:
-    """Solve a model.
-
-    - ``variables``: whose values are wanted
-    - ``limit_s``, ``wall_s``: deterministic s; and s of the clock, at which it is stopped in any case
-    - ``presolve``: whether the model is rewritten first
-    - ``fixed``: whether the model's own decision strategies, and nothing else, say where to look
-
-    Raises AssertionError if the model has no plan, or is none: a bug of the project.
-    """
+    """Solve a model within ``limit_s`` deterministic s and ``wall_s`` s of the clock; ``variables`` are those whose values are
+    wanted. With ``presolve`` the model is rewritten first, with ``fixed`` only the model's own decision strategies say
+    where to look. Raises AssertionError if the model has no plan, or is invalid: a bug of the project."""
     library = cp_model()
     solver = library.CpSolver()
     chosen = solver.parameters
@@ -131,8 +125,10 @@ class Scheduling:
             weights.append(1)
         model.minimize(library.LinearExpr.weighted_sum(summed, weights))
 
-    def hint_costs(self, start_s: list[int]) -> None:
-        """Have the search begin at what starts cost."""
+    def hint(self, start_s: list[int], variables: Sequence[Any] = (), values: Iterable[int] = ()) -> None:
+        """Have the search begin at starts, what they cost, and the values of other variables."""
+        for variable, value in zip((*self.starts, *variables), (*start_s, *values), strict=True):
+            self.model.add_hint(variable, value)
         for job, piece, literals, cost in self._pieces:
             now = bisect_right(piece.at_s, start_s[job]) - 1
             for k, literal in enumerate(literals):
@@ -188,9 +184,7 @@ class PooledModel:
 
     def hint(self, plan: Dispatch) -> None:
         """Have the search begin at a plan."""
-        self.scheduling.hint_costs(plan.start_s.tolist())
-        for variable, start in zip(self.variables, plan.start_s.tolist(), strict=True):
-            self.scheduling.model.add_hint(variable, start)
+        self.scheduling.hint(plan.start_s.tolist())
 
     def schedule(self, values: list[int]) -> Dispatch:
         """The plan of the variables' values."""

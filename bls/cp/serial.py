@@ -37,24 +37,14 @@ class Dispatch(Columns):
     class_units: Array | None = None
 
 
-def _slowdown(problem: Problem, objective: Objective) -> Array:
-    return np.arange(len(problem))
-
-
-def _shortest(problem: Problem, objective: Objective) -> Array:
-    return np.lexsort((problem.area, problem.duration_s))
-
-
-def _smith(problem: Problem, objective: Objective) -> Array:
-    # Of a machine that does one thing at a time, weight over work is best: here 1/e over d × area.
-    return np.argsort(problem.duration_s.astype(np.float64) * objective.per_s * problem.area, kind="stable")
-
-
 #: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/e) over work (Smith).
 ORDERS: Final[dict[str, Callable[[Problem, Objective], Array]]] = {
-    "slowdown": _slowdown,
-    "shortest": _shortest,
-    "smith": _smith,
+    "slowdown": lambda problem, objective: np.arange(len(problem)),
+    "shortest": lambda problem, objective: np.lexsort((problem.area, problem.duration_s)),
+    # Of a machine that does one thing at a time, weight over work is best: here 1/e over d × area.
+    "smith": lambda problem, objective: np.argsort(
+        problem.duration_s.astype(np.float64) * objective.per_s * problem.area, kind="stable"
+    ),
 }
 
 #: The order of the starts of the plan before, where there is one.

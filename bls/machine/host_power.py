@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -92,16 +92,12 @@ class HostPower:
 
     def as_dict(self) -> dict[str, Any]:
         """The same in the form of the TOML file, without what is by default."""
-        plain: dict[str, Any] = {"idle_w": self.idle_w, "states": [list(state) for state in self.states]}
-        for name in ("base_w", "off_w"):
-            if getattr(self, name):
-                plain[name] = getattr(self, name)
-        if self.waiting_w is not None:
-            plain["waiting_w"] = self.waiting_w
-        for name in ("shutdown", "boot"):
-            if getattr(self, name) is not None:
-                plain[name] = list(getattr(self, name))
-        return plain
+
+        def plain(value: Any) -> Any:
+            return [plain(one) for one in value] if isinstance(value, tuple) else value
+
+        given = ((entry, getattr(self, entry.name)) for entry in fields(self))
+        return {entry.name: plain(value) for entry, value in given if value != entry.default}
 
 
 def _states(given: Any, idle_mw: int) -> tuple[tuple[float, float], ...]:

@@ -34,6 +34,15 @@ def printable_name(key: str, value: object) -> str:
     return value
 
 
+def existing(kind: str, text: str, n: int, where: str) -> list[tuple[int, int]]:
+    """The intervals of hosts or cores (``kind``) that a text names, of the ``n`` that a platform has. Raises InputError if it
+    names another one."""
+    found = parse_intervals(text, where, n)
+    if found and found[-1][1] > n:
+        raise InputError(f"{where}: {kind} {found[-1][1] - 1}; the platform has the {kind}s 0 to {n - 1}")
+    return found
+
+
 @dataclass(frozen=True)
 class Switch:
     """One switch: a leaf, which has hosts, or a higher one, which has switches. Raises InputError if neither or both
@@ -132,10 +141,7 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
     for row, switch in enumerate(switches):
         if not switch.hosts:
             continue
-        spans = parse_intervals(switch.hosts, f"switches[{row}].hosts", n_hosts)
-        if spans[-1][1] > n_hosts:
-            last = spans[-1][1] - 1
-            raise InputError(f"switches[{row}].hosts: host {last}; the platform has the hosts 0 to {n_hosts - 1}")
+        spans = existing("host", switch.hosts, n_hosts, f"switches[{row}].hosts")
         hosts = np.concatenate([np.arange(lo, hi) for lo, hi in spans])
         if (twice := hosts[leaf[hosts] >= 0]).size:
             both = f"{shown(switches[leaf[twice[0]]].name)} and {shown(switch.name)}"

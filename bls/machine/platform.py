@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 
 from bls.machine.host_power import HostPower
-from bls.machine.partitions import Partition, Switch, SwitchColumns, printable_name, topology
+from bls.machine.partitions import Partition, Switch, SwitchColumns, existing, printable_name, topology
 from bls.machine.platform_files import PROCESSOR_GFLOPS, parse_accasim, platform_text
 from bls.options import HOST_CORES, HOST_GFLOPS, HOSTS, TOPOLOGY
 from traces.base.columns import html_table, read_only
@@ -24,7 +24,6 @@ from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 from traces.base.plugins import split_parameters
 from traces.base.time import given_duration_ns
 from traces.compiled import Array
-from traces.intervals import parse_intervals
 from traces.ledger import MachineShape
 
 #: The most there may be of anything on one host (256 TB of memory), so that a machine's total is an int64.
@@ -51,14 +50,10 @@ def memory_unit(name: str, where: str) -> int:
 
 
 def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
-    """Checked amounts, in the order of their names; what there is nothing of is left out.
-
-    - ``key``: where they are given, for messages
-    - ``values``: as a user gives them, with memory in a unit; or amounts that this function has made
-    - ``units``: whether memory is among what can be given
-
-    Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT`` (of KB for memory).
-    """
+    """Checked amounts, in the order of their names, without those that are 0. ``key``: where they are given, for messages.
+    ``values``: as a user gives them, with memory in a unit; or amounts that this function has made. ``units``: whether
+    memory is allowed. Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT``
+    (of KB for memory)."""
     found: dict[str, int] = {}
     if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):
         made = [(str(name), whole(f"{key}.{name}", value, 0, MAX_AMOUNT)) for name, value in values]
@@ -402,10 +397,7 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
         if partition.name in names:
             raise InputError(f"partitions[{row}].name: {shown(partition.name)} is the name of two partitions")
         names.add(partition.name)
-        hosts = parse_intervals(partition.hosts, "hosts", n_hosts)
-        if hosts and hosts[-1][1] > n_hosts:
-            last = hosts[-1][1] - 1
-            raise InputError(f"partitions[{row}].hosts: host {last}; the platform has the hosts 0 to {n_hosts - 1}")
+        existing("host", partition.hosts, n_hosts, f"partitions[{row}].hosts")
         if partition.default and default:
             both = f"{shown(default)} and {shown(partition.name)}"
             raise InputError(f"partitions[{row}].default: two partitions are the default: {both}")

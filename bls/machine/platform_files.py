@@ -1,20 +1,8 @@
-"""Files of platforms: a platform as a commented TOML text, and the system files of AccaSim.
+"""Files of platforms: a platform as a commented TOML text, and the system files of AccaSim (docs/reference/inputs.md).
 
-AccaSim describes groups of hosts, the resources of one host of each, and their numbers, in JSON::
-
-    {"system_name": "Seth",
-     "groups": {"g0": {"core": 4, "mem": 1048576}},
-     "resources": {"g0": 120},
-     "equivalence": {"processor": {"core": 2}},
-     "start_time": 1027839845}
-
-``groups`` and ``resources`` are needed. Hosts are numbered in the order of ``resources``; a group that is not named
-there has none. ``core`` is the cores of a host; ``mem`` is memory, in the KB of the workload's file; any other name is a
-resource of that name. ``equivalence`` says how many cores a processor of the workload is. Jobs ask for processors, so
-that what is called a core here is as many cores of the file as one processor, and what a host has left over is of no
-use to any job. ``start_time`` (the Unix time of the log's time 0) changes nothing.
-
-The files say no speed: every processor has the one given, by default that of the default platform's cores.
+Jobs ask for processors, so that a core here is as many cores of AccaSim's file as one processor (``equivalence``), and the
+rest of a host is of no use to any job. The files say no speed: every processor has the given one, by default that of the
+default platform's cores.
 
 Source: C. Galleguillos et al., "AccaSim: a customizable workload management simulator for job dispatching research in HPC
 systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5; the system files in its repository.
@@ -26,7 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from traces.base.errors import InputError, one_of, real, shown, shown_name, whole
-from traces.base.given_file import parse_json
+from traces.base.given_file import check_keys, parse_json
 from traces.base.options import CORE_GFLOPS
 from traces.base.plugins import split_parameters
 
@@ -50,9 +38,7 @@ def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str,
     except InputError as error:
         raise InputError(f"{source}: {error.text}") from None
     _table(table, f"{source}: the file")
-    for key in table:
-        if key not in _KEYS:
-            raise one_of("key", key, _KEYS, f"{source}: {shown_name(key)}")
+    check_keys(table, _KEYS, f"{source}: ")
     for key in _KEYS[:2]:
         if key not in table:
             raise InputError(f"{source}: {key}: missing")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -107,8 +108,7 @@ class PowerSeries(Columns):
 
     def at(self, instant_ns: Array) -> Array:
         """What is drawn at instants, which are not before the begin: int64."""
-        found: Array = self.power_mw[np.searchsorted(self.instant_ns, instant_ns, side="right") - 1]
-        return found
+        return np.asarray(self.power_mw[np.searchsorted(self.instant_ns, instant_ns, side="right") - 1])
 
     @property
     def peak_mw(self) -> int:
@@ -124,11 +124,13 @@ class PowerAccounts:
     jobs: Energy  # of the cores that each row of the ledger's jobs held, while it did
 
 
-@dataclass(frozen=True)
-class _Pieces:
-    # So much more, or less, than an idle core draws, from one instant to another; int64 each. ``job``: whose; ``drawn_mw``:
-    # with what the idle core draws.
-    job: Array
+class JobPieces(NamedTuple):
+    """Cores of one group of hosts, or of one host, that a job holds, or that are in tasks: int64 (k,) each."""
+
+    job: Array  # row of the table of jobs
+    part: Array  # the group, or the host
+    # they draw so much more than idle ones from one instant to another; and in all, of which what is drawn without a task
+    # belongs to the cores that are held
     start_ns: Array
     end_ns: Array
     more_mw: Array
@@ -159,69 +161,73 @@ class HostPassages:
         return host, state, start, end
 
 
-def account(
-    ledger: Ledger,
-    table: PowerTable,
-    downtime: Downtime,
-    stopped: HostPassages | None = None,
-    *,
-    of: str,
-    begin_ns: int,
-    until_ns: int,
-    classes: PowerClasses | None = None,
-) -> PowerAccounts:
-    """Find out what was drawn.
+class PowerRun(NamedTuple):
+    """A run whose power is computed."""
 
-    - ``downtime``: when hosts were down: they draw as if they were off
-    - ``stopped``: when hosts were out of service, as power was limited
-    - ``of``, {"held", "working"}: whether a core that is held is active, or one that is in a task
-    - ``begin_ns``, ``until_ns``: from when to when
-    - ``classes``: what jobs draw, by the rows of the table of jobs, where they are not all as the platform says
+    ledger: Ledger
+    table: PowerTable
+    downtime: Downtime  # when hosts were down: they draw as if they were off
+    stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
+    of: str  # {"held", "working"}: whether a core that is held is active, or one that is in a task
+    # from when to when
+    begin_ns: int
+    until_ns: int
+    # what jobs draw, by the rows of the table of jobs; None where all draw as the platform says
+    classes: PowerClasses | None = None
 
-    Raises InputError if tasks are to be told apart and there are no records of them.
-    """
-    pieces = _drawn(ledger, table, of, classes)
-    away = away_hosts(table, downtime.within(begin_ns, until_ns), stopped, until_ns)
+
+def account(run: PowerRun) -> PowerAccounts:
+    """Find out what was drawn. Raises InputError if tasks are to be told apart and there are no records of them."""
+    table, pieces = run.table, job_pieces(run)
+    away = away_hosts(table, run.downtime.within(run.begin_ns, run.until_ns), run.stopped, run.until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away]
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    series = step_series(table.idle_total_mw, start, end, more, begin_ns, until_ns)
-    used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(ledger.jobs)) for one in pieces]
+    series = step_series(table.idle_total_mw, start, end, more, run.begin_ns, run.until_ns)
+    used = [Energy.of(one.drawn_mw, one.end_ns - one.start_ns).by(one.job, len(run.ledger.jobs)) for one in pieces]
     return PowerAccounts(series, used[0] if len(used) == 1 else used[0].plus(used[1]))
 
 
-def drawn_by_jobs(
-    ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None = None
-) -> list[tuple[Array, Array, Array, Array]]:
-    """What the cores that jobs hold draw: columns of row, start_ns, end_ns and mW, several rows at a time for one job.
-    Parameters and errors as of :func:`account`."""
-    return [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in _drawn(ledger, table, of, classes)]
+def job_pieces(
+    run: PowerRun,
+    *,
+    by_host: bool = False,
+    clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
+) -> list[JobPieces]:
+    """What the cores of jobs draw: of cores that are held, and where tasks are told apart, of what tasks add to that.
 
-
-def drawn_within(
-    ledger: Ledger,
-    table: PowerTable,
-    of: str,
-    clipped: Callable[[Array, Array], tuple[Array, Array, Array]],
-    classes: PowerClasses | None = None,
-) -> list[tuple[Array, Array, Array]]:
-    """How much more than idle ones some of the cores that jobs hold draw: columns of start_ns, end_ns and mW.
-
-    ``clipped`` gives of intervals of cores, lo and hi, which of them have such cores, and these; other parameters and errors as
-    of :func:`account`.
+    ``clipped`` gives of intervals of cores, lo and hi, which of them have cores that count, and these; without it all
+    count. Raises InputError as :func:`account`.
     """
-    job, lo, hi, start, end, scale = held_cores(ledger)
-    row, lo, hi = clipped(lo, hi)
-    pieces = [_priced(table, classes, job[row], lo, hi, start[row], end[row], scale[row], working=of == "held")]
-    if of == "working":
-        job, core, start, end, scale = working_cores(ledger)
-        row, _, _ = clipped(core, core + 1)
-        pieces.append(_in_tasks(table, classes, job[row], core[row], start[row], end[row], scale[row]))
-    return [(one.start_ns, one.end_ns, one.more_mw) for one in pieces]
+    table, active = run.table, run.of == "held"
+    first = np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))) if by_host else table.first_core
+    job, lo, hi, start, end, scale = held_cores(run.ledger)
+    if clipped is not None:
+        row, lo, hi = clipped(lo, hi)
+        job, start, end, scale = job[row], start[row], end[row], scale[row]
+    row, part, n = cut_at(first, lo, hi)
+    group = table.group_of_host(part) if by_host else part
+    each = active_mw(table, run.classes, job[row], scale[row], group) if active else table.waiting_mw[group]
+    found = [JobPieces(job[row], part, start[row], end[row], n * (each - table.idle_mw[group]), n * each)]
+    if not active:
+        job, core, start, end, scale = working_cores(run.ledger)
+        if clipped is not None:
+            row, core, _ = clipped(core, core + 1)
+            job, start, end, scale = job[row], start[row], end[row], scale[row]
+        part = np.searchsorted(first, core, side="right") - 1
+        group = table.group_of_host(part) if by_host else part
+        more = active_mw(table, run.classes, job, scale, group) - table.waiting_mw[group]
+        found.append(JobPieces(job, part, start, end, more, more))
+    return found
 
 
-def _drawn(ledger: Ledger, table: PowerTable, of: str, classes: PowerClasses | None) -> list[_Pieces]:
-    pieces = [_priced(table, classes, *held_cores(ledger), working=of == "held")]
-    return [*pieces, _in_tasks(table, classes, *working_cores(ledger))] if of == "working" else pieces
+def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
+    """Cut intervals of cores where parts of the machine end, which begin with the cores ``first``: which interval each piece
+    is of, which part, and how many cores it has."""
+    low = np.searchsorted(first, lo, side="right") - 1
+    count = np.searchsorted(first, hi, side="left") - low
+    row = np.repeat(np.arange(len(lo)), count)
+    part = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
+    return row, part, np.minimum(hi[row], first[part + 1]) - np.maximum(lo[row], first[part])
 
 
 def away_hosts(
@@ -248,8 +254,7 @@ def ascending(*columns: Array) -> Array:
     found = np.sort(np.concatenate(columns))  # np.unique takes thrice as long
     another = np.ones(len(found), np.bool_)
     another[1:] = found[1:] != found[:-1]
-    chosen: Array = found[another]
-    return chosen
+    return np.asarray(found[another])
 
 
 def covered(at: Array, start: Array, end: Array) -> Array:
@@ -352,30 +357,6 @@ def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Ar
     return *columns, since[some], until[some], now[some]
 
 
-def _priced(
-    table: PowerTable,
-    classes: PowerClasses | None,
-    job: Array,
-    lo: Array,
-    hi: Array,
-    start: Array,
-    end: Array,
-    scale: Array,
-    *,
-    working: bool,
-) -> _Pieces:
-    # What such cores draw, active or waiting; a piece for each group that they are of.
-    pieces = []
-    for group in range(len(table.cores)):
-        count = np.minimum(hi, table.first_core[group + 1]) - np.maximum(lo, table.first_core[group])
-        some = np.flatnonzero(count > 0)
-        of = np.full(len(some), group)
-        each = active_mw(table, classes, job[some], scale[some], of) if working else table.waiting_mw[of]
-        n, idle = count[some], table.idle_mw[group]
-        pieces.append(_Pieces(job[some], start[some], end[some], n * (each - idle), n * each))
-    return _Pieces(*(np.concatenate(columns) for columns in zip(*(vars(one).values() for one in pieces), strict=True)))
-
-
 def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     """Which cores were in tasks from when to when, at which scale of their speeds: job, core, start, end, scale. Raises
     InputError if there are no records of tasks."""
@@ -398,12 +379,3 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
         *found_columns, scale = _scaled(found, unit, spread[order], scales.told_ns[at], scales.scale[at])
         found = tuple(found_columns)
     return *found, scale
-
-
-def _in_tasks(
-    table: PowerTable, classes: PowerClasses | None, job: Array, core: Array, start: Array, end: Array, scale: Array
-) -> _Pieces:
-    # What cores in tasks draw beyond those that wait.
-    group = table.group_of_core(core)
-    more = active_mw(table, classes, job, scale, group) - table.waiting_mw[group]
-    return _Pieces(job, start, end, more, more)

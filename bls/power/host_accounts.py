@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +12,12 @@ import numpy as np
 from bls.engine import state as b
 from bls.metrics.schedule import Downtime
 from bls.options import SLEEP_AFTER
-from bls.power.accounting import Energy, HostPassages, held_cores, working_cores
-from bls.power.job_power import PowerClasses, active_mw
+from bls.power.accounting import Energy, HostPassages, PowerRun, job_pieces
 from bls.power.plan import PowerPlan
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
 from traces.base.time import format_ns
 from traces.compiled import Array
-from traces.ledger import Ledger
 
 
 def break_even_ns(table: PowerTable) -> list[int | None]:
@@ -60,20 +59,12 @@ def sleep_words(plan: PowerPlan) -> Iterator[str]:
         yield f"{said}: of no effect, as all {int(n_hosts.sum())} hosts are kept awake"
 
 
-class SleepTotals(NamedTuple):
-    """How often hosts fell asleep, and booted; and for how long all of them together were off, ns."""
-
-    sleeps: int
-    boots: int
-    off_ns: int
-
-
-def sleep_totals(states: HostPassages, until_ns: int) -> SleepTotals:
-    """What hosts did until an instant."""
+def sleep_totals(states: HostPassages, until_ns: int) -> tuple[int, int, int]:
+    """How often hosts fell asleep and booted until an instant, and how long all of them together were off, ns."""
     _, state, start, end = states.spans(until_ns)
     off = state == b.OFF
     lasts = np.maximum(np.minimum(end, until_ns) - start, 0)[off]
-    return SleepTotals(int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist()))
+    return int((state == b.SHUTTING).sum()), int((state == b.BOOTING).sum()), sum(lasts.tolist())
 
 
 class HostIntervals(NamedTuple):
@@ -107,69 +98,28 @@ class _Pieces(NamedTuple):
     mw: Array
 
 
-def host_energies(
-    ledger: Ledger,
-    table: PowerTable,
-    downtime: Downtime,
-    stopped: HostPassages | None,
-    intervals: HostIntervals,
-    *,
-    of: str,
-    classes: PowerClasses | None = None,
-) -> HostEnergies:
-    """What hosts have used during intervals; what lies in none of them is not counted. Other parameters, and errors, as of
-    :func:`bls.power.accounting.account`."""
+def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
+    """What hosts have used during intervals; what lies in none of them is not counted, whenever the run begins and ends. Raises
+    InputError as :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
-    of_host, cores, lasts = table.group_of_host(host), table.cores, end - begin
-    jobs, held_idle = _held(ledger, table, classes, working=of == "held")
-    found = _during(intervals, jobs)
-    if of == "working":
-        found = found.plus(_during(intervals, _working(ledger, table, classes)))
+    table, lasts = run.table, end - begin
+    of_host, idle = table.group_of_host(host), table.cores * table.idle_mw
+    pieces = job_pieces(run, by_host=True)
+    parts = [_during(intervals, _Pieces(one.part, one.start_ns, one.end_ns, one.drawn_mw)) for one in pieces]
+    held = pieces[0]  # instead of these cores as idle ones
+    held_idle = _Pieces(held.part, held.start_ns, held.end_ns, held.more_mw - held.drawn_mw)
     first, until = (int(begin.min()), int(end.max())) if len(host) else (0, 0)
-    away = _away(table, downtime.within(first, until), stopped, until)
+    away = _away(table, run.downtime.within(first, until), run.stopped, until)
     group = table.group_of_host(away.host)
     # An idle host, but for the cores that jobs hold and for as long as it is up.
-    no_cores = away._replace(mw=-(cores * table.idle_mw)[group])
-    no_base = away._replace(mw=-table.base_mw[group])
+    idle_cores = (held_idle, away._replace(mw=-idle[group]))
+    base = Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, away._replace(mw=-table.base_mw[group])))
     return HostEnergies(
-        jobs=found,
-        idle_cores=Energy.of((cores * table.idle_mw)[of_host], lasts)
-        .plus(_during(intervals, held_idle))
-        .plus(_during(intervals, no_cores)),
-        base=Energy.of(table.base_mw[of_host], lasts).plus(_during(intervals, no_base)),
+        jobs=reduce(Energy.plus, parts),
+        idle_cores=reduce(Energy.plus, [Energy.of(idle[of_host], lasts), *(_during(intervals, p) for p in idle_cores)]),
+        base=base,
         off=_during(intervals, away),
     )
-
-
-def _held(ledger: Ledger, table: PowerTable, classes: PowerClasses | None, *, working: bool) -> tuple[_Pieces, _Pieces]:
-    # What cores draw that jobs hold, active or waiting, and what they do not draw as idle ones: host by host.
-    job, lo, hi, start, end, scale = held_cores(ledger)
-    first_core = _first_core_of_hosts(table)
-    low = np.searchsorted(first_core, lo, side="right") - 1
-    high = np.searchsorted(first_core, hi, side="left")  # the host behind the last one
-    count = high - low
-    row = np.repeat(np.arange(len(lo)), count)
-    host = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
-    n = np.minimum(hi[row], first_core[host + 1]) - np.maximum(lo[row], first_core[host])
-    group = table.group_of_host(host)
-    each = active_mw(table, classes, job[row], scale[row], group) if working else table.waiting_mw[group]
-    return (
-        _Pieces(host, start[row], end[row], n * each),
-        _Pieces(host, start[row], end[row], -n * table.idle_mw[group]),
-    )
-
-
-def _working(ledger: Ledger, table: PowerTable, classes: PowerClasses | None) -> _Pieces:
-    # What cores in tasks draw beyond those that wait.
-    job, core, start, end, scale = working_cores(ledger)
-    group = table.group_of_core(core)
-    more = active_mw(table, classes, job, scale, group) - table.waiting_mw[group]
-    return _Pieces(np.searchsorted(_first_core_of_hosts(table), core, side="right") - 1, start, end, more)
-
-
-def _first_core_of_hosts(table: PowerTable) -> Array:
-    cores: Array = np.repeat(table.cores, table.n_hosts)
-    return np.concatenate([[0], np.cumsum(cores)])
 
 
 def _away(table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int) -> _Pieces:

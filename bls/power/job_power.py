@@ -1,15 +1,9 @@
-"""What the cores of a job draw, and how fast they are, by what its application is: a factor on watts, and a memory-bound share.
+"""The power of the cores of a job, and their speed, by its application: a factor on watts, and a memory-bound share; and
+the jobs that may be slowed (docs/reference/power.md).
 
-A CSV file has a line for each job of which something is said::
-
-    job_id,power,memory_bound
-    17,0.8,0.6
-    18,,0.25
-
-``power`` is a factor on what an active core draws beyond an idle one; ``memory_bound`` is the share of a job's time at full
-speed that does not depend on the speed of its cores. The latter is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as
-M. Etinski, J. Corbalan, J. Labarta and M. Valero have it (*Optimizing job performance under a given power constraint in HPC
-centers*, IGCC 2010): T(f) / T(fmax) = β (fmax / f - 1) + 1.
+The memory-bound share is 1 - β of C.-H. Hsu and U. Kremer (PLDI 2003), with β as M. Etinski, J. Corbalan, J. Labarta and M.
+Valero have it (*Optimizing job performance under a given power constraint in HPC centers*, IGCC 2010): T(f) / T(fmax) = β
+(fmax / f - 1) + 1.
 """
 
 from __future__ import annotations
@@ -19,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from numbers import Real
 from typing import Any, Final
 
@@ -75,8 +70,7 @@ class PowerClasses(Columns):
     @property
     def most_mw(self) -> Array:
         """The most that a core of each group draws, whosever it is: int64 (G,)."""
-        found: Array = self.active_mw[:, 0].max(axis=0)
-        return found
+        return np.asarray(self.active_mw[:, 0].max(axis=0))
 
     def of_rows(self, origin: Array) -> PowerClasses:
         """The same by the rows of a table of jobs, whose jobs are these."""
@@ -87,8 +81,7 @@ class PowerClasses(Columns):
         the slowest of its job's states that is no slower."""
         kind = self.kind[row]
         fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
-        found: Array = self.active_mw[kind, fits.sum(axis=1) - 1, group]
-        return found
+        return np.asarray(self.active_mw[kind, fits.sum(axis=1) - 1, group])
 
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
@@ -105,15 +98,7 @@ def part_of(where: str, column: str, value: object) -> int:
     return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
 
 
-def _read_power(where: str, text: str) -> int:
-    return _read(where, POWER, text)
-
-
-def _read_memory_bound(where: str, text: str) -> int:
-    return _read(where, MEMORY_BOUND, text)
-
-
-def _read(where: str, column: str, text: str) -> int:
+def _read(column: str, where: str, text: str) -> int:
     # As it is written: nothing is rounded.
     match = _NUMBER.fullmatch(text)
     found = int(match[1]) * WHOLE + int((match[2] or "").ljust(9, "0")) if match else -1
@@ -178,20 +163,15 @@ def job_power(
     known: Array,
     said: Said | None = None,
 ) -> JobPower | None:
-    """What is said of the jobs of a run; None where nothing is.
-
-    - ``given``: a file, or columns from :func:`given_columns`
-    - ``known``, int64: job numbers that may be named beside the workload's
-    - ``said``: ``said(column, otherwise)``: what jobs' applications say goes before ``otherwise``, parts per billion;
-      None where none of them says anything
-
-    Raises InputError if the file or the columns cannot be used.
-    """
+    """What is said of the jobs of a run; None where nothing is. ``given``: a file, or columns from :func:`given_columns`.
+    ``known``, int64: job numbers that may be named besides the workload's. ``said(column, otherwise)`` returns what jobs'
+    applications say, which goes before ``otherwise``, parts per billion; None where none of them says anything. Raises
+    InputError if the file or the columns cannot be used."""
     found: dict[str, Array] = {}
     if isinstance(given, Mapping):
         found = _of_columns(given, workload, known)
     elif given is not None:
-        readers = {POWER: _read_power, MEMORY_BOUND: _read_memory_bound}
+        readers = {column: partial(_read, column) for column in HIGHEST}
         found = read_request_file(given, workload, tuple(readers), known, readers, _KIND)
         if not found:
             raise InputError(f"{os.fspath(given)}: neither column {POWER} nor {MEMORY_BOUND}; allowed: at least one")
@@ -232,8 +212,7 @@ def factored(mw: Array, factor: int) -> Array:
     """So many mW times a factor in parts per billion, at most 10, rounded half up: exactly, where that is an int64."""
     whole, part = np.divmod(mw, WHOLE)
     high, low = divmod(factor, WHOLE)
-    found: Array = whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE
-    return found
+    return np.asarray(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
 
 
 def _speeds(speed: Array, memory: int) -> Array:
@@ -298,8 +277,7 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
         share = float(Decimal(percent[1]) / 100) if percent else float(text)
         if share > 1:
             raise InputError(f"{ALLOWED}: {shown(text)}; allowed: a share from 0 to 1, or from 0% to 100%")
-        drawn: Array = _drawn(workload, seed) < share
-        return drawn
+        return np.asarray(_drawn(workload, seed) < share)
     if text.startswith("users:"):
         return np.isin(workload.user, np.array(_users(text), np.int64))
     if isinstance(said, str) and not os.path.exists(text):
@@ -313,8 +291,7 @@ def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array,
     if len(wrong := np.flatnonzero(column > 1)):
         row = wrong[0]
         raise InputError(f"{text}: job {workload.job_id[row]}: {_COLUMN}: {column[row]}; allowed: 0 or 1")
-    said_so: Array = column == 1
-    return said_so
+    return np.asarray(column == 1)
 
 
 def unknown_users(said: str | os.PathLike[str], workload: Workload) -> list[int]:
@@ -344,5 +321,4 @@ def _mix(z: Array) -> Array:
     z = z + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Array = z ^ (z >> np.uint64(31))
-    return found
+    return np.asarray(z ^ (z >> np.uint64(31)))

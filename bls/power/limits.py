@@ -1,15 +1,8 @@
-"""Limits to what the machine may draw: from a file, and what of them is known when.
+"""Limits to the power of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are
+known.
 
-A CSV file of one line a limit, in any order::
-
-    from,to,limit_w
-    0,24h,407000
-    18h,20h,75%
-
-Times are as everywhere (a bare number is seconds since time 0). A limit is in force from ``from`` up to, not including, ``to``;
-without ``to`` for ever. It is in W, or a share of what the machine draws if all its cores work at full speed. Of several that
-are in force the lowest counts. It is known only some time after it has begun, the reaction; or some time before, the notice.
-A fourth column, ``where``, may name the part of the machine that a limit is of.
+A limit is in force from ``from`` up to, not including, ``to``. Of several in force the lowest counts. It is known only some
+time after it has begun, the reaction; or some time before, the notice.
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bls.machine.host_power import milliwatts
-from bls.machine.partitions import partition_table
+from bls.machine.partitions import existing, partition_table
 from bls.machine.platform import Platform
 from bls.power.table import PowerTable
 from traces.base.columns import Columns
@@ -33,7 +26,7 @@ from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.given_file import read_csv
 from traces.base.time import MAX_NS, parse_instant_ns
 from traces.compiled import Array
-from traces.intervals import intervals_text, parse_intervals
+from traces.intervals import intervals_text
 
 _COLUMNS = ["from", "to", "limit_w"]
 _WHERE = "where"
@@ -114,8 +107,7 @@ class Limits:
         """Whether any limit is known at each of some instants, in force or to come: bool."""
         spans = joined((self._known_ns(one) + self.reaction_ns, one.end_ns) for one in self.limits)
         bounds = np.array([at for span in spans for at in span], np.int64)
-        found: Array = np.searchsorted(bounds, instants, side="right") % 2 == 1
-        return found
+        return np.asarray(np.searchsorted(bounds, instants, side="right") % 2 == 1)
 
     def lowerings(self, most_mw: int) -> Lowerings:
         """What comes to be known at each of :attr:`instants`, of limits below ``most_mw``."""
@@ -152,8 +144,7 @@ class Limits:
         stop = np.searchsorted(bounds, np.array([one.end_ns for one in ordered], np.int64))
         for one, begin, end in zip(ordered, first.tolist(), stop.tolist(), strict=True):
             steps[begin + 1 : end + 1] = one.power_mw
-        found: Array = steps[np.searchsorted(bounds, np.asarray(instants, np.int64), side="right")]
-        return found
+        return np.asarray(steps[np.searchsorted(bounds, np.asarray(instants, np.int64), side="right")])
 
     @cached_property
     def stairs(self) -> Stairs:
@@ -181,10 +172,6 @@ class Limits:
             first.append(len(untils))
         return Stairs(*(np.array(column, np.int64) for column in (first, untils, powers)))
 
-    def union(self) -> list[tuple[int, int]]:
-        """When any limit is in force: disjoint and ascending."""
-        return joined((one.begin_ns, one.end_ns) for one in self.limits)
-
 
 def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Half-open spans of time as disjoint ones, ascending; those that are empty are left out."""
@@ -203,15 +190,9 @@ NO_LIMITS = Limits()
 def read_limits(
     path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
 ) -> tuple[Limit, ...]:
-    """The limits of a file.
-
-    - ``full_mw``: what shares are of
-    - ``full_of``: what shares of a part of the machine are of, by its name and what messages begin with; without it
-      there are none
-
-    Raises InputError, in one line that names the file and the line, if columns are missing or unknown, a time is none,
-    ``from`` is not before ``to``, a limit is no power and no share.
-    """
+    """The limits of a file. Shares are of ``full_mw``, or for a part of the machine of ``full_of`` its name and what messages
+    begin with; without it no part can be named. Raises InputError, in one line that names the file and the line, if columns
+    are missing or unknown, a time is none, a limit ends before it begins, or a power is no number of W and no share."""
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
@@ -325,12 +306,9 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
         runs = np.split(hosts, np.flatnonzero(np.diff(hosts) != 1) + 1)
         found = [(int(run[0]), int(run[-1]) + 1) for run in runs]
     elif kind == "hosts":
-        found = parse_intervals(name, where, platform.n_hosts)
+        found = existing("host", name, platform.n_hosts, where)
         if not found:
             raise InputError(f"{where}: {shown(text)}: no hosts; {_ALLOWED}")
-        if found[-1][1] > platform.n_hosts:
-            last = platform.n_hosts - 1
-            raise InputError(f"{where}: host {found[-1][1] - 1}; the platform has the hosts 0 to {last}")
         name = intervals_text(found)
     else:
         raise InputError(f"{where}: {shown(text)}; {_ALLOWED}")
@@ -338,13 +316,8 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
 
 
 def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
-    """The domain of a limit, of which no limit is known yet.
-
-    - ``text``: ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``
-    - ``table``: what its hosts draw
-
-    Raises InputError if there is no such partition, switch or host.
-    """
+    """The domain of a limit, ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``, of which no limit is known yet. Raises
+    InputError if there is no such partition, switch or host."""
     name, intervals = _intervals(text, platform, where)
     lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))
     hosts = np.zeros(platform.n_hosts, np.bool_)

@@ -8,22 +8,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from bls.engine import state as b
-from bls.metrics.schedule import Downtime
 from bls.power.accounting import (
     HostPassages,
+    PowerRun,
     PowerSeries,
     ascending,
     away_hosts,
     covered,
-    drawn_within,
     held_cores,
+    job_pieces,
     step_series,
 )
-from bls.power.job_power import PowerClasses
 from bls.power.limits import Domain, Limits
-from bls.power.table import PowerTable
 from traces.compiled import Array
-from traces.ledger import Ledger
 
 #: Why more is drawn than a limit allows, the first that holds.
 REASONS: Final = {
@@ -59,17 +56,10 @@ def excesses_of(
     fallback: str,
     where: str = "",
 ) -> list[Excess]:
-    """When more was drawn than limits allowed, and why.
-
-    - ``series``: what was drawn
-    - ``thought``: what would have been drawn had jobs drawn what they were thought to; None where that is the same
-    - ``at``, int64 (n,): all instants at which something changes, ascending, ns
-    - ``moving``, bool (n,): whether any host is on its way off or back from then on
-    - ``until_ns``: the run's end
-    - ``least_mw``: what is drawn if nobody works, mW
-    - ``fallback``: what is done where a job would draw too much, without its parameters
-    - ``where``: the part of the machine; empty: all of it
-    """
+    """When more was drawn (``series``) than limits allowed, and why. ``thought``: what would have been drawn had jobs drawn
+    what they were thought to; None where that is the same. ``at``, int64 (n,): all instants at which something changes,
+    ascending, ns. ``moving``, bool (n,): whether any host is on its way off or back from then on. ``least_mw``: the draw of
+    the idle machine. ``fallback``: without its parameters. ``where``: the part of the machine; empty: all of it."""
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
     known = limits.steps(at, b.NEVER, known=True)
     limit = limits.steps(at, b.NEVER, known=False)
@@ -95,44 +85,30 @@ def excesses_of(
     return found
 
 
-def domain_series(
-    ledger: Ledger,
-    table: PowerTable,
-    downtime: Downtime,
-    domain: Domain,
-    *,
-    of: str,
-    begin_ns: int,
-    until_ns: int,
-    stopped: HostPassages | None = None,
-    classes: PowerClasses | None = None,
-) -> PowerSeries:
-    """What the hosts of a domain have drawn over time; parameters as of :func:`bls.power.accounting.account`."""
-    columns = drawn_within(ledger, table, of, domain.clipped, classes)
-    down = downtime.within(begin_ns, until_ns)
+def domain_series(run: PowerRun, domain: Domain) -> PowerSeries:
+    """What the hosts of a domain have drawn over time."""
+    columns = [(one.start_ns, one.end_ns, one.more_mw) for one in job_pieces(run, clipped=domain.clipped)]
+    down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})
     if stopped is not None:
         some = domain.hosts[stopped.host]
         stopped = HostPassages(stopped.instant_ns[some], stopped.host[some], stopped.state[some])
-    columns.append(away_hosts(table, down, stopped, until_ns))
+    columns.append(away_hosts(run.table, down, stopped, run.until_ns))
     start, end, more = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return step_series(domain.idle_mw, start, end, more, begin_ns, until_ns)
+    return step_series(domain.idle_mw, start, end, more, run.begin_ns, run.until_ns)
 
 
 def every_instant(series: PowerSeries, limits: Array) -> Array:
     """When what is drawn, or a limit, changes: int64, ascending, from the begin on."""
     found = np.unique(np.concatenate([series.instant_ns, limits]))
     begin = int(series.instant_ns[0])
-    within: Array = found[(found >= begin) & ((found < series.until_ns) | (found == begin))]
-    return within
+    return np.asarray(found[(found >= begin) & ((found < series.until_ns) | (found == begin))])
 
 
-def slowed_over_time(
-    ledger: Ledger, table: PowerTable, classes: PowerClasses | None, begin_ns: int, until_ns: int
-) -> tuple[PowerSeries, PowerSeries]:
-    """The slowest state that any job is in, over time, and how many jobs are slowed. ``classes``: of the rows of the
-    table of jobs, where something is said of what jobs draw. ``begin_ns``, ``until_ns``: from when to when."""
-    job, lo, _, start, end, scale = held_cores(ledger)
+def slowed_over_time(run: PowerRun) -> tuple[PowerSeries, PowerSeries]:
+    """The slowest state that any job is in, over time, and how many jobs are slowed."""
+    table, classes, begin_ns, until_ns = run.table, run.classes, run.begin_ns, run.until_ns
+    job, lo, _, start, end, scale = held_cores(run.ledger)
     # The first state that is so slow: one that a group has once more, as others have more of them, is none of its own.
     group = table.group_of_core(lo)
     speed = table.speed[:, group].T if classes is None else classes.speed[classes.kind[job], :, group]

@@ -30,43 +30,20 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class PowerPlan:
-    """What a run knows of power.
-
-    Attributes
-    ----------
-    options : Power
-    table : PowerTable
-        What hosts draw.
-    limits : Limits
-        Of the machine.
-    fallback : str
-        One of :data:`FALLBACKS`.
-    allowed : bool (n,)
-        Which jobs may be slowed.
-    planned : int64 (n,)
-        The state that each job is planned with.
-    signals : Signals or None
-        What energy costs and emits, where that is to be known.
-    job_power : JobPower or None
-        What is said of jobs, where anything is.
-    classes : PowerClasses or None
-        What that makes of what the platform says.
-    of_user : int64 (n,) or None
-        Which jobs are of one user, -1 of whom it is not known; None where nothing is predicted from jobs that have ended.
-    domains : tuple of Domain
-        Parts of the machine that have limits of their own.
-    """
+    """What a run knows of power."""
 
     options: Power
     table: PowerTable
-    limits: Limits
-    fallback: str
-    allowed: Array
-    planned: Array
-    signals: Signals | None = None
-    domains: tuple[Domain, ...] = ()
+    limits: Limits  # of the machine
+    fallback: str  # one of :data:`bls.power.options.FALLBACKS`
+    allowed: Array  # bool (n,): jobs that may be slowed
+    planned: Array  # int64 (n,): the state that each job is planned with
+    signals: Signals | None = None  # what energy costs and emits
+    domains: tuple[Domain, ...] = ()  # parts of the machine that have limits of their own
+    # what is said of jobs, where anything is; and what that makes of what the platform says
     job_power: JobPower | None = None
     classes: PowerClasses | None = None
+    # int64 (n,): which jobs are of one user, -1 for an unknown one; None where nothing is predicted from ended jobs
     of_user: Array | None = None
 
     @property
@@ -255,23 +232,11 @@ def power_plan(
 ) -> PowerPlan:
     """What becomes of the options for the jobs of a run.
 
-    Parameters
-    ----------
-    known_jobs : int64
-        Job numbers that a file may name beside the workload's.
-    seed : int
-        Of the stream that a share of the jobs is drawn from.
-    said : callable, optional
-        Which jobs may be slowed, bool (n,), from those that may by the options: jobs' applications may say otherwise.
-    drawn : callable, optional
-        What jobs draw, likewise (``bls.power.job_power.job_power``).
-    partition : int64 (n,), optional
-        Of each job; without it all are of the first.
-
-    Raises
-    ------
-    InputError
-        If the platform does not say what its hosts draw, or a limit, a state, the jobs or a signal cannot be used.
+    ``known_jobs``, int64: job numbers that a file may name besides the workload's. ``seed``: of the stream that a share of the
+    jobs is drawn from. ``said``: which jobs may be slowed, bool (n,), from those that may by the options, as applications may
+    say otherwise; ``drawn``: the same for what jobs draw (:func:`bls.power.job_power.job_power`). ``partition``, int64 (n,): of
+    each job; without it all are of the first. Raises InputError if the platform does not say what its hosts draw, or a limit,
+    a state, the jobs or a signal cannot be used.
     """
     needing = {
         str(o.LIMITS): options.limits,

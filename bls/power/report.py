@@ -16,22 +16,22 @@ from bls.power.accounting import (
     PJ_PER_J,
     HostPassages,
     PowerAccounts,
+    PowerRun,
     PowerSeries,
     account,
     ascending,
     covered,
-    drawn_by_jobs,
+    cut_at,
+    job_pieces,
     step_series,
 )
 from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
-from bls.power.metric_names import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS
 from bls.power.over_time import Excess, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
 from bls.power.signals import Spending, facility, parse_pue, spent
-from bls.power.table import PowerTable
-from bls.power.words import summary_of
+from bls.power.words import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS, summary_of
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -67,16 +67,15 @@ class PowerReport:
     @cached_property
     def accounts(self) -> PowerAccounts:
         """What was drawn over time, and used by jobs."""
-        return self._accounts(self._classes)
+        return account(self.run)
 
-    def _accounts(self, classes: PowerClasses | None) -> PowerAccounts:
-        return account(
-            *(self.ledger, self.plan.table, self.downtime, self.stopped),
-            of=self.plan.options.of,
-            begin_ns=self.begin_ns,
-            until_ns=self.until_ns,
-            classes=classes,
-        )
+    @cached_property
+    def run(self) -> PowerRun:
+        """What is accounted for, with what jobs do draw."""
+        parts = self.ledger, self.plan.table, self.downtime, self.stopped
+        classes = self.plan.classes
+        of_rows = None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
+        return PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
 
     @cached_property
     def _thought(self) -> PowerClasses | None:
@@ -90,12 +89,6 @@ class PowerReport:
         if plan.job_power is not None:
             memory = plan.job_power.memory_bound[self._origin(np.arange(n))]
         return power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
-
-    @cached_property
-    def _classes(self) -> PowerClasses | None:
-        # By the rows of the table of jobs; None where all draw as the platform says.
-        classes = self.plan.classes
-        return None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
 
     @property
     def series(self) -> PowerSeries:
@@ -115,7 +108,7 @@ class PowerReport:
             return None
         ends = np.append(series.instant_ns[1:], self.until_ns)
         machine = np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw
-        jobs = drawn_by_jobs(self.ledger, plan.table, plan.options.of, self._classes)
+        jobs = [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in job_pieces(self.run)]
         return spent(plan.signals, [machine], 1), spent(plan.signals, jobs, len(self.ledger.jobs))
 
     @property
@@ -137,11 +130,7 @@ class PowerReport:
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
         """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
-        return host_energies(
-            *(self.ledger, self.plan.table, self.downtime, self.stopped, intervals),
-            of=self.plan.options.of,
-            classes=self._classes,
-        )
+        return host_energies(self.run, intervals)
 
     @cached_property
     def _instants(self) -> Array:
@@ -154,8 +143,7 @@ class PowerReport:
             found.append(spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         every = ascending(*found, down.down_ns, down.up_ns)
-        within: Array = every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))]
-        return within
+        return np.asarray(every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))])
 
     @cached_property
     def _host_spans(self) -> tuple[Array, Array, Array, Array] | None:
@@ -172,7 +160,7 @@ class PowerReport:
             return self._slowed[0]
         table, held = plan.table, holdings(self.ledger)
         slowed = plan.planned[self._origin(held.job)] > 0
-        draws = [_by_state(table, self._classes, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
+        draws = [_by_state(self.run, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
         start_ns = held.start_ns
         if self.boot_wait_ns is not None:  # jobs whose hosts boot count as if they ran
             start_ns = start_ns - np.maximum(self.boot_wait_ns, 0)[held.job]
@@ -196,7 +184,7 @@ class PowerReport:
         # Where each job is in a state of its own: the slowest of them, and how many jobs are slowed.
         if not (self.plan.one_by_one and self.plan.slows):
             return None
-        return slowed_over_time(self.ledger, self.plan.table, self._classes, self.begin_ns, self.until_ns)
+        return slowed_over_time(self.run)
 
     def _origin(self, row: Array) -> Array:
         # The workload's row of each row of the table of jobs: first attempts come first, in its order.
@@ -209,8 +197,7 @@ class PowerReport:
     @property
     def allowed(self) -> Array:
         """Which rows of the table of jobs may be slowed, 1, or may not, 0: int64 (n,)."""
-        found: Array = self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))].astype(np.int64)
-        return found
+        return np.asarray(self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))].astype(np.int64))
 
     @cached_property
     def columns(self) -> dict[str, Array]:
@@ -251,8 +238,7 @@ class PowerReport:
         some = (state == b.SHUTTING) | (state == b.BOOTING)
         if domain is not None:
             some &= domain.hosts[host]
-        found: Array = covered(at, start[some], end[some]) > 0
-        return found
+        return np.asarray(covered(at, start[some], end[some]) > 0)
 
     def _host_counts(self, at: Array) -> dict[str, Array]:
         n_hosts = int(self.plan.table.first_host[-1])
@@ -271,17 +257,7 @@ class PowerReport:
     @cached_property
     def domain_series(self) -> tuple[PowerSeries, ...]:
         """What each part of the machine that has limits of its own has drawn over time."""
-        return tuple(self._domain_series(one, self._classes) for one in self.plan.domains)
-
-    def _domain_series(self, domain: Domain, classes: PowerClasses | None) -> PowerSeries:
-        return domain_series(
-            *(self.ledger, self.plan.table, self.downtime, domain),
-            of=self.plan.options.of,
-            begin_ns=self.begin_ns,
-            until_ns=self.until_ns,
-            stopped=self.stopped,
-            classes=classes,
-        )
+        return tuple(domain_series(self.run, one) for one in self.plan.domains)
 
     @cached_property
     def domain_columns(self) -> dict[str, Any]:
@@ -298,34 +274,30 @@ class PowerReport:
 
     @cached_property
     def excesses(self) -> list[Excess]:
-        """When more was drawn than a limit allowed, and why; of parts of the machine behind it."""
-        plan = self.plan
-        classes = self._thought
-        thought = None if classes is None or not plan.limits else self._accounts(classes).series
-        found = self._excesses(plan.limits, self.series, thought, plan.least_mw, None)
+        """When more was drawn than a limit allowed, and why: first of the machine, then of its parts."""
+        plan, found = self.plan, list[Excess]()
+        parts: list[tuple[Domain | None, Limits, PowerSeries, int]] = [(None, plan.limits, self.series, plan.least_mw)]
         for domain, series in zip(plan.domains, self.domain_series, strict=True):
-            thought = None if classes is None else self._domain_series(domain, classes)
-            found += self._excesses(domain.limits, series, thought, domain.idle_mw, domain)
+            parts.append((domain, domain.limits, series, domain.idle_mw))
+        for part, limits, series, least_mw in parts:
+            at = ascending(self._instants, series.instant_ns, limits.instants)
+            at = at[(at >= self.begin_ns) & (at < self.until_ns)]
+            if not limits or not len(at):
+                continue
+            thought = None
+            if self._thought is not None:
+                run = self.run._replace(classes=self._thought)
+                thought = account(run).series if part is None else domain_series(run, part)
+            found += excesses_of(
+                *(limits, series, thought),
+                at=at,
+                moving=self._moving(at, part),
+                until_ns=self.until_ns,
+                least_mw=least_mw,
+                fallback=plan.fallback,
+                where="" if part is None else part.name,
+            )
         return found
-
-    def _excesses(
-        self, limits: Limits, series: PowerSeries, thought: PowerSeries | None, least_mw: int, domain: Domain | None
-    ) -> list[Excess]:
-        if not limits:
-            return []
-        at = ascending(self._instants, series.instant_ns, limits.instants)
-        at = at[(at >= self.begin_ns) & (at < self.until_ns)]
-        if not len(at):
-            return []
-        return excesses_of(
-            *(limits, series, thought),
-            at=at,
-            moving=self._moving(at, domain),
-            until_ns=self.until_ns,
-            least_mw=least_mw,
-            fallback=self.plan.fallback,
-            where="" if domain is None else domain.name,
-        )
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
@@ -368,7 +340,7 @@ class PowerReport:
         host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
         values = (
             *found,
-            found.off_ns / host_ns if host_ns else None,
+            found[-1] / host_ns if host_ns else None,
             int((self.boot_wait_ns > 0).sum()),
             exact_mean(self.boot_wait_ns[started]),
         )
@@ -378,13 +350,9 @@ class PowerReport:
         pue = self.plan.options.pue
         if pue is None:
             return {}
-        found = facility(self.series, self.plan.table.full_total_mw, parse_pue(pue))
+        used, peak = facility(self.series, self.plan.table.full_total_mw, parse_pue(pue))
         total = self.series.energy_pj()
-        values = (
-            float(found.energy_pj / PJ_PER_J),
-            float(found.energy_pj / total) if total else None,
-            float(found.peak_mw / 1000),
-        )
+        values = (float(used / PJ_PER_J), float(used / total) if total else None, float(peak / 1000))
         return dict(zip(FACILITY_METRICS, values, strict=True))
 
     def _errors(self) -> dict[str, float | None]:
@@ -399,8 +367,7 @@ class PowerReport:
     @property
     def _measured(self) -> Array:
         jobs = self.ledger.jobs
-        found: Array = jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset"))
-        return found
+        return np.asarray(jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset")))
 
     def _spent(self) -> dict[str, float]:
         if self.spending is None:
@@ -416,7 +383,7 @@ class PowerReport:
         # What is drawn while there are limits, from the first submit on, also behind the last end, by the idle machine; and how
         # long the measured jobs of either kind wait and run.
         every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
-        limited = joined(span for limits in every for span in limits.union())
+        limited = joined((one.begin_ns, one.end_ns) for limits in every for one in limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
         lasts = sum(end - begin for begin, end in windows)
         used = 0
@@ -451,14 +418,18 @@ class PowerReport:
     def record(self) -> dict[str, Any]:
         """The same for the record of a run: the numbers, what hosts draw, and when a limit was exceeded, the first times."""
         table, above = self.plan.table, self.excesses
+        domains = {
+            one.name: {"idle_w": one.idle_mw / 1000, "full_w": one.full_mw / 1000, "limits": _listed(one.limits)}
+            for one in self.plan.domains
+        }
         return {
             **self.metrics,
             "idle_w": table.idle_total_mw / 1000,
             "full_w": table.full_total_mw / 1000,
             **({"break_even_ns": break_even_ns(table)} if self.plan.sleeps else {}),
             "allowed_jobs": int(self.plan.allowed.sum()),
-            "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in self.plan.limits.limits],
-            **(self._domains_record() if self.plan.domains else {}),
+            "limits": _listed(self.plan.limits),
+            **({"domains": domains} if domains else {}),
             "above_limit": [
                 {"begin_ns": one.begin_ns, "end_ns": one.end_ns, "above_w": one.above_mw / 1000, "reason": one.reason}
                 | ({"where": one.where} if one.where else {})
@@ -467,16 +438,9 @@ class PowerReport:
             "above_limit_times": len(above),
         }
 
-    def _domains_record(self) -> dict[str, Any]:
-        domains = {
-            domain.name: {
-                "idle_w": domain.idle_mw / 1000,
-                "full_w": domain.full_mw / 1000,
-                "limits": [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in domain.limits.limits],
-            }
-            for domain in self.plan.domains
-        }
-        return {"domains": domains}
+
+def _listed(limits: Limits) -> list[list[float]]:
+    return [[one.begin_ns, one.end_ns, one.power_mw / 1000] for one in limits.limits]
 
 
 def _lowest(limits: Limits, at: Array) -> Array:
@@ -484,15 +448,14 @@ def _lowest(limits: Limits, at: Array) -> Array:
     return np.where(limit == b.NEVER, NO_LIMIT, limit)
 
 
-def _by_state(table: PowerTable, classes: PowerClasses | None, held: Holdings, state: Array) -> Array:
+def _by_state(run: PowerRun, held: Holdings, state: Array) -> Array:
     # What the cores of each holding draw beyond idle ones, in these states.
-    row = np.repeat(np.arange(len(held)), np.diff(held.first))
+    row, group, n = cut_at(run.table.first_core, held.lo, held.hi)
+    of = np.repeat(np.arange(len(held)), np.diff(held.first))[row]
+    if run.classes is None:
+        active = run.table.active_mw[state[of], group]
+    else:
+        active = run.classes.active_mw[run.classes.kind[held.job[of]], state[of], group]
     total = np.zeros(len(held), np.int64)
-    for group in range(len(table.cores)):
-        count = np.minimum(held.hi, table.first_core[group + 1]) - np.maximum(held.lo, table.first_core[group])
-        each = np.zeros(len(held), np.int64)
-        np.add.at(each, row, np.maximum(count, 0))
-        of = (state, group) if classes is None else (classes.kind[held.job], state, group)
-        active = (table if classes is None else classes).active_mw[of]
-        total += each * (active - table.idle_mw[group])
+    np.add.at(total, of, n * (active - run.table.idle_mw[group]))
     return total

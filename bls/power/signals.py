@@ -1,18 +1,5 @@
-"""Price and emissions of electricity over time, from a file; and the power usage effectiveness (PUE) of a facility.
-
-A CSV file of one line from which on something holds, up to the next one; the first line is from 0::
-
-    from,price_per_kwh,g_co2e_per_kwh
-    0,0.25,380
-    8h,0.41,450
-    20h,0.30,400
-
-Times are as everywhere (a bare number is seconds since time 0). One of the two columns may be missing. A price is in whatever
-currency, and may be below 0.
-
-The PUE is what the facility draws, with cooling and all else, divided by what its machine draws. It is one number, ``1.4``,
-or numbers at loads, ``0%:2 50%:1.5 100%:1.3``: the machine's power in percent of what it draws if all its cores work at full
-speed. Between two loads it lies on the line between their numbers; below the first and above the last it is theirs.
+"""Price and emissions of electricity over time, from a CSV file; and the power usage effectiveness (PUE) of a facility, by
+its machine's load (docs/reference/power.md).
 
 Source: The Green Grid, *PUE: A comprehensive examination of the metric*, white paper 49, 2012 (the PUE).
 """
@@ -162,21 +149,14 @@ class Pue:
         return first + (second - first) * (load - low) / (high - low)
 
 
-class Facility(NamedTuple):
-    """What a facility has used, in pJ, and the most that it has drawn, in mW; exactly."""
-
-    energy_pj: Fraction
-    peak_mw: Fraction
-
-
-def facility(series: PowerSeries, full_mw: int, pue: Pue) -> Facility:
-    """What the facility draws of a machine that draws so much, and up to ``full_mw``."""
+def facility(series: PowerSeries, full_mw: int, pue: Pue) -> tuple[Fraction, Fraction]:
+    """What the facility uses, pJ, and the most that it draws, mW, exactly, if its machine draws this, and up to ``full_mw``."""
     levels, of = np.unique(series.power_mw, return_inverse=True)
     lasts = np.zeros(len(levels), np.int64)
     np.add.at(lasts, of.reshape(-1), np.diff(np.append(series.instant_ns, series.until_ns)))
     drawn = [mw * pue.at(Fraction(mw, max(1, full_mw))) for mw in levels.tolist()]
     used = sum((mw * ns for mw, ns in zip(drawn, lasts.tolist(), strict=True)), start=Fraction(0))
-    return Facility(used, max(drawn, default=Fraction(0)))
+    return used, max(drawn, default=Fraction(0))
 
 
 def parse_pue(text: str) -> Pue:

@@ -56,20 +56,17 @@ class PowerTable(Columns):
     @cached_property
     def n_hosts(self) -> Array:
         """How many hosts each group has: int64 (G,)."""
-        found: Array = np.diff(self.first_host)
-        return found
+        return np.asarray(np.diff(self.first_host))
 
     @cached_property
     def host_idle_mw(self) -> Array:
         """What an idle host of each group draws: int64 (G,)."""
-        found: Array = self.base_mw + self.cores * self.idle_mw
-        return found
+        return np.asarray(self.base_mw + self.cores * self.idle_mw)
 
     @cached_property
     def host_full_mw(self) -> Array:
         """What a host of each group draws whose cores all work at full speed: int64 (G,)."""
-        found: Array = self.base_mw + self.cores * self.active_mw[0]
-        return found
+        return np.asarray(self.base_mw + self.cores * self.active_mw[0])
 
     @property
     def idle_total_mw(self) -> int:
@@ -83,20 +80,17 @@ class PowerTable(Columns):
 
     def group_of_host(self, host: Array) -> Array:
         """The group of each host: int64."""
-        found: Array = np.searchsorted(self.first_host, host, side="right") - 1
-        return found
+        return np.asarray(np.searchsorted(self.first_host, host, side="right") - 1)
 
     def group_of_core(self, core: Array) -> Array:
         """The group of each core: int64."""
-        found: Array = np.searchsorted(self.first_core, core, side="right") - 1
-        return found
+        return np.asarray(np.searchsorted(self.first_core, core, side="right") - 1)
 
     def state_of(self, scale: Array, group: Array) -> Array:
         """In which state cores of these groups are whose speeds are scaled so: the slowest one that is no slower.
         ``scale``, int64 (k,): parts per billion. ``group``: int64 (k,). Returns int64 (k,)."""
         fits = self.speed[:, group] >= np.minimum(scale, WHOLE)
-        found: Array = fits.sum(axis=0) - 1
-        return found
+        return np.asarray(fits.sum(axis=0) - 1)
 
 
 def power_table(platform: Platform, option: str) -> PowerTable:
@@ -173,8 +167,7 @@ def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
     if plan is None or plan.classes is None or plan.predicts:
         return np.full(n_jobs, _mean(cores, known), np.int64)
     of_class = [_mean(cores, row) for row in plan.classes.active_mw[:, 0].tolist()]
-    found: Array = np.array(of_class, np.int64)[plan.classes.kind]
-    return found
+    return np.asarray(np.array(of_class, np.int64)[plan.classes.kind])
 
 
 def idle_mw(platform: Platform) -> int:

@@ -1,8 +1,8 @@
-"""Power, energy and mass for people, and what they look at first of a run's."""
+"""The metrics of power, energy, carbon and sleep that a run has; and power, energy and mass for people."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bls.power.host_accounts import break_even_ns
 from bls.power.limits import limits_of
@@ -12,17 +12,61 @@ from traces.base.time import format_ns
 if TYPE_CHECKING:
     from bls.power.report import PowerReport
 
+#: The metrics of a run of which it is known what its hosts draw.
+METRICS: Final = (
+    "energy_j",
+    "energy_jobs_j",
+    "energy_idle_j",
+    "mean_power_w",
+    "peak_power_w",
+    "peak_limited_w",
+    "above_limit_ns",
+    "above_limit_j",
+)
+
+#: And of one that has limits: beside those of a run without a fallback they are the paper's indexes.
+LIMIT_METRICS: Final = (
+    "mean_power_in_limits_w",
+    "mean_run_ns",
+    "mean_run_allowed_ns",
+    "mean_run_disallowed_ns",
+    "mean_wait_allowed_ns",
+    "mean_wait_disallowed_ns",
+)
+
+#: And of one that has signals: of the machine, and of the cores that jobs held.
+SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
+
+#: And of one in which it is predicted what jobs draw.
+PREDICTION_METRICS: Final = ("mean_power_error",)
+
+#: And of one that is told the PUE of its facility.
+FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
+
+#: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
+#: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
+SLEEP_METRICS: Final = (
+    "host_sleeps",
+    "host_boots",
+    "sleeping_host_ns",
+    "sleeping_share",
+    "boot_waits",
+    "mean_boot_wait_ns",
+)
+
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
     """What a person looks at first: (name, text)."""
     found, above = report.metrics, report.excesses
     mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
+    peak = found["peak_limited_w"]
+    limited = "" if peak is None else f", {watts_text(peak)} under a limit"
     rows = [
         (
             "energy",
             f"{joules_text(found['energy_j'])}, {joules_text(found['energy_jobs_j'])} of it by cores that jobs held",
         ),
-        ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{_limited_text(report)}"),
+        ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{limited}"),
     ]
     if "cost" in found:
         rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
@@ -59,11 +103,6 @@ def _sleep_text(report: PowerReport) -> str:
     pays = ", ".join("never" if even < 0 else f"from {format_ns(even)} on" for even in evens)
     off = found["sleeping_share"] or 0
     return f"{found['host_sleeps']} times, {100 * off:.3g} % of the hosts' time off; it pays {pays}"
-
-
-def _limited_text(report: PowerReport) -> str:
-    peak = report.metrics["peak_limited_w"]
-    return "" if peak is None else f", {watts_text(peak)} under a limit"
 
 
 def watts_text(watts: float) -> str:

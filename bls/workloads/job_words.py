@@ -1,15 +1,6 @@
-"""How jobs are named in a text: by number, by Slurm's names of tasks and components, or by what the log calls them.
-
-========================= ==========================================================================================
-word                      jobs
-========================= ==========================================================================================
-``7``, ``3-9``, ``100-``  by number, as :func:`traces.intervals.parse_intervals`
-``900_2``                 task 2 of Slurm's job array 900
-``900_[1-5,8]``           some of its tasks
-``901+0``                 component 0 of Slurm's heterogeneous job 901
-anything else             the jobs that the log calls so, where it has names
-``name:7``, ``number:7``  by name, or by number, where a word could be both
-========================= ==========================================================================================
+"""How jobs are named in a text: by number (``7``, ``3-9``, ``100-``), by Slurm's names of tasks and components (``900_2``,
+``900_[1-5,8]``, ``901+0``), or by what the log calls them. ``number:7`` and ``name:7`` tell a word apart that could be
+both.
 """
 
 from __future__ import annotations

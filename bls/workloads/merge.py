@@ -75,7 +75,8 @@ def merge(
     rules = numbers_of(numbers)
     if not workloads:
         raise InputError("merge: no workload; allowed: one or more")
-    starts_s = [_start_s(workload) for workload in workloads]
+    begins = (Calendar.of(workload).start for workload in workloads)
+    starts_s = [None if begin is None else int(begin.timestamp()) for begin in begins]
     start_s: int | None = None
     if align == "calendar":
         for workload, begun in zip(workloads, starts_s, strict=True):
@@ -195,7 +196,8 @@ def _by_name(
             if number in new:
                 found.setdefault(new[number], label)
         if column is not None and any(new[number] != number for number in own.tolist()):
-            made[place] = _renumbered(column, new)
+            values, at = distinct(column)
+            made[place] = np.array([new.get(number, -1) for number in values.tolist()], np.int64)[at]
     return made, found
 
 
@@ -243,11 +245,6 @@ def _completed(
     return completed
 
 
-def _renumbered(column: Array, new: Mapping[int, int]) -> Array:
-    values, place = distinct(column)
-    return np.array([new.get(number, -1) for number in values.tolist()], np.int64)[place]
-
-
 def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
     """The facts on which the headers of logs do not agree, so that the merged log does not state them."""
     facts: list[dict[str, str]] = [{} for _ in workloads]
@@ -283,11 +280,6 @@ def _joined(parts: Sequence[Array], order: Array) -> Array:
     if all(part.strides == (0,) and part[0] == parts[0][0] for part in parts):
         return np.asarray(parts[0][0])
     return np.asarray(np.concatenate(parts)[order])
-
-
-def _start_s(workload: Workload) -> int | None:
-    start = Calendar.of(workload).start
-    return None if start is None else int(start.timestamp())
 
 
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:

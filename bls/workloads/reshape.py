@@ -200,16 +200,10 @@ _STREAM = 0x7368616B65
 
 
 def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: str = "replicate") -> tuple[int, ...]:
-    """The begins of the windows of a log that are its replications, instants of the log's time (ns).
-
-    They follow one another from the first submit plus the warm-up on. The last one ends by the last submit. Those in which
-    no job is submitted are left out.
-
-    - ``log``: with all of its jobs, also those that the platform has no room for
-    - ``length_ns``, ``warm_up_ns``: lengths of a window, and of the time before it that is simulated and not counted
-
-    Raises InputError if the log has no such window, or more than 100,000.
-    """
+    """The begins of the windows of a log that are its replications, instants of the log's time (ns). They follow one another
+    from the first submit plus the warm-up, time that is simulated and not counted; the last one ends by the last submit.
+    Windows in which no job is submitted are left out. ``log``: also with the jobs that the platform has no room for. Raises
+    InputError if the log has no such window, or more than 100,000."""
     first, last = int(log.submit_ns[0]) + warm_up_ns, int(log.submit_ns[-1])
     n, name = (last - first) // length_ns, Path(log.source).name
     if n < 1:

@@ -271,8 +271,7 @@ def _there(workload: Workload, start_ns: int) -> Array:
 
 def _age(workload: Workload, start_ns: int) -> Array:
     # For how long each job has run at an instant. Never a sum of two such columns: 2**62 + 2**62 is no int64.
-    age: Array = start_ns - workload.submit_ns - np.maximum(workload.wait_ns, 0)
-    return age
+    return np.asarray(start_ns - workload.submit_ns - np.maximum(workload.wait_ns, 0))
 
 
 def _why_empty(whole: Workload, there: Array, start_ns: int, preset: bool | None, n_cores: int | None) -> str:

@@ -188,6 +188,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         n = np.size(self.job_id)
+        for name in ("header", "rejected", "remarks"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         for name in (*COLUMNS, *OPTIONAL):
             where = f"{self.source}: column {name}"
             object.__setattr__(self, name, kept_column(getattr(self, name), n, name in OPTIONAL, where))
@@ -350,18 +352,13 @@ class Workload:
         cls,
         columns: Sequence[Array],
         *,
-        header: Iterable[str],
         rejects: Mapping[str, int],
         source: str,
         n_lines: int,
         extra: Mapping[str, Array] | None = None,
         extras: Mapping[str, Array] | None = None,
-        names: Mapping[int, str] | None = None,
-        ids: Mapping[int, str] | None = None,
-        also_preceding: Mapping[int, tuple[int, ...]] | None = None,
         rejected: Iterable[RejectedLine] = (),
-        remarks: Iterable[str] = (),
-        labels: Mapping[str, Mapping[int, str]] | None = None,
+        **others: Any,
     ) -> Workload:
         """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
 
@@ -374,7 +371,7 @@ class Workload:
             ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend.
         extra : mapping of str to ndarray, optional
             Any of the columns of :data:`bls.workloads.columns.OPTIONAL`, as long as the others or one number for all rows.
-        header, rejects, source, n_lines, extras, names, ids, also_preceding, rejected, remarks, labels
+        rejects, source, n_lines, extras, rejected, **others
             As the attributes; ``rejects`` and ``rejected`` without the duplicates.
 
         Arrays that own their numbers and are read-only are kept as they are; others are copied.
@@ -390,7 +387,7 @@ class Workload:
         if len(columns[0]) == 0:
             raise no_valid_job(source, n_lines, rejects, rejected)
         named: dict[str, Any] = dict(zip(COLUMNS, columns, strict=True)) | dict(extra or {})
-        others = dict(extras or {})
+        further = dict(extras or {})
         submit, duplicates, reordered = np.asarray(columns[1]), 0, 0
         kept: Array | None = None
         if not ascends(np.asarray(columns[0])):
@@ -411,22 +408,17 @@ class Workload:
             kept = None
         if kept is not None:
             named = {name: taken_rows(column, kept) for name, column in named.items()}
-            others = {name: taken_rows(column, kept) for name, column in others.items()}
+            further = {name: taken_rows(column, kept) for name, column in further.items()}
         return cls(
             **named,
-            header=tuple(header),
             rejects={**rejects, DUPLICATE: rejects.get(DUPLICATE, 0) + duplicates},
             reordered=reordered,
             clamped=0,
             source=source,
             n_lines=n_lines,
-            extras=others,
-            names=names or {},
-            ids=ids or {},
-            also_preceding=also_preceding or {},
+            extras=further,
             rejected=tuple(rejected),
-            remarks=tuple(remarks),
-            labels=labels or {},
+            **{name: value for name, value in others.items() if value is not None},
         )
 
     @classmethod

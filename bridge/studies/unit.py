@@ -169,7 +169,7 @@ def warm_up() -> None:
 
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Check that some run has metrics of these names. Raises InputError if one is unknown."""
-    from bls.power import metric_names as p  # which most runs need not load
+    from bls.power import words as p  # which most runs need not load
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))

@@ -37,9 +37,9 @@ from bls.workloads.generators import (
     generate_lublin,
     lublin,
 )
+from bls.workloads.generators.accasim import EqualNodes, machine_of
 from bls.workloads.generators.arrivals import HalfHours, accasim_arrivals, calendar_arrivals, fitted_weights, slots
 from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
-from bls.workloads.generators.machines import EqualNodes, machine_of
 from bls.workloads.generators.made import stream
 from bls.workloads.header import Calendar, header_facts
 from bls.workloads.workload import Workload

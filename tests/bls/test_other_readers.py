@@ -24,8 +24,7 @@ from bls.workloads.readers.batsim import read_batsim
 from bls.workloads.readers.gwf import read_gwf
 from bls.workloads.readers.sacct import read_sacct
 from bls.workloads.readers.sacct_columns import limit_ns
-from bls.workloads.readers.sacct_dump import sacct_words
-from bls.workloads.readers.sacct_json import json_jobs
+from bls.workloads.readers.sacct_dump import json_jobs, sacct_words
 from bls.workloads.readers.swf import parse_swf
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError
@@ -486,7 +485,7 @@ class Endless(io.RawIOBase):
 
 
 def test_a_job_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bls.workloads.readers.sacct_json.LINE_BYTES", 1 << 16)
+    monkeypatch.setattr("bls.workloads.readers.sacct_dump.LINE_BYTES", 1 << 16)
     with pytest.raises(InputError, match=f"^x: a job is longer than {1 << 16} bytes; this is nothing of sacct's$"):
         list(json_jobs(Endless(b'{"jobs": [{"name": "', b"a"), "x"))
 

@@ -20,7 +20,7 @@ import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
-from bls.power.accounting import PJ_PER_J, Energy, drawn_by_jobs
+from bls.power.accounting import PJ_PER_J, Energy, job_pieces
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
 from bls.power.signals import Pue, parse_pue, read_signals
@@ -286,7 +286,8 @@ def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Pa
         parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
         assert found.metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)) / PJ_PER_KWH)
         by_job = [Fraction(0)] * len(found.jobs)
-        for columns in drawn_by_jobs(found.ledger, found.power.plan.table, "held"):
+        for one in job_pieces(found.power.run):
+            columns = one.job, one.start_ns, one.end_ns, one.drawn_mw
             for row, *part in zip(*(column.tolist() for column in columns), strict=True):
                 by_job[row] += spent(*part)
         assert found.jobs.cost.tolist() == [float(one / PJ_PER_KWH) for one in by_job]

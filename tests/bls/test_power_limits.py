@@ -22,7 +22,7 @@ import bridge
 from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, Switch
-from bls.power.limits import Limit, Limits
+from bls.power.limits import Limit, Limits, joined
 from bls.power.options import Power
 from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
@@ -63,7 +63,7 @@ def test_as_defined(limits: Limits) -> None:
         for later in range(now, 30):
             lowest = next((mw for end, mw in zip(until, power, strict=True) if end > later), NONE)
             assert lowest == in_force(now, late, later)
-    spans = limits.union()
+    spans = joined((one.begin_ns, one.end_ns) for one in limits.limits)
     covered = {now for now in every if in_force(now, 0) != NONE}
     assert {now for begin, end in spans for now in every if begin <= now < end} == covered
     assert all(one[1] < another[0] for one, another in pairwise(spans))

@@ -21,9 +21,9 @@ from scenarios import done
 import bridge
 from bls import HostGroup, Platform, Workload
 from bls.machine.host_power import HostPower
-from bls.power.metric_names import SLEEP_METRICS
 from bls.power.options import FALLBACKS, Power
 from bls.power.over_time import REASONS
+from bls.power.words import SLEEP_METRICS
 from bridge.compare.delay_causes import CAUSES
 from bridge.compare.power import METRICS, index_rows, indexes_of
 from bridge.runs.figures import RUN_FIGURES

@@ -12,8 +12,7 @@ import pytest
 
 from bls.cp import Instance, Parameters, Queue, RunningUnits
 from bls.cp.dispatch import plan
-from bls.cp.problem import problem_of
-from bls.cp.ranking import select
+from bls.cp.problem import problem_of, select
 
 CASES = (
     "1-serial", "2-running", "3-pool-lies", "4-contiguous", "5-gpu", "6-parallel", "7-overdue", "8-now",

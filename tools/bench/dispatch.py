@@ -8,8 +8,7 @@ from statistics import median
 from bls.cp.by_node import count_variables
 from bls.cp.dispatch import plan
 from bls.cp.parameters import Parameters
-from bls.cp.problem import problem_of
-from bls.cp.ranking import select
+from bls.cp.problem import problem_of, select
 from tools.bench.rows import Found, timed
 from tools.cp_instances import MACHINES, drawn
 

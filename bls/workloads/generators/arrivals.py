@@ -213,15 +213,10 @@ def _walk(
     dynamic: bool,
     submit_ns: Ints,
 ) -> int:
-    """Fill ``submit_ns`` from the left; the number of jobs for which there were slots enough.
-
-    - ``uniform``, float64 (n,): from 0 to below 1, one a job
-    - ``gaps``, ndarray of float64: the source's inter-arrival times in slots, ascending
-    - ``weights``, float64 (48,): of mean 1
-    - ``hour_share``, ``weekday_share``, ``month_share``, float64 (24,), (7,) and (12,): of the source's jobs
-    - ``clock``, int64 (3, m): half-hour, weekday and month of each slot; the first starts at ``start_ns``
-    - ``into``: how far into its slot the first job comes
-    """
+    """Fill ``submit_ns`` from the left; returns the number of jobs for which there were slots enough. ``uniform``, float64
+    (n,): from 0 to below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``,
+    float64 (48,): of mean 1. The shares, float64 (24,), (7,) and (12,), are of the source's jobs. ``clock``, int64 (3, m):
+    half-hour, weekday and month of each slot; the first starts at ``start_ns``, and the first job comes ``into`` it."""
     half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)
     in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)

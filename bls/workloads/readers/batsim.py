@@ -1,35 +1,13 @@
 """Reads the JSON workloads of Batsim, plain or compressed.
 
-Every entry of ``jobs`` is a job or a reject; its number as a line is its place there, from 1.
+docs/reference/inputs.md says what its keys are used for. Every entry of ``jobs`` is a job or a reject; its number as a line
+is its place there, from 1. Only delays (``delay``, ``DelayProfile``) and sequences of them (``composed``,
+``sequential_composition``, ``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or ``nb``) say how long a job
+takes; of other profiles a key ``runtime`` or ``real_duration``, which Batsim itself does not read, gives the seconds.
 
-========== ======================================================================================================
-key        here
-========== ======================================================================================================
-id         ``job_id``: a whole number, perhaps after the name of a workload, as ``w0!17``. If any id has another form, or
-           two workloads of the file have the same number, all jobs are numbered from 1 in order of their first
-           appearance. Ids that are more than the number are kept as ``ids``, and are the ``name`` in tables
-subtime    ``submit_ns``
-res        ``cores``: Batsim's resources are hosts, each of them here one core
-walltime   ``estimate_ns``; the run time where there is none (or -1)
-profile    ``run_ns``, see below
-user       ``user``, where there is one: a number from 1 in order of first appearance
-========== ======================================================================================================
-
-A profile says what a job does. Of these, only a delay (``delay``, ``DelayProfile``) says how long it takes, and a sequence
-of delays (``composed``, ``sequential_composition``, ``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or
-``nb``). What others compute, send or replay lasts as long as Batsim's platform makes it; they are jobs only where a key
-``runtime`` or ``real_duration``, which Batsim itself does not look at, gives the seconds. The number ``nb_res`` is kept as
-the header line ``; MaxProcs: N``.
-
-The reasons for a reject, in the order they are tested:
-
-1. *malformed*: no object; a key above is missing (``walltime`` and ``user`` may be), is no number or beyond ±2**62 (ns for
-   times), or is negative; a ``walltime`` of 0; a profile that is none;
-2. *unknown profile*: ``profiles`` has none of this name;
-3. *run time not known*: the profile does not say it;
-4. *no run time*: it is zero or negative;
-5. *no processors*: ``res`` is 0;
-6. *duplicate job number*.
+A job is *malformed* if it is no object, a key is missing (``walltime`` and ``user`` may be), is no number or beyond ±2**62
+(ns for times), or is negative, the ``walltime`` is 0, or its profile is invalid. Then *unknown profile* and *run time not
+known* are tested, before the reasons of all readers.
 
 Source: Batsim's documentation, "Workload", https://batsim.readthedocs.io/en/latest/input-workload.html; P.-F. Dutot et al.,
 doi:10.1007/978-3-319-61756-5_10.

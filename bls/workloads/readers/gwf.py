@@ -1,38 +1,9 @@
 """Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or compressed.
 
-Lines that begin with ``#`` are comments; so is one whose first word is ``JobID``, which names the columns. A job's line has
-29 fields, separated by tabs (one more may stand at its end) or by any white space. Times are seconds.
-
-===== ======================= ====================================================================
-field GWF's name              here
-===== ======================= ====================================================================
-1     JobID                   ``job_id``, a whole number
-2     SubmitTime              ``submit_ns``
-4     RunTime                 ``run_ns``
-5     NProcs                  ``cores`` where field 8 is not positive; a whole number
-8     ReqNProcs               ``cores``; a whole number
-9     ReqTime                 ``estimate_ns``; the run time where it is not positive
-3     WaitTime                ``wait_ns``
-7     UsedMemory              ``memory_kb`` where field 10 is not positive; KB per processor
-10    ReqMemory               ``memory_kb``; KB per processor
-11    Status                  ``status``
-12    UserID                  ``user``, a name
-13    GroupID                 ``group``, a name
-14    ExecutableID            ``application``, a name, which ``names`` has
-15    QueueID                 ``queue``, a name
-16    PartitionID             ``partition``, a name
-17    OrigSiteID              ``extras["orig_site"]``, a name
-18    LastRunSiteID           ``extras["run_site"]``, a name
-28    VOID                    ``extras["vo"]``, a name
-29    ProjectID               ``extras["project"]``, a name
-===== ======================= ====================================================================
-
-Names become numbers from 1 in order of their first appearance, also where they look like numbers; ``-1`` is unknown. The
-first six must be numbers, or the line is malformed; others that cannot be used are unknown. The reasons for a reject, and
-what ``cancelled=True`` does, are those of :mod:`bls.workloads.readers.swf`.
-
-Most of the archive's logs have seconds since 1970. If no submit is before 1980, they are taken so: time 0 is then the
-earliest submit, kept as the header line ``; UnixStartTime: N``. Otherwise time 0 is that of the file.
+docs/reference/inputs.md says what its 29 fields are used for. They are separated by tabs (one more may stand at the end of
+a line) or by any white space; a line whose first word is ``JobID`` is a comment. Names become numbers also where they look
+like numbers; ``-1`` is unknown. Fields 1, 2, 4, 5, 8 and 9 must be numbers, or the line is malformed; others that cannot be
+used are unknown. Other rejects, and ``cancelled=True``, are those of :mod:`bls.workloads.readers.swf`.
 
 Source: A. Iosup et al., "The Grid Workloads Archive", FGCS 24(7), 2008, doi:10.1016/j.future.2008.02.003.
 """
@@ -93,22 +64,15 @@ class _Reader:
         if len(fields) != _FIELDS:
             self._wrong = (f"{len(fields)} fields, not {_FIELDS}", "")
             return MALFORMED
-        job_id, allocated, requested = whole(fields[0]), whole(fields[4]), whole(fields[7])
-        submit, run, estimate = seconds_ns(fields[1]), seconds_ns(fields[3]), seconds_ns(fields[8])
-        values = {1: job_id, 2: submit, 4: run, 5: allocated, 8: requested, 9: estimate}
-        for field, value in values.items():
+        read = {field: whole(fields[field - 1]) for field in (1, 5, 8)}
+        read |= {field: seconds_ns(fields[field - 1]) for field in (2, 4, 9)}
+        values: dict[int, int] = {}
+        for field, value in sorted(read.items()):
             if value is None or (field <= 2 and value < 0):
                 self._note(field, fields)
                 return MALFORMED
-        if (
-            job_id is None
-            or submit is None
-            or run is None
-            or allocated is None
-            or requested is None
-            or estimate is None
-        ):
-            return MALFORMED  # as has just been seen
+            values[field] = value
+        job_id, submit, run, allocated, requested, estimate = values.values()
         self._earliest = min(self._earliest, submit)
         wait, status = seconds_ns(fields[2]), whole(fields[10])
         cancel = -1
@@ -124,12 +88,7 @@ class _Reader:
             return NO_PROCESSORS
         asked, used = kilobytes(number(fields[9])), kilobytes(number(fields[6]))
         self._rows.add(
-            job_id,
-            submit,
-            run,
-            cores,
-            estimate if estimate > 0 else run,
-            line,
+            *(job_id, submit, run, cores, estimate if estimate > 0 else run, line),
             **{name: names.number(fields[place]) for name, (names, place) in self._names.items()},
             wait_ns=-1 if wait is None else max(-1, wait),
             memory_kb=asked if asked > 0 else used,

@@ -38,15 +38,10 @@ class Readable(Protocol):
 
 
 def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
-    """Whole lines of a file, as many as a block holds.
-
-    - ``file``: read from where it stands to its end. A UTF-8 byte order mark is left out.
-    - ``block_bytes``: how much is read at once, from 3; more where one line is longer
-
-    Yields ndarray of int8: signed bytes (kernels take an unsigned and a signed integer together to a float). Only the
-    last may lack the line feed at its end. The next block overwrites it. Raises InputError if the file is empty, or a
-    line is longer than ``LINE_BYTES``.
-    """
+    """Yield whole lines of a file, as many as a block holds, as signed bytes, int8 (kernels take an unsigned and a signed
+    integer together to a float). Only the last block may lack the line feed at its end; the next block overwrites it.
+    ``block_bytes``: how much is read at once, from 3; more where one line is longer. A UTF-8 byte order mark is left out.
+    Raises InputError if the file is empty, or a line is longer than ``LINE_BYTES``."""
     block = np.empty(block_bytes, np.int8)
     held, first, more = 0, True, True
     while more:
@@ -189,7 +184,7 @@ class Names:
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not blank: (number from 1, text without its line end). Raises InputError as
-    :func:`bls.workloads.readers.line_blocks.line_blocks`."""
+    :func:`line_blocks`."""
     first = 1
     for block in line_blocks(file, source):
         lines = block.tobytes().decode("utf-8", "replace").split("\n")

@@ -1,60 +1,13 @@
-"""Reads what Slurm's ``sacct`` prints with ``--parsable2`` (``-P``), ``--parsable`` or ``--json``, plain or compressed.
+"""Reads the output of Slurm's ``sacct`` with ``--parsable2`` (``-P``), ``--parsable`` or ``--json``, plain or compressed.
 
-The first line names the columns, in any order and case; fields are separated by ``|`` or by whatever separates the first
-two names (with commas, fields may be quoted as in CSV). Lines that begin with ``#`` are comments, and the first line may
-come again, as in dumps put one after the other. Any other line is a job or a reject.
+docs/reference/inputs.md says what its columns are used for, how lines with free text are read, and how jobs are numbered;
+in a dump that has JobIDRaw and not JobID each task has a number of its own from Slurm. Lines that begin with ``#`` are
+comments, and the first line may come again, as in dumps put one after the other.
 
-Only words of free text, as those of JobName, may contain the mark between fields, or line breaks: surplus fields, and a
-line that ends before its time, belong to them. Where there are several such columns, each is tried. A line that can be
-read in more than one way is a reject, unless only the job's name depends on it; then it has none.
-
-=================================== ==================================================================================
-columns (the first that is known)   here
-=================================== ==================================================================================
-JobID, JobIDRaw                     ``job_id``, see below
-Submit                              ``submit_ns``
-ElapsedRaw, Elapsed, End − Start    ``run_ns``
-AllocTRES (cpu=), AllocCPUS, NCPUS, ``cores``: what the job held; where it held nothing, what it asked for
-ReqTRES (cpu=), ReqCPUS
-TimelimitRaw, Timelimit             ``estimate_ns``; the run time where there is no limit
-Start − Submit                      ``wait_ns``
-Eligible                            ``begin_ns``, where it is after the submit and not after the start
-AllocTRES, ReqTRES (mem=), ReqMem   ``memory_kb``: per core; of a node's or the whole job's, the cores' share
-State                               ``status``: COMPLETED 1, CANCELLED and REVOKED 5, others that have ended 0
-User, UID                           ``user``
-Group, GID, Account                 ``group``
-Partition                           ``partition``
-QOS                                 ``qos``
-JobName                             ``application``; the names themselves are ``names``
-Account                             ``extras["account"]``, where ``group`` is another column
-AllocTRES (node=), AllocNodes,      ``extras["nodes"]``
-NNodes, ReqTRES (node=), ReqNodes
-AllocTRES, ReqTRES (gres/gpu=),     ``extras["gpus"]``: the entry without a type, else the sum of those with one
-AllocGRES, ReqGRES (gpu:)
-=================================== ==================================================================================
-
-Needed are a job number, Submit, and columns for the run time and the cores. Names become numbers from 1 in order of
-their first appearance; those of partitions and QOS are kept as header lines. Times are seconds since 1970, or dates as
-``2024-01-31T12:00:00``; a date that names no zone is taken as UTC, so that a calendar shows the hours as the log has
-them. Time 0 is the earliest submit of all lines that are no job step, and is kept as the header line
-``; UnixStartTime: N``.
-
-Numbers: a job is N. A task K of a job array, ``N_K``, is N × 10¹⁰ + K, a component K of a heterogeneous job, ``N+K``,
-N × 10¹⁰ + 9 × 10⁹ + K. In a dump that has JobIDRaw and not JobID each task has a number of its own from Slurm. Of JSON,
-the number is that of the column JobID, and a job's "line" is its place in the list of jobs.
-
-The reasons for a reject, in the order they are tested:
-
-1. *job step*: a line of a part of a job (``N.batch``, ``N.0``), which has a line of its own;
-2. *malformed*: the line has too few fields, or surplus ones that no column of free text can hold; or one of the job
-   number, Submit, the run time, the cores and the time limit is not what it should be; *free text in A or B*: see above;
-3. *not ended*: the job waits, runs or is suspended, so that its run time is not known;
-4. *no run time*: it is zero (as that of jobs that never started), or the line is of tasks that wait (``N_[3-8]``);
-5. *no processors*;
-6. *duplicate job number*: as that of a requeued job (``sacct --duplicates``).
-
-With ``cancelled=True``, a job that was cancelled or failed before it ran, and the end and time limit of which are
-known, is a job that is cancelled at its end.
+Besides the reasons of all readers, a line is rejected as a *job step* (``N.batch``, ``N.0``), which is tested first; as
+*free text in A or B* if it can be read in several ways; and as *not ended* if the job waits, runs or is suspended. *No run
+time* is also the reason for tasks that wait (``N_[3-8]``). With ``cancelled=True``, a job that was cancelled or failed
+before it ran, and the end and time limit of which are known, is a job that is cancelled at its end.
 
 Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 """
@@ -164,12 +117,7 @@ class _Reader:
         held = eligible is not None and submit < eligible and (start is None or eligible <= start)
         numbers = {name: names.number(word[name]) for name, names in self._names.items()}
         self._rows.add(
-            job_id,
-            submit,
-            run,
-            cores,
-            limit if limit > 0 else run,
-            line,
+            *(job_id, submit, run, cores, limit if limit > 0 else run, line),
             **numbers,
             wait_ns=start - submit if start is not None and start >= submit else -1,
             memory_kb=_memory_kb(word, cores, nodes),

@@ -1,12 +1,10 @@
 """Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
-A line is a comment (its first character is ``;``), blank, a job, or a reject. A job's line has 18 fields,
-separated by white space, each a decimal number: an optional sign, digits, optionally a point among or
-next to them, and optionally an exponent, as ``3.6e+03``; ``nan`` and ``inf`` are none. Times are seconds and are rounded to
-a nanosecond, half to even. Field 17 may also be a list of job numbers, as ``3,4``, with ``,`` ``;`` ``:`` ``/`` ``|`` or
-``&`` between them: the job follows all of them. Used are
+docs/reference/inputs.md says what the 18 to 21 fields of a line are used for. A line is malformed if it has another number
+of fields, if one of the first 18 is not a decimal number (field 17 may be a list of job numbers), or if one of the fields
+1, 2, 4, 5, 8 and 9 cannot be used: it is fractional where it must be whole, beyond ±2**62 (ns for times), or a negative job
+number or submit. Other fields that cannot be used are unknown. Times are rounded to a nanosecond, half to even.
 
-===== ==================== ==========================================================================
 field SWF's name           here
 ===== ==================== ==========================================================================
 1     job number           ``job_id``, a whole number
@@ -60,6 +58,11 @@ The status (field 11) decides nothing: a job that failed, or was cancelled after
 One exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time
 never started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait,
 with a ``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
+=======
+The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors. One
+exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time never
+started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait, with a
+``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
 
 The file is read block by block, as it is unpacked, so that only the columns of its jobs need memory.
 
@@ -75,6 +78,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -130,14 +134,9 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
 
 
 def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
-    """The workload of an SWF text.
-
-    - ``data``: the text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped.
-    - ``cancelled``: whether jobs that were cancelled before their start are jobs too
-    - ``block_bytes``: how much is read at once; nothing that is read depends on it
-
-    Raises InputError if it is empty or holds no valid job.
-    """
+    """The workload of an SWF text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped. ``cancelled``: whether jobs
+    that were cancelled before their start are jobs too. ``block_bytes``: how much is read at once, on which no result
+    depends. Raises InputError if the text is empty or holds no valid job."""
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
@@ -215,6 +214,14 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     waits: Array | None = None  # for the lines behind it that are no jobs
     first_line = 0
     begin = -1  # the row of the jobs' begin, if a further field has it
+
+    def block(jobs: Array, counts: Array) -> Workload:
+        columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
+        if begin >= 0:
+            columns[BEGIN] = np.maximum(jobs[begin], -1)
+        facts: dict[str, Any] = {"source": source, "n_lines": int(counts[:_LINE].sum()), "reordered": 0, "clamped": 0}
+        return Workload(**columns, **facts, header=first, rejects=_rejects(counts), remarks=remarks, ids=ids)
+
     with GivenFile(path, "workload file") as file:
         upto = counts.copy()
         for jobs in _blocks(file, source, False, block_bytes, notes, counts):
@@ -233,7 +240,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
                 _check_order(np.concatenate([last, jobs[:2]], axis=1), jobs[5], source)
                 last = jobs[:2, -1:].copy()
                 if waits is not None:
-                    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
+                    yield block(waits, upto - seen)
                     seen, first, remarks = upto, (), ()
                 waits = jobs.copy()
             if waits is not None:
@@ -243,7 +250,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
             upto = counts.copy()
     if waits is None:
         raise no_valid_job(source, int(counts[:_LINE].sum()), _rejects(counts), notes.rejected)
-    yield _block(waits, upto - seen, source, first, begin, remarks, ids)
+    yield block(waits, upto - seen)
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
@@ -265,31 +272,6 @@ def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source:
                 f"{source}: line {line}: {shown(comment)} names a job after the first job; "
                 "allowed where a log is read as the simulation goes: before all jobs"
             )
-
-
-def _block(
-    jobs: Array,
-    counts: Array,
-    source: str,
-    header: tuple[str, ...],
-    begin: int,
-    remarks: tuple[str, ...],
-    ids: Mapping[int, str],
-) -> Workload:
-    columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
-    if begin >= 0:
-        columns[BEGIN] = np.maximum(jobs[begin], -1)
-    return Workload(
-        **columns,
-        header=header,
-        rejects=_rejects(counts),
-        reordered=0,
-        clamped=0,
-        source=source,
-        n_lines=int(counts[:_LINE].sum()),
-        remarks=remarks,
-        ids=ids,
-    )
 
 
 def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:

@@ -1,14 +1,8 @@
 """Writes a workload in the Standard Workload Format, and makes a workload of a finished run.
 
-What is written is read back as the same jobs: times are exact, comments stay, extra columns are fields 19 to 21. Cores
-are written as requested (field 8) and as allocated processors (field 5), which is what tools that look at one of them
-need. Fields 6 and 7 are not known and -1.
-
-A job that was cancelled before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its
-user gave up; a reader with ``cancelled=True`` gets it back. Other cancellations, ``qos``, ``preset`` and extra columns
-beyond the third have no place in the format: :func:`unwritten` names what a workload has of them. The ids of jobs
-are comments, ``; Job: NUMBER NAME``. The instants from which
-jobs may start are the first extra column, ``begin_ns``, where there are any.
+The file is read back as the same jobs; docs/reference/workloads.md says what its fields hold. A job that was cancelled
+before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its user gave up; a reader with
+``cancelled=True`` gets it back. :func:`unwritten` names the columns that have no place in the format.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from bls.cp import MODELS, DispatchPlan, Instance, Parameters, boxes, dispatch
 from bls.cp.ahead import GOALS_AHEAD
 from bls.cp.dispatch import plan
 from bls.cp.parameters import SEARCHES
-from bls.cp.problem import problem_of
-from bls.cp.ranking import select
+from bls.cp.problem import problem_of, select
 from bls.cp.scheduling import Solved, solve
 from traces.base.errors import InputError
 

@@ -18,8 +18,7 @@ from bls.cp import MODELS, Parameters, class_places, dispatch, plan_ahead
 from bls.cp.dispatch import DispatchPlan, plan
 from bls.cp.instance import Instance, Queue, RunningUnits, up_s
 from bls.cp.objective import Objective
-from bls.cp.problem import Problem, problem_of
-from bls.cp.ranking import ranked
+from bls.cp.problem import Problem, problem_of, ranked
 from bls.cp.reduction import reduced, without_followers
 from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration, best_list, bettered
 from traces.base.errors import InputError, PluginError
