@@ -9,10 +9,9 @@ import numpy as np
 
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
-from als.engine.dag import hooks as graph_hooks
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.options import MAX_TASKS_PER_JOB
-from als.programs import drawing as program_drawing
+from als.programs import table as program_drawing
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
@@ -69,7 +68,7 @@ class InlineRun:
         self._check()
         while True:
             status = drive(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
-            for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
+            for hooks in (HOOKS, application_hooks.HOOKS, application_hooks.GRAPH_HOOKS, program_drawing.HOOKS):
                 hooks.check()
             self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)

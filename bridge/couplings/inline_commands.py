@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from als.core_speeds.state import factor
+from als.core_speeds import factor
+from als.engine.codes import SUSPENDED
 from als.engine.loop import advance, run_until_stop
-from als.engine.scaling import rescale, set_scale
-from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import advance_varying, begin_varying
+from als.engine.scaling import advance_varying, begin_varying, rescale, set_scale
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState

@@ -6,10 +6,10 @@ receives commands, and once more.
 
 from __future__ import annotations
 
+from als.engine.codes import SUSPENDED
 from als.engine.features.hints import hint
 from als.engine.loop import begin
-from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import begin_varying
+from als.engine.scaling import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import advance_to, apply_scales, commanded_at, run_to

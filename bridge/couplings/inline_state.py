@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.core_speeds.state import SpeedState
+from als.core_speeds import SpeedState
 from als.engine import hooks as application_hooks
 from als.engine import loop as application
-from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
+from als.graphs.draw import DrawingRoom, new_drawing_room
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS
 from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
-from als.programs.table import DrawingRoom, Programs, ProgramTable, new_drawing_room
+from als.programs.table import Programs, ProgramTable
 from bls.engine import loop as batch
 from bls.engine.features.running import losses, reached, releases, wishes
 from bls.engine.state import BatchState
@@ -259,7 +259,7 @@ def _graph_room(
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
         network,
-        graph_hooks.table(network.kind != NONE),
+        application_hooks.graph_table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
         anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),

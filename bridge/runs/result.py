@@ -13,8 +13,7 @@ import numpy as np
 
 from als.lengths import takes_variation
 from als.metrics.graphs import GRAPH_METRICS
-from als.metrics.loops import LOOP_METRICS
-from als.summaries import application_metrics, distributions
+from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.unaware import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule

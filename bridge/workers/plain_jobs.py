@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
+from als.engine.codes import FINISHED, STOPPED
 from als.engine.state import NEVER
-from als.engine.status import FINISHED, STOPPED
+from als.lengths import normal_lengths
 from als.plain_loops import PlainLoops, is_plain, run_loop
-from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
 from bridge.protocol.messages import Outcome, SimulateJob
 from bridge.protocol.vocabulary import Message
