@@ -21,7 +21,7 @@ _LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeNumber:
     """A whole number within these limits."""
 
     lowest: int = 1
@@ -32,7 +32,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Number:
+class RealNumber:
     """A number within these limits."""
 
     lowest: float
@@ -71,7 +71,7 @@ class OneOf:
 
 
 class Checked:
-    """A frozen dataclass whose fields are checked as it is made: ``tasks: Annotated[int, Whole(0)] = 0``.
+    """A frozen dataclass whose fields are checked as it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
 
     A field that may be None is not checked where it is. Raises InputError; the message begins with the kind of plug-in, its
     name and the parameter.

@@ -11,7 +11,7 @@ import numpy as np
 
 from als.graphs.contract import IMPOSSIBLE, GraphDraft, GraphModel, check_size, graph_kernel
 from als.lengths.contract import MAX_COV
-from als.parameters import Checked, Number
+from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError
 
 
@@ -34,7 +34,7 @@ class GraphFile(Checked):
     format: str = ""  # as :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says
     scale: bool = True  # whether work and bytes are scaled to the job
     # coefficient of variation of a task's work around the file's, whatever the run's variation
-    cov: Annotated[float, Number(0.0, MAX_COV)] = 0.0
+    cov: Annotated[float, RealNumber(0.0, MAX_COV)] = 0.0
 
     def graph(self, variation: float) -> GraphModel:
         """The model, whatever the run's variation; reads the file."""

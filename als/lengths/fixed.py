@@ -11,7 +11,7 @@ import numpy as np
 
 from als.lengths.contract import COUNT, PATTERN, LengthModel, equal_lengths, length_kernel
 from als.options import MAX_TASKS_PER_JOB
-from als.parameters import Checked, Number, Whole
+from als.parameters import Checked, RealNumber, WholeNumber
 from traces.base.errors import InputError, one_of, shown
 from traces.base.ranges import parse_real
 from traces.compiled import Array, compiled
@@ -61,8 +61,8 @@ class Triangular(Checked):
     name: str
     # lengths at the beginning and the end of the loop, in any unit; only their ratio matters. The first is below the last where
     # they grow, above it where they fall.
-    first: Annotated[float, Number(0.0, 1e9)]
-    last: Annotated[float, Number(0.0, 1e9)]
+    first: Annotated[float, RealNumber(0.0, 1e9)]
+    last: Annotated[float, RealNumber(0.0, 1e9)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -182,10 +182,10 @@ class Mandelbrot(Checked):
     noun = "lengths"
     name: ClassVar[str] = "mandelbrot"
     # pixels; the loop has width·height tasks, whatever the cores
-    width: Annotated[int, Whole(1, 10_000)] = 64
-    height: Annotated[int, Whole(1, 10_000)] = 64
+    width: Annotated[int, WholeNumber(1, 10_000)] = 64
+    height: Annotated[int, WholeNumber(1, 10_000)] = 64
     # most steps of a pixel; all pixels times it: up to ``MAX_STEPS``
-    iterations: Annotated[int, Whole(1, 1_000_000)] = 1000
+    iterations: Annotated[int, WholeNumber(1, 1_000_000)] = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from als.lengths.contract import MAX_COV, WORK_NORMAL, LengthModel, equal_lengths, length_kernel
-from als.parameters import Checked, Number
+from als.parameters import Checked, RealNumber
 from als.streams import next_word, normal_from_word, uniform_from_word
 from traces.base.ranges import real
 from traces.compiled import Array
@@ -189,8 +189,8 @@ class Bimodal(Checked):
 
     noun = "lengths"
     name: ClassVar[str] = "bimodal"
-    share: Annotated[float, Number(0.0, 1.0)] = 0.1  # s, share of the tasks that is long
-    ratio: Annotated[float, Number(1.0, 1e6)] = 10.0  # r, a long task over a short one
+    share: Annotated[float, RealNumber(0.0, 1.0)] = 0.1  # s, share of the tasks that is long
+    ratio: Annotated[float, RealNumber(1.0, 1e6)] = 10.0  # r, a long task over a short one
 
     def lengths(self, variation: float) -> LengthModel:
         s, r = self.share, self.ratio
@@ -226,7 +226,7 @@ class Correlated(Spread):
     """
 
     name: ClassVar[str] = "correlated"
-    rho: Annotated[float, Number(0.0, 0.999999)] = 0.9  # correlation of a task's length with the next one's
+    rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation of a task's length with the next one's
 
     def model(self, cov: float) -> LengthModel:
         return LengthModel(

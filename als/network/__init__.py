@@ -27,7 +27,7 @@ from als.network.state import HOCKNEY, NONE, SHARING, NetworkState
 from als.network.topologies import TOPOLOGIES, Topology, topology, with_its_parameters
 from als.network.topologies import topology as find_topology
 from als.options import NETWORK
-from als.parameters import Checked, Number
+from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError, at, one_of, shown
 from traces.base.naming import split_parameters
 from traces.base.plugins import resolve
@@ -100,13 +100,13 @@ class SharingModel(NetworkModel, Checked):
     kind: NetworkKind = NetworkKind.SHARING
     # whether a flow loads the links of its way back with 0.05 of its rate, as acknowledgements do
     crosstraffic: bool = True
-    latency_factor: Annotated[float, Number(0.0, 1e6)] = 1.0  # what the latency of a route is multiplied by
+    latency_factor: Annotated[float, RealNumber(0.0, 1e6)] = 1.0  # what the latency of a route is multiplied by
     # how much of a flow's share of its links carries its bytes
-    bandwidth_factor: Annotated[float, Number(1e-6, 1e6)] = 1.0
+    bandwidth_factor: Annotated[float, RealNumber(1e-6, 1e6)] = 1.0
     # bytes; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth
-    weight_s: Annotated[float, Number(0.0, 1e18)] = 0.0
+    weight_s: Annotated[float, RealNumber(0.0, 1e18)] = 0.0
     # bytes under way at most: a share is at most gamma / (2 latency)
-    gamma: Annotated[float, Number(1.0, 1e18)] = 4194304.0
+    gamma: Annotated[float, RealNumber(1.0, 1e18)] = 4194304.0
 
     def __post_init__(self) -> None:
         NetworkModel.__post_init__(self)

@@ -185,7 +185,7 @@ class Technique:
         return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
 
 
-class Parameters(Checked, ABC):
+class RuleParameters(Checked, ABC):
     """Parameters that the rule of a technique finds in ``params`` in their order, checked as :class:`Checked` says."""
 
     noun = "technique"

@@ -10,7 +10,7 @@ import numpy as np
 
 from als.graphs.contract import MAX_CCR, GraphDraft, GraphModel
 from als.lengths.contract import MAX_COV
-from als.parameters import Checked, Number
+from als.parameters import Checked, RealNumber
 from traces.compiled import compiled
 
 
@@ -52,9 +52,9 @@ class Weights(Checked):
     name: ClassVar[str]
     # ratio of communication to computation: mean over edges of bytes/bandwidth, over the mean time of
     # a task. 0: edges carry no data.
-    ccr: Annotated[float, Number(0.0, MAX_CCR)] = 1.0
+    ccr: Annotated[float, RealNumber(0.0, MAX_CCR)] = 1.0
     # coefficient of variation of a task's work around its weight; None: the run's variation
-    cov: Annotated[float | None, Number(0.0, MAX_COV)] = None
+    cov: Annotated[float | None, RealNumber(0.0, MAX_COV)] = None
 
     def model(
         self,

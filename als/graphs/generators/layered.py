@@ -30,7 +30,7 @@ from typing import Annotated, ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
 from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from als.parameters import Number, Whole
+from als.parameters import RealNumber, WholeNumber
 from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
 from traces.compiled import Array, compiled
@@ -134,17 +134,19 @@ class Layered(Weights):
     """Parameters of layered random graphs."""
 
     name: ClassVar[str] = "layered"
-    tasks: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
     # tasks of a layer in the mean; None: the square root of the number of tasks. Not beside ``depth``.
-    width: Annotated[float | None, Number(1.0, MAX_TASKS_PER_JOB)] = None
+    width: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
     # how many layers; of n tasks no more than n, and so of ``tasks``
-    depth: Annotated[int | None, Whole(1, MAX_TASKS_PER_JOB)] = None
+    depth: Annotated[int | None, WholeNumber(1, MAX_TASKS_PER_JOB)] = None
     # probability of an edge from each task of the layers before, beyond the one that there always is. Not beside ``degree``.
-    density: Annotated[float | None, Number(0.0, 1.0)] = None
+    density: Annotated[float | None, RealNumber(0.0, 1.0)] = None
     # how many producers a task has in the mean; None: 3, unless there is a density
-    degree: Annotated[float | None, Number(1.0, MAX_TASKS_PER_JOB)] = None
-    jump: Annotated[int, Whole(1, MAX_TASKS_PER_JOB)] = 1  # how many layers an edge may lead to at most: the next one
-    regularity: Annotated[float, Number(0.0, 1.0)] = 0.9  # how alike the sizes of layers are; 1: they are the same
+    degree: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
+    jump: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = (
+        1  # how many layers an edge may lead to at most: the next one
+    )
+    regularity: Annotated[float, RealNumber(0.0, 1.0)] = 0.9  # how alike the sizes of layers are; 1: they are the same
 
     def __post_init__(self) -> None:
         where = "graph layered"

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
 from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from als.parameters import Whole
+from als.parameters import WholeNumber
 from traces.base.errors import InputError, one_of, shown
 
 
@@ -33,7 +33,7 @@ class Chain(Weights):
     """
 
     name: ClassVar[str] = "chain"
-    tasks: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         n = wanted_tasks(self.tasks, tasks, cores)
@@ -72,8 +72,8 @@ class ForkJoin(Weights):
 
     name: ClassVar[str] = "fork-join"
     # how many tasks between a fork and its join; 0: as many as the job is to have
-    width: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0
-    stages: Annotated[int, Whole(1, MAX_TASKS_PER_JOB)] = 1  # how often it forks
+    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
+    stages: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1  # how often it forks
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,9 +123,9 @@ class Stencil(Weights):
     """
 
     name: ClassVar[str] = "stencil"
-    width: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one for each core of the job
+    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one for each core of the job
     # how often each is computed; 0: as often as it takes to the number of tasks that the job is to have
-    steps: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0
+    steps: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
     points: int = 3  # from how many cells a cell is computed: 3 or 5
 
     def __post_init__(self) -> None:
@@ -180,8 +180,8 @@ class TreeParameters(Weights):
 
     name: ClassVar[str] = "tree"
     # levels of tasks, the root's among them; 0: as few as hold the tasks that the job is to have
-    depth: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0
-    arity: Annotated[int, Whole(1, MAX_TASKS_PER_JOB)] = 2  # how many children a task has that has any
+    depth: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
+    arity: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 2  # how many children a task has that has any
     direction: str = "in"  # ``in``: a reduction; ``out``: a broadcast
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from typing import Annotated, ClassVar
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
 from als.graphs.generators import Weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from als.parameters import Whole
+from als.parameters import WholeNumber
 from traces.compiled import compiled
 
 
@@ -51,7 +51,7 @@ class Tiled(Weights):
 
     triangles: ClassVar[int]
     # T, the tiles along a side of the matrix; 0: as few as make the tasks that the job is to have
-    tiles: Annotated[int, Whole(0, MAX_TASKS_PER_JOB)] = 0
+    tiles: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()

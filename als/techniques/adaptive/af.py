@@ -52,9 +52,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from als.parameters import Number, OneOf, Whole
+from als.parameters import OneOf, RealNumber, WholeNumber
 from als.techniques import contract as f
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError, shown
 from traces.base.time import Seconds
 from traces.compiled import Array, compiled
@@ -183,19 +183,19 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class AdaptiveFactoring(Parameters):
+class AdaptiveFactoring(RuleParameters):
     """Parameters of AF and mAF; see the module."""
 
     name: str
-    sigma: Annotated[Seconds | None, Number(0.0, 1e9)] = None
+    sigma: Annotated[Seconds | None, RealNumber(0.0, 1e9)] = None
     mu: Annotated[str, OneOf("measured", "known")] = "measured"
     start: Annotated[str, OneOf("tenth", "half", "none")] = "tenth"
-    first: Annotated[int | None, Whole()] = None
+    first: Annotated[int | None, WholeNumber()] = None
     unmeasured: Annotated[str, OneOf("wait", "own")] = "wait"
     spread: Annotated[str, OneOf("variance", "deviation")] = "variance"
     round: Annotated[str, OneOf("up", "down", "half")] = "up"
     cap: bool = False
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,9 +62,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import OneOf, Whole
+from als.parameters import OneOf, WholeNumber
 from als.techniques import contract as f
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.compiled import Array, compiled
 
 _SOURCE = (
@@ -178,14 +178,14 @@ def _technique(
 
 
 @dataclass(frozen=True)
-class StepWeights(Parameters):
+class StepWeights(RuleParameters):
     """Parameters of AWF, as the module says."""
 
     name: ClassVar[str] = "awf"
     time: Annotated[str, OneOf("work", "total")] = "work"
     base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
     round: Annotated[str, OneOf("up", "half")] = "up"
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         clock = f.LAST_TOTAL_NS if self.time == "total" else f.LAST_WORK_NS
@@ -193,7 +193,7 @@ class StepWeights(Parameters):
 
 
 @dataclass(frozen=True)
-class BatchWeights(Parameters):
+class BatchWeights(RuleParameters):
     """Parameters of AWF-B and AWF-D."""
 
     name: str
@@ -201,7 +201,7 @@ class BatchWeights(Parameters):
     unmeasured: Annotated[str, OneOf("wait", "skip")] = "wait"
     base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
     round: Annotated[str, OneOf("up", "half")] = "up"
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
@@ -209,14 +209,14 @@ class BatchWeights(Parameters):
 
 
 @dataclass(frozen=True)
-class ChunkWeights(Parameters):
+class ChunkWeights(RuleParameters):
     """Parameters of AWF-C and AWF-E, which find a base at each request."""
 
     name: str
     start: Annotated[str, OneOf("half", "tenth")] = "half"
     unmeasured: Annotated[str, OneOf("wait", "skip")] = "wait"
     round: Annotated[str, OneOf("up", "half")] = "up"
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         clock = f.LAST_WORK_NS if self.name == "awf-c" else f.LAST_TOTAL_NS

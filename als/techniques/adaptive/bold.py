@@ -34,7 +34,7 @@ from typing import Annotated, Any, ClassVar
 
 from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
-from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, Parameters, Technique, technique_kernel
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -102,7 +102,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class BoldParameters(Parameters):
+class BoldParameters(RuleParameters):
     """``mu``, ``sigma`` and ``h`` in s, or None: from the job."""
 
     name: ClassVar[str] = "bold"

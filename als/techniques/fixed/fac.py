@@ -24,9 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from als.parameters import OneOf, Whole
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 # From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product stays within 64 bits.
 _LAST_BATCH = 40
@@ -62,13 +62,13 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FacParameters(Parameters):
+class FacParameters(RuleParameters):
     """As the module says."""
 
     name: str = "fac"
     round: Annotated[str, OneOf(*ROUNDINGS)] = "ceil"
     rule: Annotated[str, OneOf("remaining", "closed", "halving")] = "remaining"
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
     merge: bool = False
 
     def technique(self) -> Technique:

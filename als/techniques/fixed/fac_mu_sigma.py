@@ -30,7 +30,7 @@ from typing import Annotated, Any
 
 from als.parameters import Positive
 from als.techniques.arithmetic import ceiling, given_or
-from als.techniques.contract import MEAN_S, SIGMA_S, Parameters, Technique, technique_kernel
+from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -76,7 +76,7 @@ def _next_chunk_alone(
 
 
 @dataclass(frozen=True)
-class FacMuSigmaParameters(Parameters):
+class FacMuSigmaParameters(RuleParameters):
     """``mu`` and ``sigma`` in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
 
     name: str

@@ -23,9 +23,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import OneOf, Whole
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 #: More stages would be more than 64 bits have room for, and every chunk a single task.
 MOST_STAGES = 2**20
@@ -49,11 +49,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FissParameters(Parameters):
+class FissParameters(RuleParameters):
     """``stages``: S, or None: from P."""
 
     name: ClassVar[str] = "fiss"
-    stages: Annotated[int | None, Whole(2, MOST_STAGES)] = None
+    stages: Annotated[int | None, WholeNumber(2, MOST_STAGES)] = None
     rest: Annotated[str, OneOf("run-on", "last")] = "run-on"
 
     def technique(self) -> Technique:
@@ -74,11 +74,11 @@ def _next_variable(
 
 
 @dataclass(frozen=True)
-class VissParameters(Parameters):
+class VissParameters(RuleParameters):
     """``x``: X, or None: P."""
 
     name: ClassVar[str] = "viss"
-    x: Annotated[int | None, Whole()] = None
+    x: Annotated[int | None, WholeNumber()] = None
 
     def technique(self) -> Technique:
         return self.made(_next_variable, "Philip and Das, PDCS 1997, as LB4OMP")

@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 
 from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, flooring, given_or
-from als.techniques.contract import OVERHEAD_S, SIGMA_S, Parameters, Technique, technique_kernel
+from als.techniques.contract import OVERHEAD_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -53,7 +53,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FscParameters(Parameters):
+class FscParameters(RuleParameters):
     """``h`` and ``sigma`` in s, or None: from the job."""
 
     name: ClassVar[str] = "fsc"

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import OneOf, Whole
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import ceiling, clamped
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -36,12 +36,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GssParameters(Parameters):
+class GssParameters(RuleParameters):
     """``min``: tasks of the smallest chunk."""
 
     name: ClassVar[str] = "gss"
     round: Annotated[str, OneOf("ceil", "floor", "closed")] = "ceil"
-    min: Annotated[int, Whole()] = 1
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         return self.made(_next_chunk, "Polychronopoulos and Kuck, IEEE ToC 36(12), 1987")

@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import Whole
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.parameters import WholeNumber
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -32,11 +32,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GuidedParameters(Parameters):
+class GuidedParameters(RuleParameters):
     """``chunk``: tasks of the smallest chunk."""
 
     name: ClassVar[str] = "guided"
-    chunk: Annotated[int, Whole()] = 1
+    chunk: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         return self.made(_next_chunk, "LLVM OpenMP runtime")

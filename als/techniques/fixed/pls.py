@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import Number
+from als.parameters import RealNumber
 from als.techniques.arithmetic import ceiling, clamped
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -34,11 +34,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class PlsParameters(Parameters):
+class PlsParameters(RuleParameters):
     """``swr``: the static workload ratio."""
 
     name: ClassVar[str] = "pls"
-    swr: Annotated[float, Number(0.0, 1.0)] = 0.5
+    swr: Annotated[float, RealNumber(0.0, 1.0)] = 0.5
 
     def technique(self) -> Technique:
         return self.made(_next_chunk, "Shih, Yang and Tseng 2006, as LB4OMP")

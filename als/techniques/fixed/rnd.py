@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import Whole
-from als.techniques.contract import UNIFORM, Parameters, Technique, technique_kernel
+from als.parameters import WholeNumber
+from als.techniques.contract import UNIFORM, RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -27,12 +27,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class RndParameters(Parameters):
+class RndParameters(RuleParameters):
     """``high`` >= ``low``, or None: from the loop."""
 
     name: ClassVar[str] = "rnd"
-    low: Annotated[int, Whole()] = 1
-    high: Annotated[int | None, Whole()] = None
+    low: Annotated[int, WholeNumber()] = 1
+    high: Annotated[int | None, WholeNumber()] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import Whole
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.parameters import WholeNumber
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -20,11 +20,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class SsParameters(Parameters):
+class SsParameters(RuleParameters):
     """``chunk``: tasks of a chunk."""
 
     name: ClassVar[str] = "ss"
-    chunk: Annotated[int, Whole()] = 1
+    chunk: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         return self.made(_next_chunk, "Tang and Yew, ICPP 1986")

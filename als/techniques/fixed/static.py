@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import OneOf, Whole
-from als.techniques.contract import FIRST, Parameters, Technique, technique_kernel
+from als.parameters import OneOf, WholeNumber
+from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -59,12 +59,14 @@ def _next_dealt(
 
 
 @dataclass(frozen=True)
-class StaticParameters(Parameters):
+class StaticParameters(RuleParameters):
     """Parameters of static, of which only one may be given."""
 
     name: ClassVar[str] = "static"
     round: Annotated[str, OneOf("block", "ceil")] = "block"  # how N/P is rounded
-    chunk: Annotated[int | None, Whole()] = None  # tasks of a chunk, if chunks are dealt in turn; None: a block a core
+    chunk: Annotated[int | None, WholeNumber()] = (
+        None  # tasks of a chunk, if chunks are dealt in turn; None: a block a core
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

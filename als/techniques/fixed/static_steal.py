@@ -23,8 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import Whole
-from als.techniques.contract import FIRST, Parameters, Technique, technique_kernel
+from als.parameters import WholeNumber
+from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
 from traces.compiled import Array, compiled
 
 # Places in ``memo`` of each core.
@@ -86,11 +86,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class Stealing(Parameters):
+class Stealing(RuleParameters):
     """Parameters of static-steal."""
 
     name: ClassVar[str] = "static-steal"
-    chunk: Annotated[int, Whole()] = 1  # tasks of a chunk
+    chunk: Annotated[int, WholeNumber()] = 1  # tasks of a chunk
 
     def technique(self) -> Technique:
         source = "LLVM OpenMP runtime and LB4OMP, static_steal"

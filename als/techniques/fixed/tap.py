@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar
 
 from als.parameters import Positive
 from als.techniques.arithmetic import ceiling, clamped, given_or
-from als.techniques.contract import MEAN_S, SIGMA_S, Parameters, Technique, technique_kernel
+from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 
 
@@ -37,7 +37,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TapParameters(Parameters):
+class TapParameters(RuleParameters):
     """``mu`` and ``sigma`` in s, or None: from the job."""
 
     name: ClassVar[str] = "tap"

@@ -32,9 +32,9 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from als.parameters import OneOf, Whole
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -66,13 +66,13 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TssParameters(Parameters):
+class TssParameters(RuleParameters):
     """As the module says; ``last`` <= ``first``."""
 
     name: ClassVar[str] = "tss"
     step: Annotated[str, OneOf("integer", "real")] = "integer"
-    first: Annotated[int | None, Whole()] = None
-    last: Annotated[int, Whole()] = 1
+    first: Annotated[int | None, WholeNumber()] = None
+    last: Annotated[int, WholeNumber()] = 1
     first_round: Annotated[str, OneOf("floor", "ceil")] = "floor"
     steps: Annotated[str, OneOf("ceil", "floor")] = "ceil"
 

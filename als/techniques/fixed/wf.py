@@ -25,7 +25,7 @@ from typing import Annotated, Any, ClassVar
 
 from als.parameters import OneOf
 from als.techniques.arithmetic import ceiling, clamped, flooring
-from als.techniques.contract import Parameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError, shown
 from traces.base.ranges import parse_real
 
@@ -49,7 +49,7 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class WfParameters(Parameters):
+class WfParameters(RuleParameters):
     """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds."""
 
     name: ClassVar[str] = "wf"
