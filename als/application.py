@@ -8,18 +8,27 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from als.application_faults import application_fault
-from als.application_parts import MAX_CORES, checked_wishes, part_first, phase_key, phase_rules, why_rigid
+from als.application_parts import (
+    MAX_CORES,
+    GraphPart,
+    checked_wishes,
+    edges_of_parts,
+    graph_of,
+    part_first,
+    phase_key,
+    phase_rules,
+    why_rigid,
+)
 from als.engine import loop as engine
 from als.engine import state as s
+from als.engine.codes import ApplicationStatus
 from als.engine.dag import state as g
-from als.engine.dag.hooks import HOOKS as GRAPH_HOOKS
-from als.engine.dag.parts import Edges, GraphPart, edges_of_parts, graph_of
+from als.engine.dag.state import Edges
 from als.engine.features.hints import hint
 from als.engine.features.width import give, open_slot, resize, slot_for, take
-from als.engine.hooks import HOOKS, table
+from als.engine.hooks import GRAPH_HOOKS, HOOKS, table
 from als.engine.injected_changes import lose_for_good, set_speed, stop
 from als.engine.scaling import rescale, scaled, set_scale
-from als.engine.status import ApplicationStatus
 from als.network.state import NO_NETWORK, NetworkState
 from als.options import LATENCY, OVERHEAD
 from als.planners import Planner
@@ -172,7 +181,7 @@ class ApplicationSimulator:
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            hooks=table(columns, selects=self._rules.selects, changes=False, wishes=wanted is not None),
+            hooks=table(columns, selects=self._rules.selects, wishes=wanted is not None),
             graph=graph,
             wishes=wanted,
         )
@@ -180,7 +189,9 @@ class ApplicationSimulator:
         if room > n_cores:
             self._show(n_cores)
         self._rigid = why_rigid(kinds, network)
-        self._changes = self._hints = self._resizes = False  # nor is what that needs compiled
+        self._uses: frozenset[str] = (
+            frozenset()
+        )  # what of ``als.engine.hooks.table`` it has used; the rest is not compiled
         self._own_gflops = _widened(speed, room)  # of each slot, as it is before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
@@ -325,7 +336,7 @@ class ApplicationSimulator:
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
-        self._allow_changes()
+        self._use("changes")
         for c in cores:
             self._own_gflops[c] = speed_gflops
             self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
@@ -354,7 +365,7 @@ class ApplicationSimulator:
         if at_ns is not None and not (max(now - 1, int(state.began_ns)) <= at_ns <= now):
             raise InputError(f"at_ns: {shown(at_ns)}; allowed: {now}, or one ns before, from the start on")
         named = [-1] if cores is None else self._checked(cores)
-        self._allow_changes()
+        self._use("changes")
         for core in named:
             set_scale(state, core, scale)
         self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
@@ -371,7 +382,7 @@ class ApplicationSimulator:
             If there is no such core.
         """
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
-        self._allow_changes()
+        self._use("changes")
         for c in cores:
             self._settle(lose_for_good(self.state, c))
 
@@ -390,9 +401,7 @@ class ApplicationSimulator:
         """
         wanted = np.zeros(len(self.state.speed), np.uint8)
         wanted[self._checked(cores)] = 1
-        if not self._hints:
-            self._hints = True
-            self._fill_hooks()
+        self._use("hints")
         hint(self.state, wanted)
 
     @property
@@ -448,9 +457,7 @@ class ApplicationSimulator:
         if self.finished:
             return []
         slots = []
-        if not self._resizes:
-            self._resizes = True
-            self._fill_hooks()
+        if self._use("resizes"):
             self._make_room()
         for core in taken:
             take(state, core)
@@ -487,7 +494,7 @@ class ApplicationSimulator:
 
         One whose last task ends at this very instant has completed, and is not :attr:`stopped`.
         """
-        self._allow_changes()
+        self._use("changes")
         self._settle(stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
@@ -501,7 +508,7 @@ class ApplicationSimulator:
         """
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
-        self._allow_changes()
+        self._use("changes")
         self._settle(engine.run_until_stop(self.state, stop_ns))
         return not (self.stopped or self.lost)
 
@@ -524,20 +531,17 @@ class ApplicationSimulator:
                 raise InputError(f"core: {shown(core)}; allowed: 0 to {n_cores - 1}")
         return named
 
-    def _allow_changes(self) -> None:
-        if not self._changes:
-            self._changes = True
-            self._fill_hooks()
+    def _use(self, feature: str) -> bool:
+        # Fill the hooks of a feature; returns whether it is used for the first time.
+        if feature in self._uses:
+            return False
+        self._uses |= {feature}
+        self._fill_hooks()
+        return True
 
     def _fill_hooks(self) -> None:
-        self.state.hooks = table(
-            self.state.phases,
-            selects=self._rules.selects,
-            changes=self._changes,
-            hints=self._hints,
-            resizes=self._resizes,
-            wishes=len(self.state.wishes) > 0,
-        )
+        used, asks = dict.fromkeys(self._uses, True), len(self.state.wishes) > 0
+        self.state.hooks = table(self.state.phases, selects=self._rules.selects, wishes=asks, **used)
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from als.engine import state as s
+from als.engine.codes import ApplicationStatus
 from als.engine.rule_table import RuleRows
-from als.engine.status import ApplicationStatus
-from als.planners.mapped import MAPPED
+from als.planners.contract import MAPPED
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 

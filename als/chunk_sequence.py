@@ -16,15 +16,11 @@ def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: in
     """The sizes of the chunks in the order in which they are assigned.
 
     The tasks take one second each, nothing else takes time, and the cores 0 … P-1 ask in turn, core 0 again after core
-    P-1: so each has finished its last chunk when it asks, however long that was.
+    P-1: so each has finished its last chunk when it asks, however long that was. ``seed`` is that of a random
+    technique's stream.
 
-    - ``n_tasks``: N, 1 to 10 million
-    - ``n_cores``: P, 1 to 2**20
-    - ``seed``: of the stream that a random technique draws from
-
-    Returns list of int: their sum is N. Raises InputError if an argument is out of range, or the technique's parameters
-    are for another number of cores. Raises PluginError if the technique's answer is impossible.
-    """
+    Raises InputError if an argument is out of range (up to 10 million tasks, 2**20 cores), or the technique's
+    parameters are for another number of cores; PluginError if the technique's answer is impossible."""
     CHUNK_TASKS.check(n_tasks)
     CORES.check(n_cores)
     if technique.only_cores not in (None, n_cores):

@@ -14,7 +14,6 @@ from als.engine.hooks import table
 from als.engine.state import ApplicationState, show_slots, whole_memo
 from als.lengths.contract import LengthModel
 from als.lengths.draw import draw_loop, length_cov, rule_of
-from als.lengths.draw import room as tasks_of
 from als.schedulers import AnyScheduler
 from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
 from als.techniques import Technique
@@ -73,21 +72,16 @@ def run_loop(
     core_ns: float, speed_gflops: float, width: int, overhead_ns: int, master: bool, start_ns: int, stop_ns: int,
     keep_tasks: bool,
 ) -> tuple[int, int, int, int, int, int, float, float]:  # fmt: skip
-    """Draw the tasks of a loop, and run it to its end or to a stop.
+    """Draw the tasks of a loop, and run it on ``width`` cores, whose speeds and latencies are in the room, to its end
+    or a stop.
 
-    - ``room``: with the speeds and latencies of ``width`` cores
-    - ``seed``, ``job``: key of the job's streams
-    - ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns``, ``speed_gflops``: as of
-      :func:`als.lengths.draw.draw_loop`
-    - ``width``: P, the cores that it runs on
-    - ``overhead_ns``, ``master``, ``start_ns``, ``stop_ns``: as of ``als.engine.loop``; ``stop_ns`` may be ``NEVER``
-    - ``keep_tasks``: whether to record the tasks
+    ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns`` and ``speed_gflops`` are as of
+    :func:`als.lengths.draw.draw_loop`; ``overhead_ns``, ``master``, ``start_ns`` and ``stop_ns``, which may be
+    ``NEVER``, as of ``als.engine.loop``.
 
-    Returns ``status``: an ``ApplicationStatus``; below 0 if the tasks cannot be drawn, as of ``draw_loop``; ``end_ns``,
-    ``tasks``, ``ran``, ``chunks``, ``scheduling_ns``: when it ended; its tasks, and those that ran, at least in part;
-    and what else ``ApplicationState`` calls so; ``total_gflop``, ``cov``: the work of its tasks, and the coefficient of
-    variation of their lengths.
-    """
+    Returns an ``ApplicationStatus``, below 0 if the tasks cannot be drawn; when it ended; its tasks, and those that
+    ran, at least in part; its chunks; the time spent on scheduling; the work of its tasks; the coefficient of variation
+    of their lengths."""
     app = room.application
     fill_round_keys(room.drawn, np.uint64(seed), np.uint64(job))
     fill_round_keys(app.keys, np.uint64(seed), np.uint64(job))
@@ -122,7 +116,7 @@ class PlainLoops:
 
     def prepare(self, model: LengthModel, n_cores: int, n_tasks: int) -> None:
         """Make the room large enough for a loop of ``n_tasks`` on ``n_cores``, whose lengths are of ``model``."""
-        room, needed = self.room, tasks_of(model, n_tasks)
+        room, needed = self.room, model.room(n_tasks)
         cores, tasks, memo = len(room.speed), len(room.lengths), len(room.memo)
         if n_cores > cores or needed > tasks or model.memo_size > memo:
             more = needed + min(needed, _TASKS) if needed > tasks else 0

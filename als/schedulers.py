@@ -6,7 +6,7 @@ from typing import Any
 
 from als.options import ALS
 from als.planners import PLANNERS, Planner, planner
-from als.planners.mapped import MAPPED, Mapped
+from als.planners.contract import MAPPED, Mapped
 from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, technique
 from traces.base.errors import InputError, at, shown
 from traces.base.plugins import entry_points, resolve, split_parameters
@@ -16,15 +16,14 @@ AnyScheduler = Technique | Selection | Planner | Mapped
 
 
 def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:
-    """The application-level scheduler of this name.
+    """The application-level scheduler of this name: as ``als.techniques.technique`` takes it, a planner's name in
+    ``als.planners.PLANNERS``, in a file or a package, or ``mapped``. Errors list also the names ``also``, which the
+    caller understands.
 
-    - ``name``: as ``als.techniques.technique`` takes it; a name in ``als.planners.PLANNERS``, or that of a planner in a
-      file or a package; or ``mapped``
-    - ``also``: further names that the caller understands itself; the error lists them
-
-    Raises InputError if there is none, or its parameters cannot be. Raises PluginError if what a file or a package
-    gives is neither.
-    """
+    Raises InputError if there is none, or its parameters cannot be; PluginError if what a file or a package gives is
+    neither."""
+    if name in TECHNIQUES:
+        return TECHNIQUES[name]
     where = at(where or str(ALS), name)
     plain, parameters = split_parameters(name)
     if parameters and plain in (MAPPED.name, *PLANNERS):

@@ -104,15 +104,19 @@ def start_stream(cursor: Ints, purpose: int) -> None:
     cursor[0], cursor[1], cursor[2] = 0, 4, purpose
 
 
+def new_stream(seed: int, job: int, purpose: int) -> tuple[Array, Array, Array]:
+    """The round keys, cursor and words of a stream, at its beginning."""
+    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
+    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
+    start_stream(cursor, purpose)
+    return keys, cursor, words
+
+
 @compiled(inner=True)
 def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
-    """The next 64-bit word of a stream.
-
-    - ``keys``, uint64 (20,): from :func:`fill_round_keys`
-    - ``cursor``, int64 (3,): number of the block that is read next, place of the next word in ``words`` (4: none is
-      left), and the purpose; moved on
-    - ``words``, uint64 (4,): the block that is being read
-    """
+    """The next 64-bit word of a stream, of round keys from :func:`fill_round_keys`. The ``cursor``, the number of the
+    block that is read next, the place of the next word in ``words`` (4: none is left) and the purpose, is moved on;
+    ``words`` is the present block."""
     if cursor[1] == 4:
         fill_words(words, keys, cursor[0], cursor[2])
         cursor[0] += 1

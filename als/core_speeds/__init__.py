@@ -1,9 +1,7 @@
-"""Speeds of cores that change with time: what may be said of them, one kind a file, and the speeds of a whole machine.
+"""Speeds of cores that change with time: the kinds of components, and the speeds of a whole machine.
 
-A core's speed at an instant is its speed in the platform times a factor; the factor is the product of what every given
-component says of this core at this instant of the one simulated clock. A factor of 0 tells that the core is not there.
-
-To add a kind: a file here, a line in :data:`SPEED_KINDS`.
+A core's speed at an instant is its speed in the platform times the product of what every given component says of this core at
+this instant of the one simulated clock; 0: the core is not there. To add a kind: a file here, a line in :data:`SPEED_KINDS`.
 """
 
 from __future__ import annotations
@@ -15,21 +13,280 @@ from typing import NamedTuple
 
 import numpy as np
 
-from als.core_speeds.contract import Component, SpeedKind
-from als.core_speeds.late import Late
-from als.core_speeds.lost import Lost
-from als.core_speeds.noise import Noise
-from als.core_speeds.square import Square
-from als.core_speeds.state import NEVER, SpeedState, fill_comes_ns, fill_factors, fill_next_ns, list_changes, new_state
+from als.core_speeds.kinds import (
+    CORE_SPEEDS,
+    NOISE,
+    PIECES,
+    SQUARE,
+    Component,
+    Late,
+    Lost,
+    Noise,
+    SpeedKind,
+    Square,
+    noise_factor,
+    noise_next_ns,
+    square_factor,
+    square_next_ns,
+)
 from als.core_speeds.trace import Trace
 from als.options import SPEEDS
 from traces.base.errors import InputError, at, one_of, whole
 from traces.base.options import SEED
 from traces.base.plugins import with_parameters
 from traces.base.time import MAX_NS
-from traces.compiled import Array, own
+from traces.compiled import Array, compiled, own
+from traces.kernels.signatures import Floats, Ints, Words
+from traces.kernels.state import State
 
-__all__ = ["SPEED_KINDS", "CoreSpeeds", "SpeedChanges", "SpeedKind", "core_speeds"]
+__all__ = ["CoreSpeeds", "SPEED_KINDS", "SpeedChanges", "SpeedKind", "core_speeds"]
+
+
+@compiled(inner=True)
+def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
+    """The place after the last piece that has begun at ``t_ns``."""
+    low, high = first, stop
+    while low < high:
+        middle = (low + high) // 2
+        if piece_ns[middle] <= t_ns:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(inner=True)
+def piece_factor(piece_ns: Array, factors: Array, first: int, stop: int, period_ns: int, t_ns: int) -> float:
+    """The factor at an instant, of the pieces ``first`` up to ``stop``, repeated every ``period_ns`` unless that is 0."""
+    begun = _pieces_begun(piece_ns, first, stop, t_ns % period_ns if period_ns else t_ns)
+    return factors[begun - 1] if begun > first else 1.0
+
+
+@compiled(inner=True)
+def piece_next_ns(piece_ns: Array, first: int, stop: int, period_ns: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which a piece, or the next repetition, begins; beyond ``MAX_NS`` if none does."""
+    within = t_ns % period_ns if period_ns else t_ns
+    begun = _pieces_begun(piece_ns, first, stop, within)
+    if begun < stop:
+        return t_ns + int(piece_ns[begun]) - within
+    return t_ns + period_ns - within if period_ns else MAX_NS + 1
+
+
+#: What is later than every instant.
+NEVER = 2**63 - 1
+
+#: A core that is absent over so many instants at which a factor of 0 might end does not come back.
+MOST_LOOKS = 1_000_000
+
+
+class SpeedState(State):
+    """Which components concern which core. A steady machine has the same arrays, without entries.
+
+    Work space is within: only one thread at a time may use a state.
+    """
+
+    begin: Ints  # (cores + 1,): where the entries of each core begin
+    component: Ints  # (entries,): ascending for each core
+    piece_begin: Ints  # (entries,): the pieces of this core in this component
+    piece_stop: Ints  # (entries,): likewise
+    # Of each component:
+    kind: Ints  # PIECES, SQUARE or NOISE
+    period_ns: Ints  # how long a period is
+    offset_ns: Ints  # an instant at which one begins
+    high_ns: Ints  # how long of each the factor is 1 (SQUARE)
+    purpose: Ints  # of its random stream
+    level: Floats  # the other factor (SQUARE), or the standard deviation of its logarithm (NOISE)
+    piece_ns: Ints  # (pieces,): when each piece begins
+    piece_factor: Floats  # (pieces,): the factor from then on
+    seed: Words  # (1,): of the run
+    keys: Words  # (20,): work space
+    words: Words  # (4,): work space
+
+
+def new_state(components: Sequence[Component], n_cores: int, seed: int) -> SpeedState:
+    """The state of a machine of ``n_cores`` cores with these components."""
+    begin = np.zeros(n_cores + 1, np.int64)
+    for one in components:
+        begin[one.cores + 1] += 1
+    np.cumsum(begin, out=begin)
+    n_entries = int(begin[-1])
+    component, piece_begin, piece_stop = (np.zeros(n_entries, np.int64) for _ in range(3))
+    numbers = np.zeros((5, len(components)), np.int64)
+    place = begin[:-1].copy()
+    n_pieces = n_noises = 0
+    for k, one in enumerate(components):
+        entry = place[one.cores]
+        place[one.cores] += 1
+        component[entry] = k
+        if len(one.piece_begin):
+            piece_begin[entry] = one.piece_begin + n_pieces
+            piece_stop[entry] = one.piece_stop + n_pieces
+        numbers[:, k] = one.kind, one.period_ns, one.offset_ns, one.high_ns, CORE_SPEEDS + (n_noises << 32)
+        n_pieces += len(one.piece_ns)
+        n_noises += one.kind == NOISE
+    return SpeedState(
+        begin,
+        component,
+        piece_begin,
+        piece_stop,
+        *numbers,
+        np.array([one.level for one in components], np.float64),
+        np.concatenate([np.zeros(0, np.int64), *(one.piece_ns for one in components)]),
+        np.concatenate([np.zeros(0, np.float64), *(one.piece_factor for one in components)]),
+        np.array([seed], np.uint64),
+        np.zeros(20, np.uint64),
+        np.zeros(4, np.uint64),
+    )
+
+
+@compiled(inner=True)
+def factor(state: SpeedState, core: int, t_ns: int) -> float:
+    """The product of a core's factors at an instant, in the order of the components; 0: the core is not there. The work
+    space of the state is overwritten."""
+    product = 1.0
+    for entry in range(state.begin[core], state.begin[core + 1]):
+        product *= _factor_of(state, core, entry, t_ns)
+    return product
+
+
+@compiled(merged=True)
+def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
+    """The factor of one component of a core at an instant."""
+    k = state.component[entry]
+    kind, period_ns = state.kind[k], state.period_ns[k]
+    if kind == SQUARE:
+        return float(square_factor(period_ns, state.offset_ns[k], state.high_ns[k], state.level[k], t_ns))
+    if kind == NOISE:
+        purpose = state.purpose[k]
+        return float(
+            noise_factor(state.keys, state.words, state.seed[0], core, purpose, period_ns, state.level[k], t_ns)
+        )
+    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
+    return float(piece_factor(state.piece_ns, state.piece_factor, begin, stop, period_ns, t_ns))
+
+
+@compiled(inner=True)
+def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which a core's factor may be another; ``NEVER`` if it stays for good. The factor is
+    constant from one such instant to the next, but it may be the same before and after one."""
+    first = NEVER
+    for entry in range(state.begin[core], state.begin[core + 1]):
+        at_ns = _next_of(state, entry, t_ns)
+        if (
+            at_ns > MAX_NS
+            and state.kind[state.component[entry]] == PIECES
+            and _factor_of(state, core, entry, t_ns) == 0.0
+        ):
+            return NEVER  # lost for good, whatever the other components do
+        if at_ns < first:
+            first = at_ns
+    return first if first <= MAX_NS else NEVER
+
+
+@compiled(merged=True)
+def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which the factor of one component of a core may be another."""
+    k = state.component[entry]
+    kind, period_ns = state.kind[k], state.period_ns[k]
+    if kind == SQUARE:
+        return int(square_next_ns(period_ns, state.offset_ns[k], state.high_ns[k], t_ns))
+    if kind == NOISE:
+        return int(noise_next_ns(period_ns, t_ns))
+    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
+    return int(piece_next_ns(state.piece_ns, begin, stop, period_ns, t_ns))
+
+
+@compiled(inner=True)
+def comes_ns(state: SpeedState, core: int, t_ns: int) -> int:
+    """The first instant from ``t_ns`` on at which a core is there; ``NEVER``: it is lost for good.
+
+    While one factor is 0 it does not matter what the others do, so that an absence is passed over in as many steps as it has
+    factors of 0 one after another.
+    """
+    now = t_ns
+    for _ in range(MOST_LOOKS):
+        until, product = now, 1.0
+        for entry in range(state.begin[core], state.begin[core + 1]):
+            one = _factor_of(state, core, entry, now)
+            product *= one
+            if one == 0.0:
+                until = max(until, _next_of(state, entry, now))
+        if product > 0.0:
+            return now
+        if until == now:  # of small factors: their product is 0
+            until = next_change_ns(state, core, now)
+        if until > MAX_NS:
+            return NEVER
+        now = until
+    return NEVER
+
+
+@compiled()
+def fill_factors(state: SpeedState, cores: Ints, t_ns: int, factors: Floats) -> None:
+    """Write the factor of each of ``cores`` at an instant to ``factors``, float64 (P,)."""
+    for c in range(cores.size):
+        factors[c] = factor(state, cores[c], t_ns)
+
+
+@compiled()
+def fill_next_ns(state: SpeedState, cores: Ints, t_ns: int, next_ns: Ints) -> None:
+    """Write :func:`next_change_ns` of each of ``cores`` to ``next_ns``, int64 (P,)."""
+    for c in range(cores.size):
+        next_ns[c] = next_change_ns(state, cores[c], t_ns)
+
+
+@compiled()
+def fill_comes_ns(state: SpeedState, cores: Ints, from_ns: Ints, found_ns: Ints) -> None:
+    """Write :func:`comes_ns` of each of ``cores``, from an instant of its own on, to ``found_ns``, int64 (P,)."""
+    for c in range(cores.size):
+        found_ns[c] = comes_ns(state, cores[c], from_ns[c])
+
+
+@compiled()
+def list_changes(
+    state: SpeedState,
+    cores: Ints,
+    until_ns: int,
+    most: int,
+    current: Floats,
+    next_ns: Ints,
+    at_ns: Ints,
+    place: Ints,
+    changed: Floats,
+    progress: Ints,
+) -> int:
+    """List what changes after ``current`` and ``next_ns``, up to and with ``until_ns``; returns the number of changes.
+
+    ``current`` and ``next_ns``, each core's factor and when it may change next, are kept up to date. Written are
+    ``at_ns``, ``place`` (in ``cores``) and ``changed`` (the new factor), with room for P at least; and ``progress``:
+    how many instants were inspected, at most ``most``, and up to and with which one the list is complete (0: none was).
+    """
+    written = 0
+    progress[0] = 0
+    progress[1] = 0
+    while True:
+        now_ns = NEVER
+        for c in range(cores.size):
+            if next_ns[c] < now_ns:
+                now_ns = next_ns[c]
+        if now_ns == NEVER or now_ns > until_ns:
+            progress[1] = until_ns
+            return written
+        if progress[0] == most or written + cores.size > at_ns.size:
+            return written
+        progress[0] += 1
+        progress[1] = now_ns
+        for c in range(cores.size):
+            if next_ns[c] == now_ns:
+                new = factor(state, cores[c], now_ns)
+                if new != current[c]:
+                    current[c] = new
+                    at_ns[written] = now_ns
+                    place[written] = c
+                    changed[written] = new
+                    written += 1
+                next_ns[c] = next_change_ns(state, cores[c], now_ns)
+
 
 SPEED_KINDS: dict[str, SpeedKind] = {
     "square": Square(),
@@ -80,9 +337,7 @@ class CoreSpeeds:
     def factors(self, core_numbers: Array, t_ns: int) -> Array:
         """The factor of each of these cores (global numbers) at an instant, float64 (P,). Raises InputError if there is
         no such core, or no such instant."""
-        cores = own(core_numbers, np.int64)
-        if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
-            raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
+        cores = self._checked(core_numbers)
         whole("t_ns", t_ns, 0, MAX_NS)
         found = np.empty(len(cores), np.float64)
         fill_factors(self.state, cores, t_ns, found)
@@ -91,28 +346,25 @@ class CoreSpeeds:
     def for_good(self, core_numbers: Array, at_ns: Array) -> Array:
         """Whether each of these cores (global numbers), from an instant of its own on, is never there: bool (P,).
         Raises InputError if there is no such core."""
-        cores, instants = own(core_numbers, np.int64), own(at_ns, np.int64)
-        if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
-            raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
+        cores, instants = self._checked(core_numbers), own(at_ns, np.int64)
         found = np.empty(len(cores), np.int64)
         fill_comes_ns(self.state, cores, instants, found)
         gone: Array = found == NEVER
         return gone
 
+    def _checked(self, core_numbers: Array) -> Array:
+        cores = own(core_numbers, np.int64)
+        if len(cores) and not 0 <= cores.min() <= cores.max() < self.n_cores:
+            raise InputError(f"core_numbers: {cores.min()} to {cores.max()}; allowed: 0 to {self.n_cores - 1}")
+        return cores
+
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
         """When these cores' speeds change after ``from_ns``, up to and with ``until_ns``, and to what.
 
-        Only real changes are listed, beginning with the factors at ``from_ns``. To go on, ask from ``complete_ns``: every
-        change comes exactly once.
-
-        - ``core_numbers``, int64 (P,): global numbers
-        - ``base_gflops``, float64 (P,): their speeds in the platform; times the factor they are the speeds given
-        - ``from_ns``, ``until_ns``: instants, 0 to ``MAX_NS``
-        - ``most``: how many instants to look at, >= 1, whether or not anything changes there; a bound for speeds that
-          change for ever
-
-        Raises InputError if an argument is out of range.
-        """
+        Only real changes are listed, beginning with the factors at ``from_ns``. To go on, ask from ``complete_ns``:
+        every change comes exactly once. ``base_gflops`` are the cores' speeds in the platform; at most ``most``
+        instants are inspected, whether or not anything changes there, since speeds may change for ever. Raises
+        InputError if an argument is out of range."""
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)
         left = whole("most", most, 1, 2**62)
@@ -134,27 +386,12 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "") -> CoreSpeeds:
-    """The speeds of a machine's cores.
+    """The speeds of a machine's cores, of which several components are multiplied; of none: steady.
 
-    Parameters
-    ----------
-    specs : sequence of str
-        Such as ``square:period=60s,low=0.5``, ``noise:period=10s,sigma=0.1``, ``trace:FILE.csv``,
-        ``late:cores=5-7,at=100s``, ``lost:cores=5,at=100s``; several multiply. None: steady.
-    n_cores : int
-        Cores of the machine, >= 1; core numbers are 0 … n_cores - 1.
-    seed : int
-        0 to 2**64 - 1.
-    where : str
-        The option they were given in, for errors.
+    ``specs`` are such as ``square:period=60s,low=0.5``, ``noise:period=10s,sigma=0.1``, ``trace:FILE.csv``,
+    ``late:cores=5-7,at=100s`` or ``lost:cores=5,at=100s``; ``where`` is the option that they were given in. Raises
+    InputError if one cannot be used.
 
-    Raises
-    ------
-    InputError
-        If one cannot be used; the message begins with ``where``.
-
-    Examples
-    --------
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
     """

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from als.core_speeds.contract import MAX_FACTOR, PIECES, Component, period
+from als.core_speeds.kinds import MAX_FACTOR, PIECES, Component, period
 from traces.base.errors import InputError, parse_real, shown, shown_path
 from traces.base.time import MAX_NS, NS_PER_S
 

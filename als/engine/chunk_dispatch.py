@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 from als.engine import state as s
-from als.engine.hooks import SERVE_LAST, call_hook
-from als.engine.releases import leave, release, released
-from als.engine.requests import begin_ns, push_event, tell_chunk, tell_request
-from als.engine.rule_table import FULL, LEARNS, PLACES
-from als.engine.state import ApplicationState, part_kind
-from als.engine.status import (
+from als.engine.codes import (
     ALL_LOST,
     ANSWER_OUT_OF_RANGE,
     CHOOSE,
@@ -18,6 +13,11 @@ from als.engine.status import (
     SUSPENDED,
     TASKS_LEFT,
 )
+from als.engine.hooks import SERVE_LAST, call_hook
+from als.engine.releases import leave, release, released
+from als.engine.requests import begin_ns, push_event, tell_chunk, tell_request
+from als.engine.rule_table import FULL, LEARNS, PLACES
+from als.engine.state import ApplicationState, part_kind
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
 from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
@@ -130,7 +130,8 @@ def _are_free(taken: Array, first: int, stop: int) -> bool:
 
 @compiled(merged=True)
 def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> int:
-    """Find the first hole, and how much of it a chunk of a size takes, which is the result; ``lowest_hole`` is behind that."""
+    """Find the first hole, and how much of it a chunk of a size takes, which is the result; ``lowest_hole`` is behind
+    that."""
     taken, first = state.taken, state.lowest_hole
     while taken[first] == 1 or (places and taken[first] == 0):
         first += 1

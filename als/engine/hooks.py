@@ -1,9 +1,10 @@
-"""What only some applications do: the slots of the application engine's table of hooks, a feature a line."""
+"""What only some applications, or some task graphs, do: the slots of the application engine's two tables of hooks."""
 
 from __future__ import annotations
 
 import functools
 
+from als.engine.dag.state import GraphState
 from als.engine.state import GRAPH, ApplicationState, Phases
 from traces.compiled import Array, Hooks, caller, types
 from traces.kernels.signatures import StateKind
@@ -40,16 +41,46 @@ def _table(wanted: frozenset[int]) -> Array:
 
 
 def table(
-    phases: Phases, *, selects: bool, changes: bool, hints: bool = False, resizes: bool = False, wishes: bool = False
+    phases: Phases,
+    *,
+    selects: bool,
+    changes: bool = False,
+    hints: bool = False,
+    resizes: bool = False,
+    wishes: bool = False,
 ) -> Array:
-    """The table of an application.
-
-    Whether a technique is chosen among several (``selects``), a core may change its speed or the application be stopped
-    (``changes``), other jobs may wait for its cores (``hints``), cores come and leave while it runs (``resizes``), and it
-    requests cores as parts begin (``wishes``).
-    """
+    """The table of an application: whether a technique is chosen among several (``selects``), a core may change its
+    speed or the application be stopped (``changes``), other jobs may wait for its cores (``hints``), cores come and
+    leave while it runs (``resizes``), and it requests cores as parts begin (``wishes``)."""
     graph = bool((phases.kind == GRAPH).any())
     needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, WISH: wishes, OPEN_GRAPH: graph}
     needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
     needed |= {RESIZE_GRAPH: graph and resizes, LEAVE_GRAPH: graph and resizes}
     return _table(frozenset(slot for slot, some in needed.items() if some))
+
+
+#: ``hook(graph, edge, t)``, of which each takes what it needs.
+GRAPH_HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
+
+#: ``call_graph_hook(graph.hooks[SLOT], (graph, edge, t))``
+call_graph_hook = caller(GRAPH_HOOK)
+
+BEGIN, SEND, ARRIVED, NEXT, CANCEL = range(5)
+
+GRAPH_HOOKS = Hooks(
+    "task graphs",
+    GRAPH_HOOK,
+    {
+        BEGIN: ("a network for a graph's data", "als.engine.features.graph_data:begin"),
+        SEND: ("a transfer that begins", "als.engine.features.graph_data:send_edge"),
+        ARRIVED: ("transfers that arrive", "als.engine.features.graph_data:arrived"),
+        NEXT: ("the instant at which a transfer arrives", "als.engine.features.graph_data:next_ns"),
+        CANCEL: ("a transfer that nobody waits for", "als.engine.features.graph_data:cancel_edge"),
+    },
+)
+
+
+@functools.cache
+def graph_table(has_network: bool) -> Array:
+    """The table of graphs of jobs on a machine that has a network, or has none."""
+    return GRAPH_HOOKS.filled(GRAPH_HOOKS.slots if has_network else ())

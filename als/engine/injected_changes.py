@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns, ask, note_end, reopen
+from als.engine.codes import FINISHED, LOST, OVERFLOW, STOPPED, SUSPENDED
 from als.engine.hooks import CHANGE_GRAPH, STOP_GRAPH, call_hook
 from als.engine.releases import rank_speed, released
 from als.engine.requests import drop_event, forget, place_in_heap
 from als.engine.state import ApplicationState, part_kind
-from als.engine.status import FINISHED, LOST, OVERFLOW, STOPPED, SUSPENDED
 from traces.algorithms.event_heap import heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
@@ -111,10 +111,9 @@ def _lose(state: ApplicationState, c: int) -> None:
 def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
     """From now on core ``c`` runs at ``speed_gflops``, in the middle of a task too; at 0 it is lost.
 
-    What a lost core has not finished is handed out again. A core that was lost, or not there from the start, comes when
-    it gets a speed. Returns the engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if
-    tasks were put back ``MOST_FRUITLESS`` times in a row.
-    """
+    What a lost core has not finished is handed out again. A core that was lost, or not there from the start, comes when it
+    gets a speed. Returns the engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if
+    tasks were put back ``MOST_FRUITLESS`` times in a row."""
     cores = state.cores
     if state.status != SUSPENDED:
         return int(state.status)

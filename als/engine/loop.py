@@ -1,29 +1,24 @@
 """The application engine: the tasks of one job on its cores, advanced to any instant, suspended, changed, resumed.
 
-An application is a sequence of parts, loops or serial ones, with a barrier behind each. In a loop a core asks for work as
-the part begins (in core order) and whenever it falls idle (ties by core number); a technique answers with a chunk, which
-the core runs task by task. The engine handles one event a chunk, not one a task. All state is in one
-:class:`ApplicationState`; the kernels here, those that they call, and the hooks of ``als.engine.features`` are the only code
-that changes it.
+An application is a sequence of parts with a barrier behind each. In a loop a core asks for work as the part begins (in core
+order) and whenever it falls idle (ties by core number); a technique answers with a chunk: one event a chunk, not one a task.
+The request reaches the master ``latency_ns`` later, the answer takes as long again. Where each core calculates its chunks
+(*distributed*), it pays the overhead in between; a *master* serves requests one after another, and each takes the overhead.
 
-What a chunk costs: its request reaches the master ``latency_ns`` later, the answer takes as long again. Where chunks
-are calculated by each core for itself (*distributed*), the core pays the overhead in between; with a *master* the
-requests are served one after another, in the order in which they arrive, and each takes the overhead.
-
-Order at one instant: changes that are injected at t take effect before any request that arrives at t is served, because
-:func:`advance` serves the requests *before* its limit.
+Changes that are injected at t take effect before any request that arrives at t is served, because :func:`advance` serves the
+requests *before* its limit. Only the kernels here, those that they call, and the hooks change an :class:`ApplicationState`.
 """
 
 from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
+from als.engine.codes import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
 from als.engine.injected_changes import stop
 from als.engine.releases import begin_releases, clear_slot
-from als.engine.rule_selection import prepare
+from als.engine.requests import prepare
 from als.engine.state import ApplicationState, part_kind
-from als.engine.status import CHOOSE, FINISHED, PART_DONE, SUSPENDED
 from traces.compiled import compiled, reset_numbers
 
 

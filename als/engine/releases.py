@@ -2,10 +2,7 @@
 
 A core is released when it has heard that nothing is left for it, in the last part that is not serial; where serial parts
 follow, the first core that is there stays. While a core is absent and tasks are left, nobody is: they may still be theirs. So
-the job does what it would have done without releases, unless other cores are
-lost afterwards: what these put back is left to those that are still there.
-
-Where widths change, the cores that stay are those that are not released, nor are to leave.
+the job does what it would have done without releases, unless other cores are lost afterwards.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from als.planners import PLAN, Planner
-from als.planners.mapped import Mapped
+from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
 from traces.base.errors import PluginError
@@ -94,7 +94,8 @@ class RuleRows:
     def forget_all(self) -> None:
         """No job runs now."""
         for technique in self.techniques:
-            technique.forget_all()
+            if not technique.by_memo:
+                technique.forget_all()
 
     def error(self, row: int) -> BaseException | None:
         """What a rule written in Python raised, once; None if there is nothing."""

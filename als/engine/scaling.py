@@ -1,25 +1,27 @@
-"""The batch level scales the speeds of an application's cores while it runs, as by frequency scaling: of all, or of some.
+"""Speeds of cores that change while an application runs: scaled by the batch level, as by frequency scaling, or by
+themselves.
 
-A core runs at its own speed, which may change by itself, times its scale, 1 unless it was told another. One that comes has the
-scale that all were told last. Scales are whole parts per billion, so that they are the same number on either side of a bridge.
-
-A scale that is told at an instant is in force from there on, behind the requests that arrive at it: whoever tells it has the
-application advanced until one ns later, and :func:`rescale` turns its clock back by that, since nothing lies between.
-"""
+A core runs at its own speed, which may change by itself, times its scale, 1 unless it was given another. One that comes
+has the scale that was set for all cores last. Scales are whole parts per billion, so that they are the same number on
+either side of a bridge. A scale that is set at an instant holds from there on, after the requests that arrive at it:
+the caller advances the application until one ns later, and :func:`rescale` turns its clock back by that, since nothing
+lies between."""
 
 from __future__ import annotations
 
+from als.core_speeds import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
+from als.engine.codes import OVERFLOW, SUSPENDED
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure, settle
+from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure, lose_for_good, set_speed, settle
+from als.engine.loop import advance
 from als.engine.releases import rank_speed, released
 from als.engine.rule_table import LEARNS
-from als.engine.state import ApplicationState, part_kind
-from als.engine.status import OVERFLOW, SUSPENDED
+from als.engine.state import NEVER, ApplicationState, part_kind
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
-from traces.compiled import compiled
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
 
@@ -47,9 +49,8 @@ def set_scale(state: ApplicationState, c: int, scale: int) -> None:
 def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
     """From ``at_ns`` on, now or one ns before, the cores that are there run at what their scales make of their own speeds.
 
-    ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond the
-    last instant.
-    """
+    ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond
+    the last instant."""
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
@@ -83,7 +84,8 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
 
 @compiled()
 def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
-    """For how many ns behind ``at_ns`` no request arrives, and for how many at least one core has a chunk, if no speed changes.
+    """For how many ns behind ``at_ns`` no request arrives, and for how many at least one core has a chunk, if no speed
+    changes.
 
     Of it only what scales with the speeds counts: at other scales it takes as much less, or more, and no less than that. Both
     are 0 where that cannot be said: in a graph.
@@ -135,8 +137,8 @@ def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Flo
 def _go_on_through(
     state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int
 ) -> int:
-    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, as long as its chunk, which ends at ``ends_ns`` as
-    things are, lasts; returns when that ends, or ``OVERFLOWS``."""
+    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, as long as its chunk, which ends at ``ends_ns``
+    as things are, lasts; returns when that ends, or ``OVERFLOWS``."""
     cores, held, last = state.cores, state.cores.held_work, -1
     k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
     stop_at = cores.held_stop[c]
@@ -190,3 +192,47 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
     heap_order(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
     state.now_ns = at_ns[0]
     return SUSPENDED
+
+
+@compiled(inner=True)
+def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, stop_ns: int) -> int:
+    """Look up when the speed of each core changes next, for :func:`advance_varying`; cores that never come are lost for good.
+    Each core is at its speed of the start. Returns ``SUSPENDED``, or how the application has ended by that."""
+    now = state.now_ns
+    for c in range(state.speed.size):
+        next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
+        if state.speed[c] == 0.0 and now < stop_ns and comes_ns(speeds, state.core_number[c], now) == NEVER:
+            status = lose_for_good(state, c)
+            if status != SUSPENDED:
+                return int(status)
+    return SUSPENDED
+
+
+@compiled(inner=True)
+def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, until_ns: int) -> int:
+    """As ``als.engine.loop.advance``, with the changes of ``speeds`` before ``until_ns``.
+
+    ``base`` are the speeds at factor 1 (GFLOP/s), and scales of the batch level come on top. A core is lost for good if it
+    never comes back, be it before ``until_ns`` or later.
+    """
+    n = state.speed.size
+    while True:
+        now = NEVER
+        for c in range(n):
+            now = min(now, next_ns[c])
+        if now >= until_ns or now == NEVER:
+            return int(advance(state, until_ns))
+        status = advance(state, now)
+        if status != SUSPENDED:
+            return int(status)
+        for c in range(n):
+            if next_ns[c] == now:
+                gflops = scaled(state, c, base[c] * factor(speeds, state.core_number[c], now))
+                if gflops != state.speed[c]:
+                    if gflops == 0.0 and comes_ns(speeds, state.core_number[c], now) == NEVER:
+                        status = lose_for_good(state, c)
+                    else:
+                        status = set_speed(state, c, gflops)
+                    if status != SUSPENDED:
+                        return int(status)
+                next_ns[c] = next_change_ns(speeds, state.core_number[c], now)

@@ -81,7 +81,7 @@ class ApplicationState(State):
     """The whole state of one application: N tasks in I parts (F phases, perhaps repeated) on P cores."""
 
     now_ns: int = 0  # everything before this instant has been simulated
-    status: int = 0  # of ``als.engine.status``
+    status: int = 0  # of ``als.engine.codes``
     began_ns: int = 0  # when it began
     n_chunks: int = 0  # chunks assigned so far, in all parts
     n_ran: int = 0  # once finished or stopped: tasks that ran, at least in part

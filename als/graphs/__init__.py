@@ -6,17 +6,11 @@ group ``twolevel.graphs``; a single run can take one from a file, ``graph my.py:
 
 from __future__ import annotations
 
-import functools
-
 from als.graphs.contract import NO_ROOM, GraphGenerator, GraphModel, graph_kernel
 from als.graphs.file import GraphFile
-from als.graphs.generators.chain import Chain
-from als.graphs.generators.cholesky import Cholesky
-from als.graphs.generators.fork_join import ForkJoin
 from als.graphs.generators.layered import Layered
-from als.graphs.generators.lu import LU
-from als.graphs.generators.stencil import Stencil
-from als.graphs.generators.tree import TreeParameters
+from als.graphs.generators.regular import Chain, ForkJoin, Stencil, TreeParameters
+from als.graphs.generators.tiled import LU, Cholesky
 from als.options import VARIATION
 from traces.base.plugins import at_its_place, parameterised
 
@@ -67,7 +61,12 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
             noun="graph",
             also=("file:PATH",),
         )
-        return found.graph(variation) if is_ours else _tried(found.graph(variation))
+        model = found.graph(variation)
+    if is_ours:
+        return model
+    from als.graphs.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+
+    return try_out(model)
 
 
 def takes_variation(spec: str, where: str = "graph") -> bool:
@@ -76,11 +75,3 @@ def takes_variation(spec: str, where: str = "graph") -> bool:
     if spec.startswith("file:"):
         return False  # without reading it twice
     return graph_model(spec, where, variation=0.1).cov != graph_model(spec, where).cov
-
-
-@functools.lru_cache(maxsize=64)
-def _tried(model: GraphModel) -> GraphModel:
-    from als.graphs.trial import try_out  # it compiles, which asking for a name of ours should not wait for
-
-    try_out(model)
-    return model

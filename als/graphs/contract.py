@@ -51,39 +51,26 @@ class GraphDraft(State):
     """A graph that is to be made: what is wanted, and the columns that it is written to.
 
     The columns to be filled are longer than needed, and hold anything: the rule may use them as work space.
-
-    Attributes
-    ----------
-    n_tasks : int
-        About how many tasks are wanted; 0: the generator's own parameters say it. What cannot be had is rounded, up as a rule.
-    n_cores : int
-        The cores of the job, at least 1.
-    params : float64
-        :attr:`GraphModel.params`; to be read only.
-    keys, cursor, words : uint64 (20,), int64 (3,), uint64 (4,)
-        The job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes.
-    gflop : float64
-        To be filled: ``gflop[k]`` is the weight of task k, above 0 and finite. The scale does not matter, since all weights
-        are multiplied by the number that makes the job's work of their sum.
-    source, target, bytes : int64, int64, float64, of one length
-        To be filled: edge e leads from task ``source[e]`` to ``target[e]``, which waits for it, and carries data of the weight
-        ``bytes[e]``, above 0 and finite, of any scale too. Tasks are numbered such that ``source[e] < target[e]``; edges are
-        sorted by (source, target), and no pair is there twice.
-    size : int64 (2,)
-        To be filled: the numbers of tasks and of edges.
     """
 
+    # about how many tasks are wanted; 0: the generator's own parameters say it. What cannot be had is rounded, up as a rule.
     n_tasks: int
-    n_cores: int
-    params: Floats
+    n_cores: int  # the cores of the job, at least 1
+    params: Floats  # :attr:`GraphModel.params`; to be read only
+    # (20,), (3,), (4,): the job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes
     keys: Words
     cursor: Ints
     words: Words
+    # to be filled: ``gflop[k]`` is the weight of task k, above 0 and finite. The scale does not matter, since all weights are
+    # multiplied by the number that makes the job's work of their sum.
     gflop: Floats
+    # To be filled: edge e leads from task ``source[e]`` to ``target[e]``, which waits for it, and carries data of the weight
+    # ``bytes[e]``, above 0 and finite, of any scale too. Tasks are numbered such that ``source[e] < target[e]``; edges are
+    # sorted by (source, target), and no pair is there twice. The three are of one length.
     source: Ints
     target: Ints
     bytes: Floats
-    size: Ints
+    size: Ints  # (2,): to be filled: the numbers of tasks and of edges
 
 
 #: The signature of the rule.

@@ -1,22 +1,167 @@
-"""Graphs are drawn here: the weights of a :class:`GraphModel` become the tasks and the data of a job."""
+"""Graphs are drawn here: the weights of the models of a run, in arrays that kernels take, become tasks and data of
+jobs."""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from als.graphs import table as columns
-from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphModel, check_size
-from als.graphs.table import DRAW_GRAPH, DrawingRoom, GraphTable, graph_table, new_drawing_room
+from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
-from traces.compiled import Array, caller, compiled
+from traces.compiled import Array, as_value, caller, compiled, function_table, own, types
+from traces.kernels.signatures import Floats, Ints, StateKind, Words
+from traces.kernels.state import State
 
-__all__ = ["IMPOSSIBLE", "NO_ROOM", "DrawnGraph", "draw_graph", "drawn_graph", "fault", "more_room", "room"]
+_NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empty(0, np.uint64)
+
+
+class GraphTable(State):
+    """What the kernels know of G graphs."""
+
+    # (G,): where its parameters, and of a file's graph its tasks and edges, begin and end
+    params_first: Ints
+    params_stop: Ints
+    tasks_first: Ints
+    tasks_stop: Ints
+    edges_first: Ints
+    edges_stop: Ints
+    scale: Ints  # (G,): 1 where its work is scaled
+    ccr: Floats  # (G,): communication to computation, NaN of a file
+    cov: Floats  # (G,): coefficient of variation
+    calls: Ints  # (G,): the generators' rules by their addresses
+    params: Floats  # the parameters of all generators, one behind the other
+    # The tasks and the edges of the graphs of files, one behind the other
+    gflop: Floats
+    source: Ints
+    target: Ints
+    bytes: Floats
+
+
+class DrawingRoom(State):
+    """Work space for drawing the tasks of a job, and where the edges of its graphs are drawn to; of size 0 if it has none."""
+
+    keys: Words  # (20,): round keys of the job's streams
+    # (3,) and (4,): of the stream of task lengths
+    cursor: Ints
+    words: Words
+    memo: Floats  # what the rule of the lengths keeps
+    # (3,) and (4,): of the stream of the factors of graphs' work
+    work_cursor: Ints
+    work_words: Words
+    # The edges of the job's graphs, within each part
+    source: Ints
+    target: Ints
+    bytes: Floats
+    first: Ints  # (parts + 1 or more,): where the edges of each part begin
+    draft: GraphDraft  # the graph that is drawn, or was drawn last: its size, and the stream of the job's graphs
+
+
+def new_drawing_room(
+    n_edges: int, n_parts: int, *, memo: int = 0, has_graph: bool = True, keys: Array | None = None
+) -> DrawingRoom:
+    """Room for so many edges of so many parts, and so much memo; ``keys`` that others use, too."""
+    return DrawingRoom(
+        keys=np.empty(20, np.uint64) if keys is None else keys,
+        cursor=np.zeros(3, np.int64),
+        words=np.zeros(4, np.uint64),
+        memo=np.zeros(memo),
+        work_cursor=np.zeros(3, np.int64),
+        work_words=np.zeros(4, np.uint64),
+        source=np.empty(n_edges, np.int64),
+        target=np.empty(n_edges, np.int64),
+        bytes=np.empty(n_edges),
+        first=np.zeros(n_parts + 1, np.int64),
+        draft=_new_draft() if has_graph else _NO_DRAFT,
+    )
+
+
+def _new_draft() -> GraphDraft:
+    return GraphDraft(
+        n_tasks=0,
+        n_cores=0,
+        params=_NO_NUMBERS,
+        keys=_NO_WORDS,
+        cursor=np.zeros(3, np.int64),
+        words=np.zeros(4, np.uint64),
+        gflop=_NO_NUMBERS,
+        source=_NO_PLACES,
+        target=_NO_PLACES,
+        bytes=_NO_NUMBERS,
+        size=np.zeros(2, np.int64),
+    )
+
+
+#: Of all jobs without a graph: nobody reads what is written there.
+_NO_DRAFT = _new_draft()
+
+
+#: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP)``
+DRAW_GRAPH = types.int64(
+    StateKind(GraphTable),
+    StateKind(DrawingRoom),
+    types.int64,
+    types.Column(types.float64),
+    types.int64,
+    types.int64,
+    types.int64,
+    types.float64,
+    types.float64,
+)
+
+
+def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
+    # The columns of the model's source, or none.
+    graph = model.source
+    if graph is None:
+        return _NO_NUMBERS, _NO_PLACES, _NO_PLACES, _NO_NUMBERS
+    return (
+        own(graph.gflop, np.float64),
+        own(graph.source, np.int64),
+        own(graph.target, np.int64),
+        own(graph.bytes, np.float64),
+    )
+
+
+def graph_table(models: Sequence[GraphModel]) -> GraphTable:
+    """The table of these models. Raises PluginError if a rule is not compiled."""
+    rows: list[list[int]] = []
+    params: list[float] = []
+    given = [_given_arrays(model) for model in models]
+    tasks = edges = 0
+    for model, (gflop, source, _, _) in zip(models, given, strict=True):
+        first = len(params)
+        params.extend(model.params.tolist())
+        rows.append([first, len(params), tasks, tasks + len(gflop), edges, edges + len(source), int(model.scale)])
+        tasks, edges = tasks + len(gflop), edges + len(source)
+    calls = [_value(model) for model in models]
+    columns: list[Sequence[Array]] = list(zip(*given, strict=True)) if given else [(), (), (), ()]
+    return GraphTable(
+        *np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 7).T),
+        np.array([math.nan if m.ccr is None else m.ccr for m in models], np.float64),
+        np.array([m.cov for m in models], np.float64),
+        function_table(calls),
+        np.array(params, np.float64),
+        *(
+            column[0]
+            if len(column) == 1
+            else np.concatenate([np.zeros(0, dtype), *column])  # one file's are as they are
+            for dtype, column in zip((np.float64, np.int64, np.int64, np.float64), columns, strict=True)
+        ),
+    )
+
+
+def _value(model: GraphModel) -> Any:
+    try:
+        return as_value(model.make, MAKE_GRAPH)  # it lives as long as the process does
+    except TypeError as error:
+        raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
+
 
 # As many draws in a row that are not above 0 are no chance: at the largest c.o.v. nearly every second one is above 0.
 _MOST_REDRAWN = 10_000
@@ -78,10 +223,10 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 
 @compiled(inner=True)
-def _copied(graphs: GraphTable, row: Array, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
+def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
     """The graph of a file; False if there is too little room."""
-    first, first_given = row[columns.TASKS_FIRST], row[columns.EDGES_FIRST]
-    n, n_edges = row[columns.TASKS_STOP] - first, row[columns.EDGES_STOP] - first_given
+    first, first_given = graphs.tasks_first[place], graphs.edges_first[place]
+    n, n_edges = graphs.tasks_stop[place] - first, graphs.edges_stop[place] - first_given
     room.draft.size[0], room.draft.size[1] = n, n_edges
     if n > gflop.size or n_edges > room.source.size - first_edge:
         return False
@@ -139,34 +284,33 @@ def draw_graph(
     total_gflop: float,
     bytes_per_gflop: float,
 ) -> int:
-    """Draw one graph of a job.
+    """Draw one graph of a job: the one at a ``place`` of the table.
 
     The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
     cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
 
-    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has the
-      numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both streams are
-      moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
-    - ``place``: the graph's, in the table
-    - ``gflop``, float64 (room for tasks,): written from the beginning on; of a job's second graph the caller passes the rest of
-      its array
+    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has
+    the
+      numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both
+      streams are moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
+    - ``gflop``: written from the beginning on; of a job's second graph the caller passes the rest of its array
     - ``n_tasks``: about how many tasks are wanted; 0: the model says it
-    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not scaled
-    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core in
+    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not
+    scaled
+    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core
+    in
       GFLOP/s. Of no effect on a file's graph.
 
-    Returns int: 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract,
-    all work is 0 and is to be scaled, or work or bytes would be beyond every float.
-    """
-    row, bytes_ = graphs.rows[place], room.bytes[first_edge:]
-    ccr, cov = graphs.ratios[place, columns.CCR], graphs.ratios[place, columns.COV]
-    is_given = row[columns.TASKS_STOP] > row[columns.TASKS_FIRST]
+    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, all
+    work is 0 and is to be scaled, or work or bytes would be beyond every float."""
+    bytes_, ccr, cov = room.bytes[first_edge:], graphs.ccr[place], graphs.cov[place]
+    is_given = graphs.tasks_stop[place] > graphs.tasks_first[place]
     bytes_factor = 1.0
     if is_given:
-        if not _copied(graphs, row, room, gflop, first_edge):
+        if not _copied(graphs, place, room, gflop, first_edge):
             return NO_ROOM
     else:
-        params = graphs.params[row[columns.PARAMS_FIRST] : row[columns.PARAMS_STOP]]
+        params = graphs.params[graphs.params_first[place] : graphs.params_stop[place]]
         status = _made(graphs.calls[place], params, room, gflop, first_edge, n_tasks, n_cores)
         if status != 0:
             return int(status)
@@ -178,7 +322,7 @@ def draw_graph(
         bytes_factor = ccr * bytes_per_gflop * (total_gflop / n) * (n_edges / weight) if n_edges > 0 else 0.0
     if cov > 0.0 and not _vary(gflop, n, cov, room.keys, room.work_cursor, room.work_words):
         return IMPOSSIBLE
-    if row[columns.SCALE] != 0:
+    if graphs.scale[place] != 0:
         factor = _factor(gflop, n, total_gflop)
         if factor == 0.0:
             return IMPOSSIBLE

@@ -1,20 +1,18 @@
-"""The graph of a file, which every job has: ``file:PATH``.
-
-Its work is scaled to the job's and its bytes by the same factor (``scale=yes``), so that the job is as long as the log says; or
-both are taken as they are (``scale=no``), so that the job is as long as the file makes it.
-"""
+"""The graph of a file, which every job has: ``file:PATH``. Its work is scaled to the job's and its bytes by the same factor
+(``scale=yes``), or both are taken as they are (``scale=no``)."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from als.graphs.contract import IMPOSSIBLE, GraphDraft, GraphModel, check_size, graph_kernel
 from als.lengths.contract import MAX_COV
-from traces.base.errors import InputError, real
+from als.parameters import Checked, RealNumber
+from traces.base.errors import InputError
 
 
 @graph_kernel
@@ -27,18 +25,16 @@ def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class GraphFile:
+class GraphFile(Checked):
     """Which file, and how it is taken: ``file:PATH,scale=no``."""
 
+    noun = "graph"
     name: ClassVar[str] = "file"
     path: str = ""  # the file; empty until one is named
     format: str = ""  # as :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says
     scale: bool = True  # whether work and bytes are scaled to the job
-    # coefficient of variation of a task's work around the file's, 0 to ``MAX_COV``, whatever the run's variation
-    cov: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cov", real("graph file: cov", self.cov, 0.0, MAX_COV))
+    # coefficient of variation of a task's work around the file's, whatever the run's variation
+    cov: Annotated[float, RealNumber(0.0, MAX_COV)] = 0.0
 
     def graph(self, variation: float) -> GraphModel:
         """The model, whatever the run's variation; reads the file."""

@@ -15,15 +15,8 @@ _RUN = 8
 
 @compiled()
 def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_first: Ints, in_edge: Ints) -> None:
-    """Where the edges of each task are.
-
-    - ``source``, ``target``, int64 arrays (E,): producer and consumer of each edge, each from 0 to ``n_tasks - 1``,
-      sorted by (source, target)
-    - ``n_tasks``: N
-    - ``out_first``, int64 array (N + 1,): filled: task k's out-edges are ``out_first[k]:out_first[k+1]``
-    - ``in_first``, int64 array (N + 1,): filled: task k's in-edges are ``in_edge[in_first[k]:in_first[k+1]]``
-    - ``in_edge``, int64 array (E,): filled: numbers of edges, those of a task ascending
-    """
+    """Find the edges of each task: its out-edges are ``out_first[k]:out_first[k+1]``, its in-edges, in ascending order,
+    ``in_edge[in_first[k]:in_first[k+1]]``. ``source`` and ``target`` are sorted by (source, target)."""
     n_edges = len(source)
     for task in range(n_tasks + 1):
         out_first[task] = 0
@@ -46,19 +39,11 @@ def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_fi
 
 @compiled()
 def topological_order(out_first: Ints, target: Ints, in_first: Ints, n_tasks: int, order: Ints, missing: Ints) -> int:
-    """Order tasks so that each comes behind all its producers.
+    """Order tasks so that each comes after all its producers; returns how many could be ordered: if fewer than N, the
+    others are on a cycle or behind one, and exactly for them ``missing``, work space, is above 0 afterwards.
 
-    By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then each
-    task when the last of its producers has been ordered; tasks that the same producer frees, by their number.
-
-    - ``out_first``, ``in_first``, int64 arrays (N + 1,): from :func:`index_edges`
-    - ``target``, int64 array (E,): consumer of each edge
-    - ``n_tasks``: N
-    - ``order``, int64 array (N,): filled with the tasks that could be ordered
-    - ``missing``, int64 array (N,): work space; behind it, above 0 for exactly the tasks that could not be ordered
-
-    Returns how many tasks were ordered; fewer than N: the others are on a cycle or behind one.
-    """
+    By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then
+    each task when the last of its producers has been ordered; tasks that the same producer frees, by their number."""
     last = 0
     for task in range(n_tasks):
         missing[task] = in_first[task + 1] - in_first[task]
@@ -90,20 +75,12 @@ def upward_ranks(
     latency_s: float,
     s_per_byte: float,
 ) -> None:
-    """How long it takes from each task's start to the end of all that waits for it, on a machine without limits.
+    """Find how long it takes from each task's start to the end of all that waits for it, on a machine without limits,
+    s.
 
-    The upward rank of HEFT (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8):
-    rank(k) = w_k + max over out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte,
-    and 0 for an edge of no bytes.
-
-    - ``gflop``, float64 array (N,): work of each task
-    - ``out_first``, ``target``, ``bytes_``, int64 (N + 1,), int64 (E,), float64 (E,) arrays: the out-edges of each
-      task, their consumers and their bytes
-    - ``order``, int64 array (N,): from :func:`topological_order`, of a graph without cycles
-    - ``ranks``, float64 array (N,): filled, in seconds
-    - ``s_per_gflop``: seconds that a GFLOP takes, a mean over the cores
-    - ``latency_s``, ``s_per_byte``: seconds that each edge takes, and each of its bytes; both 0: data are there at once
-    """
+    The upward rank of HEFT (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8): rank(k) = w_k + max over
+    out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte, and 0 for an edge of
+    no bytes. ``order`` is a topological order of a graph without cycles."""
     for place in range(len(order) - 1, -1, -1):
         task = order[place]
         longest = 0.0
@@ -156,15 +133,8 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
 
 @compiled(inner=True)
 def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) -> None:
-    """Sort tasks by their rank, highest first; equal ones by their place in a topological order.
-
-    - ``ranks``, float64 array (N,): from :func:`upward_ranks`
-    - ``order``, int64 array (N,): from :func:`topological_order`
-    - ``position``, int64 array (at least N,): filled: task k is at ``position[k]`` of ``at``; also the room in which it
-      is sorted
-    - ``at``, int64 array (at least first + N,): filled from ``first`` on: the tasks in their order
-    - ``first``: >= 0
-    """
+    """Sort tasks by their rank, highest first; equal ones by their place in ``order``, a topological order. They are
+    written to ``at`` from ``first`` on, and the place of task k there to ``position[k]``, which is also work space."""
     # A merge sort from the bottom up: stable, in O(N log N) steps whatever the ranks, and without more memory.
     n_tasks = len(order)
     last = first + n_tasks

@@ -47,6 +47,7 @@ distribution, and the two of patterns.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
@@ -54,6 +55,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from als.options import MAX_TASKS_PER_JOB, VARIATION
+from als.parameters import floats
 from traces.base.errors import InputError, shown, whole
 from traces.base.plugins import compiled_rule
 from traces.compiled import Array, own, types
@@ -154,10 +156,7 @@ class LengthModel:
         where = f"lengths {self.name}"
         if not callable(self.next_length):
             raise InputError(f"{where}: next_length must be a function, not {shown(self.next_length)}")
-        try:
-            object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(f"{where}: params {shown(self.params)}; allowed: numbers") from None
+        object.__setattr__(self, "params", floats(where, self.params))
         whole(f"{where}: memo_size", self.memo_size, 0, 2**20)
         whole(f"{where}: mode", self.mode, FILL, PATTERN)
         if self.count is not None:
@@ -182,6 +181,17 @@ class LengthModel:
         """Whether tasks are drawn until the work is reached."""
         return self.mode in (FILL, NORMAL)
 
+    def room(self, n: int) -> int:
+        """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is
+        given.
+
+        Where tasks are drawn until the work is reached, that is their mean number and eight standard deviations.
+        """
+        if not self.fills:
+            return self.tasks(n)
+        known = [cov for cov in (self.sum_cov, self.cov, 1.0) if cov is not None]
+        return int(n + 8.0 * known[0] * math.sqrt(float(n)) + 8.0)
+
     def tasks(self, n: int) -> int:
         """How many tasks a loop has, or may be expected to have, that is to have ``n``."""
         return n if self.count is None else self.count
@@ -196,3 +206,15 @@ def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         If it has another number of arguments.
     """
     return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))
+
+
+@length_kernel
+def _equal_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return mean
+
+
+def equal_lengths(name: str = "equal") -> LengthModel:
+    """Equal lengths, under the name of a distribution whose variation is 0."""
+    return LengthModel(name, _equal_length, mode=COUNT, cov=0.0, source="two-level paper, section 5.1 (variation 0)")

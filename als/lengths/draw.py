@@ -9,7 +9,7 @@ import numpy as np
 
 from als.lengths.contract import FILL, NEXT_LENGTH, NORMAL, PATTERN, SCALED, WORK, WORK_NORMAL, LengthModel
 from als.options import MAX_TASKS_PER_JOB
-from als.streams import TASK_LENGTHS, fill_round_keys, next_word, normal_from_word, start_stream
+from als.streams import TASK_LENGTHS, new_stream, next_word, normal_from_word, start_stream
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS
 from traces.compiled import Array, as_value, caller, compiled, function_table
@@ -120,27 +120,21 @@ def draw_loop(
 ) -> int:
     """Draw the task lengths of one loop.
 
-    The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets the
-    cursor to the beginning (:func:`als.streams.start_stream`) once for a job.
+    The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets
+    the cursor to the beginning (:func:`als.streams.start_stream`) once for a job; ``memo`` is work space.
 
     With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` lengths are scaled to the work of the loop. Durations at ``speed_gflops`` are
     rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), the ns that are
     missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
     the same number for each task, and 1 more for the first ones of them.
 
-    - ``lengths``, float64 (room,): written
-    - ``keys``, ``cursor``, ``words``, uint64 (20,), int64 (3,), uint64 (4,): the job's stream of purpose
-      ``TASK_LENGTHS``; moved on
-    - ``memo``, float64 (at least ``memo_size``,): work space; set to zeros
     - ``entry``: the place of the model's rule in a :func:`traces.compiled.function_table`
-    - ``params``, ``pattern``, ``mode``: of the model
     - ``n``: :meth:`LengthModel.tasks` of the number of tasks that the loop is to have
-    - ``mean_gflop``: mean length. It is given, and not total / n, since a caller may know it without rounding: a task
-      of the mean length then takes the recorded run time to the nanosecond.
+    - ``mean_gflop``: given, and not total / n, since a caller may know it without rounding: a task of the mean length
+    then
+      takes the recorded run time to the nanosecond
     - ``total_gflop``: what the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding
-    - ``n_cores``: P
     - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns
-    - ``speed_gflops``: at which durations are whole ns
 
     Returns how many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and finite are not.
     """
@@ -183,15 +177,6 @@ def draw_loop(
     return n
 
 
-def room(model: LengthModel, n: int) -> int:
-    """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is given. Where
-    tasks are drawn until the work is reached, that is their mean number and eight standard deviations."""
-    if not model.fills:
-        return model.tasks(n)
-    known = [cov for cov in (model.sum_cov, model.cov, 1.0) if cov is not None]
-    return int(n + 8.0 * known[0] * math.sqrt(float(n)) + 8.0)
-
-
 def fault(model: LengthModel, status: int) -> PluginError | InputError:
     """The error for an answer of :func:`draw_loop` below 0; ``NO_ROOM`` where no more room is to be given."""
     if status == IMPOSSIBLE:
@@ -224,19 +209,13 @@ def drawn(
 ) -> Array:
     """The task lengths of a job that has one loop, float64 in GFLOP.
 
-    - ``seed``, ``job``: key of the job's stream
-    - ``n``: how many tasks it is to have (P·K)
-    - ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns``, ``speed_gflops``: as for :func:`draw_loop`; without the
-      last three, durations are not rounded to ns
-
-    Raises InputError if there are more than ``MAX_TASKS_PER_JOB``. Raises PluginError if the model gives lengths that
-    cannot be.
-    """
+    ``n`` is the number of tasks that it is to have (P·K); the other arguments are as for :func:`draw_loop`. Without the
+    last three, durations are not rounded to ns. Raises InputError if there are more than ``MAX_TASKS_PER_JOB``;
+    PluginError if the model gives lengths that cannot be."""
     rule, params = rule_of(model)
     memo = np.empty(model.memo_size)
-    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
-    fill_round_keys(keys, np.uint64(seed), np.uint64(job))
-    size, n = room(model, n), model.tasks(n)
+    keys, cursor, words = new_stream(seed, job, TASK_LENGTHS)
+    size, n = model.room(n), model.tasks(n)
     stream, of_model = (keys, cursor, words, memo), (rule[0], params, model.pattern)
     while True:
         lengths = np.empty(size, np.float64)

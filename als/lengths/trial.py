@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 import numpy as np
 
 from als.lengths.contract import NEXT_LENGTH, NORMAL, WORK_NORMAL, LengthModel
-from als.streams import TASK_LENGTHS, fill_round_keys, start_stream
+from als.streams import TASK_LENGTHS, new_stream
 from traces.trials import Fences, rule_answers, try_rule
 
 #: Tasks of the loop: as few as show what a rule writes, since its arrays may be made for small loops.
 _TASKS: Final = 16
 
 
-def try_out(model: LengthModel) -> None:
+@functools.lru_cache(maxsize=64)
+def try_out(model: LengthModel) -> LengthModel:
     """Ask a rule for the lengths of a loop of 16 tasks. Raises PluginError if it raises, writes outside ``params``,
     ``pattern`` or ``memo``, is killed, or is not made by ``length_kernel``."""
     who = f"lengths {model.name}"
     if model.mode in (NORMAL, WORK_NORMAL):
-        return  # its rule is not called
+        return model  # its rule is not called
     try_rule(who, model.next_length, NEXT_LENGTH, "next_length with length_kernel", lambda: _draw_loop(who, model))
+    return model
 
 
 def _draw_loop(who: str, model: LengthModel) -> None:
     fences = Fences(who, params=np.array(model.params), pattern=model.pattern, memo=np.zeros(model.memo_size))
-    keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
-    fill_round_keys(keys, np.uint64(0), np.uint64(0))
-    start_stream(cursor, TASK_LENGTHS)
+    keys, cursor, words = new_stream(0, 0, TASK_LENGTHS)
     for task in range(min(model.tasks(_TASKS), _TASKS)):
         with rule_answers(who):
             model.next_length(task, model.tasks(_TASKS), 1.0, **fences.arrays, keys=keys, cursor=cursor, words=words)

@@ -1,8 +1,5 @@
-"""What a job's graphs allow, and what their data cost: definitions over a job that has ended.
-
-The critical path is the longest path of computation through a graph, without any data, of all parts one behind the other: no
-number of cores is quicker.
-"""
+"""What a job's graphs allow, and what their data cost: definitions over a job that has ended. The critical path is the
+longest path of computation through a graph, without any data, of all parts one behind the other."""
 
 from __future__ import annotations
 
@@ -59,25 +56,20 @@ def _critical_gflop(state: ApplicationState) -> float:
 def measure_graph(
     values: Floats, state: ApplicationState, start_ns: int, end_ns: int, fastest: float, stopped: bool
 ) -> None:
-    """Find all :data:`GRAPH_METRICS` of one application that has ended.
+    """Find all :data:`GRAPH_METRICS` of one application that has ended; the work space of its state is overwritten.
 
-    With W the work of all tasks, C that of the critical path, v the speed of the fastest core and T the run time:
+    With W the work of all tasks, C that of the critical path, v the speed of the fastest core at the start (0: none is
+    there) and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2):
 
     - ``critical_path_ns``: C/v. ``parallelism``: W/C, how many cores the graph can employ on average.
-    - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone.
-    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again, where a
+    - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone. NaN where it was
+    stopped.
+    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again,
+    where a
       core was lost that had fetched them.
-    - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of that
+    - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of
+    that
       had ended, but not all of its data were there.
-
-    Source: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2 (``slr``, ``speedup``).
-
-    Arguments:
-
-    - ``values``, float64 (len(GRAPH_METRICS),): filled; ``slr`` and ``speedup`` are NaN of an application that was stopped
-    - ``state``: its work space is written to
-    - ``start_ns``, ``end_ns``, ``stopped``: when it began and ended, and whether a stop cut it short
-    - ``fastest``: speed of its fastest core at the start, GFLOP/s; 0 if no core is there
     """
     critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan

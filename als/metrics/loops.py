@@ -1,4 +1,5 @@
-"""How well a job's cores were balanced: definitions over the finishing times and busy times of its cores.
+"""How well jobs' cores were balanced: metrics of one job, over its cores' finishing times and busy times, and their
+summaries.
 
 t_p is the instant at which core p had nothing more to do, less the job's start; a core that was given nothing has t_p = 0.
 T is the largest t_p, the job's run time. W_p is the time that core p spent in tasks. P is the number of cores. The means are
@@ -8,8 +9,12 @@ over all P cores, also those that did nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
-from traces.compiled import compiled
+import numpy as np
+
+from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
 #: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
@@ -71,9 +76,7 @@ def measure(
     scheduling_ns: int,
     chunks: int,
 ) -> None:
-    """Find all :data:`LOOP_METRICS` of one job.
-
-    With t_p, T, W_p and P as above:
+    """Find all :data:`LOOP_METRICS` of one job, in their order: all NaN if no core did anything.
 
     - ``cov``: σ(t)/mean(t) with the population's σ; ``cov_sample`` with the sample's, NaN for P = 1.
     - ``imbalance``: max(t)/mean(t) - 1. ``load_balance``: mean(t)/max(t), as POP has it.
@@ -81,20 +84,14 @@ def measure(
       doi:10.1007/978-3-540-74466-5_17), as a fraction: 1 if one core did everything; 0 for P = 1.
     - ``max_minus_mean_ns``: max(t) - mean(t).
     - ``sakellariou_l_ns``: max(W) - ΣW/P. ``sakellariou_lr``: 1 - ΣW/(P·max(W)).
-    - ``efficiency``: work/(T · Σ speed); T_seq/(P·T) where all cores are equal.
+    - ``efficiency``: work/(T · Σ speed), of the speeds at the job's start; T_seq/(P·T) where all cores are equal. Where
+    speeds
+      change later it may exceed 1.
     - ``scheduling_ns`` as given, and ``scheduling_share``, its share of P·T.
-    - ``rounds``: the chunks that were assigned. ``length_cov`` as given.
-    - ``computing_ns``: ΣW.
+    - ``rounds``: the chunks that were assigned. ``length_cov`` as given. ``computing_ns``: ΣW.
 
-    Arguments:
-
-    - ``values``, float64 (K,): filled, in the order of :data:`LOOP_METRICS`: all NaN if no core did anything
-    - ``start_ns``, ``finish_ns``, int, int64 (P,): start of the job, and the cores' finishing instants, none before it
-    - ``busy_ns``, int64 (P,): time that each core spent in tasks: no overhead, no latency, no waiting
-    - ``speed_gflops``, float64 (P,): speeds of the cores at the job's start. Where they change later, ``efficiency`` is
-      against these, and may pass 1.
-    - ``total_gflop``, ``length_cov``: work of the tasks that were done, and the c.o.v. of the task lengths.
-    - ``scheduling_ns``, ``chunks``: sum over chunks of what it cost to assign them, and their number
+    ``finish_ns`` are the cores' finishing instants, none before ``start_ns``; ``busy_ns`` the time of each core in
+    tasks, without overhead, latency and waiting; ``scheduling_ns`` the sum over chunks of what it cost to assign them.
     """
     n, last, total, busiest, busy, speed = finish_ns.size, 0, 0.0, 0, 0.0, 0.0
     for p in range(n):
@@ -123,3 +120,62 @@ def measure(
     values[11] = float(chunks)
     values[12] = length_cov
     values[13] = busy
+
+
+def by_name(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, float]:
+    """The values of metrics, by their names."""
+    return {name: float(value) for (name, _), value in zip(metrics, values, strict=True)}
+
+
+def application_metrics(
+    tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array, capacity_ns: float, *, detail: bool = True
+) -> dict[str, Any]:
+    """Totals and means over jobs of what the application level did.
+
+    Parameters
+    ----------
+    tasks, chunks, imbalance, cov : int64 (n,), int64 (n,), float64 (n,), float64 (n,)
+        Per job; the last two are NaN where there was no application level.
+    loops : float64 (K, n)
+        Per job what :func:`als.metrics.loops.measure` found, one row per metric; NaN where there was no application level.
+    capacity_ns : float
+        Cores of the machine × makespan.
+    detail : bool
+        Whether to find ``distribution``, too.
+
+    Returns
+    -------
+    dict
+        ``tasks``, ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
+        ``computing_utilisation``, the time that cores spent in tasks over ``capacity_ns``; the last five are None where no
+        job had an application level. ``distribution`` is :func:`distributions` of :data:`LOOP_METRICS`.
+    """
+    known = ~np.isnan(imbalance)
+    some = bool(known.any())
+    figures: dict[str, Any] = {"tasks": int(tasks.sum()), "chunks": int(chunks.sum())}
+    for name, row in (("imbalance", imbalance[known]), ("cov", cov[known])):
+        figures[f"mean_{name}"] = float(row.mean()) if some else None
+        figures[f"max_{name}"] = float(row.max()) if some else None
+    computing_ns = float(np.nansum(loops[-1]))
+    figures["computing_utilisation"] = computing_ns / capacity_ns if some and capacity_ns else None
+    if detail:
+        figures["distribution"] = distributions(LOOP_METRICS, loops)
+    return figures
+
+
+def distributions(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, dict[str, float | None]]:
+    """How metrics are distributed over the jobs that have them.
+
+    ``values`` has one row per metric, with NaN for jobs that have none. Each metric has its mean, median, percentiles 10 and 90
+    (linear between neighbours) and maximum, each None where no job has it.
+    """
+    return {name: _distribution(row) for (name, _), row in zip(metrics, values, strict=True)}
+
+
+def _distribution(row: Array) -> dict[str, float | None]:
+    known = row[~np.isnan(row)]
+    if len(known) == 0:
+        return dict.fromkeys(("mean", "median", "p10", "p90", "max"))
+    mean, most = float(known.mean()), float(known.max())
+    p10, median, p90 = np.percentile(known, [10.0, 50.0, 90.0], overwrite_input=True).tolist()  # ``known`` is ours
+    return {"mean": mean, "median": median, "p10": p10, "p90": p90, "max": most}

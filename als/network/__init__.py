@@ -1,16 +1,36 @@
 """The network between the hosts of a job: how long data take, and which links they share.
 
+``none``
+    Data are there at once, and no transfers are recorded.
+``hockney``
+    latency + bytes / bandwidth, whoever else sends. Source: Hockney, "The communication challenge for MPP: Intel
+    Paragon and Meiko CS-2", Parallel Computing 20(3), 1994, doi:10.1016/S0167-8191(06)80021-9.
+``cm02``
+    Flows share links, max-min fair. Source: Casanova and Marchal, "A network model for simulation of grid application",
+    INRIA RR-4596, 2002; as SimGrid's CM02, whose factors are 1.
+``lv08``
+    The same with factors that were fitted to a packet simulator. Source: Velho and Legrand, "Accuracy study and
+    improvement of network simulation in the SimGrid framework", SIMUTools 2009, doi:10.4108/ICST.SIMUTOOLS2009.5592; as
+    SimGrid's LV08.
+
 To add a model: a line in :data:`MODELS`. Outside packages add theirs under the entry-point group ``twolevel.networks``; a
 single run can take one from a file, ``network my.py:MY``. A topology is one file in ``als.network.topologies``.
 """
 
 from __future__ import annotations
 
-from als.network.models import MODELS, NetworkKind, NetworkModel, SharingModel, network_model
-from als.network.state import NetworkState, new_network
-from als.network.topologies import TOPOLOGIES, Topology, topology
-from traces.base.errors import InputError, whole
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Annotated
+
+from als.network.state import HOCKNEY, NONE, SHARING, NetworkState, new_network
+from als.network.topologies import TOPOLOGIES, Topology, topology, with_its_parameters
+from als.network.topologies import topology as find_topology
+from als.options import NETWORK
+from als.parameters import Checked, RealNumber
+from traces.base.errors import InputError, at, one_of, shown, whole
 from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
+from traces.base.plugins import resolve, split_parameters
 
 __all__ = [
     "BYTES_PER_GBIT",
@@ -30,6 +50,103 @@ _MAX_HOSTS = 2**24
 
 #: Bytes that a link of 1 Gbit/s carries in a second.
 BYTES_PER_GBIT = 1.25e8
+
+
+class NetworkKind(IntEnum):
+    """What a kernel does with a model."""
+
+    NONE = NONE
+    HOCKNEY = HOCKNEY
+    SHARING = SHARING
+
+
+@dataclass(frozen=True)
+class NetworkModel:
+    """A model without parameters.
+
+    Attributes
+    ----------
+    name : str
+        As the literature names it, in lower case.
+    kind : NetworkKind
+        ``NONE`` or ``HOCKNEY``; ``SHARING`` is a :class:`SharingModel`'s.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be.
+    """
+
+    name: str
+    kind: NetworkKind
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "kind", NetworkKind(self.kind))
+        except ValueError:
+            raise InputError(f"network {self.name}: kind {shown(self.kind)}; allowed: a NetworkKind") from None
+        if (self.kind is NetworkKind.SHARING) is not isinstance(self, SharingModel):
+            allowed = "SHARING" if isinstance(self, SharingModel) else "NONE, HOCKNEY"
+            raise InputError(f"network {self.name}: kind {self.kind.name}; allowed: {allowed}")
+
+
+@dataclass(frozen=True)
+class SharingModel(NetworkModel, Checked):
+    """A model in which flows share links, max-min fair; what each number does is in docs/reference/network.md."""
+
+    noun = "network"
+    kind: NetworkKind = NetworkKind.SHARING
+    # whether a flow loads the links of its way back with 0.05 of its rate, as acknowledgements do
+    crosstraffic: bool = True
+    latency_factor: Annotated[float, RealNumber(0.0, 1e6)] = 1.0  # what the latency of a route is multiplied by
+    # how much of a flow's share of its links carries its bytes
+    bandwidth_factor: Annotated[float, RealNumber(1e-6, 1e6)] = 1.0
+    # bytes; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth
+    weight_s: Annotated[float, RealNumber(0.0, 1e18)] = 0.0
+    # bytes under way at most: a share is at most gamma / (2 latency)
+    gamma: Annotated[float, RealNumber(1.0, 1e18)] = 4194304.0
+
+    def __post_init__(self) -> None:
+        NetworkModel.__post_init__(self)
+        if not isinstance(self.crosstraffic, bool):
+            raise InputError(f"network {self.name}: crosstraffic: {shown(self.crosstraffic)}; allowed: True, False")
+        Checked.__post_init__(self)
+
+
+MODELS: dict[str, NetworkModel] = {
+    "none": NetworkModel("none", NetworkKind.NONE),
+    "hockney": NetworkModel("hockney", NetworkKind.HOCKNEY),
+    "cm02": SharingModel("cm02"),
+    "lv08": SharingModel("lv08", latency_factor=13.01, bandwidth_factor=0.97, weight_s=20537.0),
+}
+
+
+def network_model(spec: str, where: str = "") -> NetworkModel:
+    """The model of this name.
+
+    Parameters
+    ----------
+    spec : str
+        A name in :data:`MODELS`, one that an installed package adds under ``twolevel.networks``, or ``FILE.py:NAME``, each
+        perhaps with ``:key=value,key=value`` behind it, as ``lv08:crosstraffic=no``.
+    where : str
+        The option it was given in, for the error.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a parameter cannot be.
+    PluginError
+        If it cannot be loaded, or is no model.
+    """
+    where = at(where or str(NETWORK), spec)
+    if not isinstance(spec, str):
+        raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
+    if not spec:
+        raise one_of("network model", spec, MODELS, where)
+    plain, text = split_parameters(spec)
+    found = resolve("network model", plain, MODELS, "twolevel.networks", NetworkModel, where)
+    return with_its_parameters(found, text, where, "network model")
 
 
 def network_state(
@@ -61,7 +178,7 @@ def network_state(
     InputError
         If a value cannot be; the message begins with the platform file's key.
     """
-    made = _topology(topology, "network.topology")
+    made = find_topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)
     bandwidth = LINK_BANDWIDTH.check(bandwidth_gbps, "network.bandwidth_gbps")
     latency = LINK_LATENCY.check(latency_ns, "network.latency_ns")
@@ -76,8 +193,8 @@ def network_state(
             name: getattr(model, name)
             for name in ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
         }
-    return new_network(
-        parameters,
+    network = NetworkState.new(
+        {},
         kind=model.kind,
         topology=made.code,
         n_hosts=hosts,
@@ -86,6 +203,5 @@ def network_state(
         memory=memory * BYTES_PER_GBIT,
         **shares,
     )
-
-
-_topology = topology  # which a parameter is called, too
+    network.parameters[: len(parameters)] = parameters
+    return network

@@ -2,13 +2,9 @@
 
 A transfer between two hosts first pays its route's latency, in which it loads no link, and then shares the links with all
 others that do (:mod:`als.network.sharing`); one within a host, or under a model without contention, takes a time that is
-known at once. What is left of a transfer is worked out anew only when its rate changes, so that suspending an application
-between two changes leaves no mark on it.
-
-Transfers have a clock of their own: ns in float64, counted from where the part begins. Only what the application sees of
-them, arrivals, is rounded to a whole ns. Were they ended at whole ns, each end would shift all others that share its
-links, and these shifts add up.
-"""
+known at once. Their clock is float64 ns from where the part begins, and what is left of a transfer is computed only when its
+rate changes: so suspending an application leaves no mark, and only arrivals are rounded to whole ns, without shifting other
+ends."""
 
 from __future__ import annotations
 
@@ -48,11 +44,6 @@ class Flows(State, dim="flows"):
     entries: Ints = column()  # how many links it loads
     mark: Ints = column()  # the search that found it last; work space
     next_free: Ints = column()  # the next slot that is free, -1
-
-
-class FlowAmounts(State, dim="flows"):
-    """Further columns of each transfer under way."""
-
     left: Floats = column()  # bytes that are left
     rate: Floats = column()  # bytes per ns
     bound: Floats = column()  # the most that its share may be, bytes/s
@@ -69,11 +60,6 @@ class Links(State, dim="entries"):
     mark: Ints = column()  # the search that found it last; work space
     is_dirty: Ints = column()  # 1 where its transfers have changed since rates were worked out
     open: Ints = column()  # entries of flows whose rate is not found yet; work space
-
-
-class LinkRooms(State, dim="entries"):
-    """Further columns of these links."""
-
     capacity: Floats = column()  # bytes/s
     room: Floats = column()  # what is left of it; work space
     usage: Floats = column()  # what raising the common level by 1 takes; work space
@@ -102,7 +88,6 @@ class FlowState(State):
     edge_slot: Ints = column("flows")  # slot of an edge's transfer, or -1
     # A slot for each transfer under way
     flow: Flows = column()
-    amount: FlowAmounts = column()
     entry_link: Ints = column("entries")  # which links a transfer loads, from slot · stride on
     # The entries of a link are a list: the next one, and the one before
     entry_next: Ints = column("entries")
@@ -110,7 +95,6 @@ class FlowState(State):
     entry_weight: Floats = column("entries")  # how much a transfer loads the link
     # The links that transfers have loaded so far
     link: Links = column()
-    room: LinkRooms = column()
     # Hash table from a link's key in the machine to its number here
     table_key: Ints = column("table")
     table_link: Ints = column("table")
@@ -161,7 +145,7 @@ def _link_number(flows: FlowState, net: NetworkState, key: int) -> int:
     flows.table_link[place] = number
     flows.link.head[number] = -1
     flows.link.mark[number] = flows.link.is_dirty[number] = 0
-    flows.room.capacity[number] = link_bandwidth(net, key)
+    flows.link.capacity[number] = link_bandwidth(net, key)
     return int(number)
 
 
@@ -173,9 +157,9 @@ def expect(flows: FlowState, slot: int) -> None:
         size = 0
         for other in range(flows.n_used):
             if flows.flow.phase[other] != _FREE and other != slot:
-                size = heap_push(flows.event_at, flows.event_slot, size, flows.amount.end_at[other], other)
+                size = heap_push(flows.event_at, flows.event_slot, size, flows.flow.end_at[other], other)
         flows.n_events = size
-    flows.n_events = heap_push(flows.event_at, flows.event_slot, flows.n_events, flows.amount.end_at[slot], slot)
+    flows.n_events = heap_push(flows.event_at, flows.event_slot, flows.n_events, flows.flow.end_at[slot], slot)
 
 
 @compiled(inner=True)
@@ -192,10 +176,10 @@ def _join(flows: FlowState, slot: int) -> None:
     """Let a transfer whose latency is paid share its links from now on."""
     first = slot * flows.stride
     flows.flow.phase[slot] = SHARING
-    flows.amount.last_at[slot] = flows.now
-    flows.amount.end_at[slot] = math.inf
+    flows.flow.last_at[slot] = flows.now
+    flows.flow.end_at[slot] = math.inf
     flows.flow.mark[slot] = 0
-    flows.amount.rate[slot] = 0.0
+    flows.flow.rate[slot] = 0.0
     for entry in range(first, first + flows.flow.entries[slot]):
         link = flows.entry_link[entry]
         after = flows.link.head[link]
@@ -284,18 +268,18 @@ def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: in
     flows.edge_slot[edge] = slot
     flows.flow.edge[slot] = edge
     flows.flow.entries[slot] = 0
-    flows.amount.end_at[slot] = float(t - flows.base_ns) + takes
+    flows.flow.end_at[slot] = float(t - flows.base_ns) + takes
     flows.flow.phase[slot] = _TIMER
     if shares:
-        flows.amount.left[slot] = n_bytes
+        flows.flow.left[slot] = n_bytes
         penalty, bound = 1.0, lowest
         if latency > 0.0:
             penalty = latency * 1e-9
             for k in range(links):
                 penalty += net.weight_s / link_bandwidth(net, flows.keys[k])
             bound = min(bound, net.gamma / (2.0 * latency * 1e-9))
-        flows.amount.bound[slot] = bound
-        flows.amount.penalty[slot] = penalty
+        flows.flow.bound[slot] = bound
+        flows.flow.penalty[slot] = penalty
         _add_entries(flows, net, slot, links, 1.0)
         if net.crosstraffic != 0:
             _add_entries(flows, net, slot, route(net, target, source, flows.keys), CROSS_WEIGHT)
@@ -320,7 +304,7 @@ def next_event(flows: FlowState) -> float:
     """When the next phase of a transfer ends, on their clock, if rates are up to date; ``inf`` if none does."""
     while flows.n_events > 0:
         slot = flows.event_slot[0]
-        if flows.flow.phase[slot] != _FREE and flows.amount.end_at[slot] == flows.event_at[0]:
+        if flows.flow.phase[slot] != _FREE and flows.flow.end_at[slot] == flows.event_at[0]:
             return float(flows.event_at[0])
         flows.n_events = heap_drop_top(flows.event_at, flows.event_slot, flows.n_events)
     return math.inf

@@ -10,9 +10,6 @@ from als.network import state as net_state
 from als.network.state import MAX_ROUTE, NetworkState
 from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
 from als.network.topologies.fat_tree import LEVELS, fat_tree_route
-from als.network.topologies.full import full_route
-from als.network.topologies.shared import shared_route
-from als.network.topologies.star import star_route
 from traces.compiled import Array, compiled
 
 __all__ = ["MAX_ROUTE", "link_bandwidth", "link_latency_ns", "longest_route", "mean_costs", "route", "route_latency_ns"]
@@ -28,11 +25,14 @@ def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
     MAX_ROUTE."""
     kind = net.topology
     if kind == net_state.FULL:
-        return full_route(net.n_hosts, src, dst, keys)
+        keys[0] = src * net.n_hosts + dst
+        return 1
     if kind == net_state.SHARED:
-        return shared_route(net.n_hosts, src, dst, keys)
+        keys[0] = min(src, dst) * net.n_hosts + max(src, dst)
+        return 1
     if kind == net_state.STAR:
-        return star_route(src, dst, keys)
+        keys[0], keys[1] = 2 * src, 2 * dst + 1
+        return 2
     if kind == net_state.FAT_TREE:
         return fat_tree_route(net.parameters, src, dst, keys)
     return dragonfly_route(net.parameters, src, dst, keys)
@@ -94,15 +94,11 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
 
 @compiled(inner=True)
 def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
-    """What a scheduler expects transfers of a job to cost.
+    """What a scheduler expects transfers of a job to cost: mean latency of a transfer between two hosts in s, its mean
+    s per byte, and s per byte within a host are written to ``out``.
 
-    - ``host_number``, int64 array (at least n_hosts,): number in the machine of each of the job's hosts
-    - ``n_hosts``: how many they are, >= 1
-    - ``keys``, int64 array (at least MAX_ROUTE,): work space
-    - ``out``, float64 array (at least 3,): written: mean latency of a transfer between two hosts in s; its mean s per
-      byte; s per byte within a host. Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts; of more, over the
-      pairs (h, h + n_hosts // 2), modulo n_hosts.
-    """
+    Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose numbers in the machine are ``host_number``; of
+    more, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys`` is work space."""
     out[0] = 0.0
     out[1] = 0.0
     out[2] = 0.0

@@ -66,13 +66,13 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
     """Fix the rate of a transfer: what it takes is no longer to be had."""
-    penalty = flows.amount.penalty[slot]
-    flows.amount.share[slot] = x
+    penalty = flows.flow.penalty[slot]
+    flows.flow.share[slot] = x
     first = slot * flows.stride
     for entry in range(first, first + flows.flow.entries[slot]):
         link, weight = flows.entry_link[entry], flows.entry_weight[entry]
-        flows.room.room[link] -= weight * x
-        flows.room.usage[link] -= weight / penalty
+        flows.link.room[link] -= weight * x
+        flows.link.usage[link] -= weight / penalty
         flows.link.open[link] -= 1
 
 
@@ -82,18 +82,18 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
     stride = flows.stride
     for k in range(n_links):
         link = flows.links[k]
-        flows.room.room[link] = flows.room.capacity[link]
-        flows.room.usage[link] = 0.0
+        flows.link.room[link] = flows.link.capacity[link]
+        flows.link.usage[link] = 0.0
         flows.link.open[link] = 0
     bounded = math.inf  # the level at which the first transfer reaches its bound
     for k in range(n_flows):
         slot = flows.flows[k]
-        penalty = flows.amount.penalty[slot]
-        flows.amount.share[slot] = -1.0
-        bounded = min(bounded, flows.amount.bound[slot] * penalty)
+        penalty = flows.flow.penalty[slot]
+        flows.flow.share[slot] = -1.0
+        bounded = min(bounded, flows.flow.bound[slot] * penalty)
         for entry in range(slot * stride, slot * stride + flows.flow.entries[slot]):
             link = flows.entry_link[entry]
-            flows.room.usage[link] += flows.entry_weight[entry] / penalty
+            flows.link.usage[link] += flows.entry_weight[entry] / penalty
             flows.link.open[link] += 1
     left = n_links
     while True:
@@ -105,7 +105,7 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
                 left -= 1
                 flows.links[k], flows.links[left] = flows.links[left], link
                 continue
-            at = max(flows.room.room[link], 0.0) / flows.room.usage[link]
+            at = max(flows.link.room[link], 0.0) / flows.link.usage[link]
             if at < level:
                 level, full = at, link
             k += 1
@@ -115,18 +115,18 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
             reached, bounded = bounded, math.inf
             for k in range(n_flows):
                 slot = flows.flows[k]
-                if flows.amount.share[slot] < 0.0:
-                    own = flows.amount.bound[slot] * flows.amount.penalty[slot]
+                if flows.flow.share[slot] < 0.0:
+                    own = flows.flow.bound[slot] * flows.flow.penalty[slot]
                     if own <= reached:
-                        _fix(flows, slot, flows.amount.bound[slot])
+                        _fix(flows, slot, flows.flow.bound[slot])
                     else:
                         bounded = min(bounded, own)
             continue
         entry = flows.link.head[full]
         while entry >= 0:
             slot = entry // stride
-            if flows.amount.share[slot] < 0.0:
-                _fix(flows, slot, level / flows.amount.penalty[slot])
+            if flows.flow.share[slot] < 0.0:
+                _fix(flows, slot, level / flows.flow.penalty[slot])
             entry = flows.entry_next[entry]
 
 
@@ -136,13 +136,13 @@ def _go_on(flows: FlowState, n_flows: int, factor: float) -> None:
     now, first, first_at = flows.now, -1, math.inf
     for k in range(n_flows):
         slot = flows.flows[k]
-        gone = (now - flows.amount.last_at[slot]) * flows.amount.rate[slot]
-        left = max(0.0, flows.amount.left[slot] - gone)
-        rate = flows.amount.share[slot] * factor
-        flows.amount.left[slot], flows.amount.rate[slot] = left, rate
-        flows.amount.last_at[slot] = now
+        gone = (now - flows.flow.last_at[slot]) * flows.flow.rate[slot]
+        left = max(0.0, flows.flow.left[slot] - gone)
+        rate = flows.flow.share[slot] * factor
+        flows.flow.left[slot], flows.flow.rate[slot] = left, rate
+        flows.flow.last_at[slot] = now
         end = now + left / rate if left > 0.0 else now
-        flows.amount.end_at[slot] = end
+        flows.flow.end_at[slot] = end
         if first < 0 or end < first_at:
             first, first_at = slot, end
     expect(flows, first)

@@ -23,36 +23,15 @@ def transfer_times(
     n_bytes: Array | list[float],
     start_ns: Array | list[int],
 ) -> Array:
-    """When each of some transfers arrives.
+    """Return when each of some transfers arrives, in ns, not rounded; ``inf`` if that is beyond the last instant.
 
-    Parameters
-    ----------
-    network : NetworkState
-        From :func:`als.network.network_state`.
-    source, target : array of int64, shape (F,)
-        Hosts of the machine; equal ones take the memory's time.
-    n_bytes : array of float64, shape (F,)
-        Finite, >= 0; between two hosts no bytes take the latency.
-    start_ns : array of int64, shape (F,)
-        >= 0, in any order.
-
-    Returns
-    -------
-    array of float64, shape (F,)
-        ns, not rounded; ``inf`` where it would be beyond the last instant.
-
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-
-    Examples
-    --------
-    Two transfers share 8 Gbit/s, a byte per ns:
+    ``source`` and ``target`` are hosts of the machine (equal ones take the memory's time), ``n_bytes`` are finite and
+    >= 0 (between two hosts no bytes take the latency), ``start_ns`` >= 0 in any order. Raises InputError if an argument
+    is out of range.
 
     >>> from als.network import network_model, network_state
     >>> net = network_state(network_model("cm02:crosstraffic=no"), "full", hosts=2, bandwidth_gbps=8, latency_ns=0)
-    >>> transfer_times(net, [0, 0], [1, 1], [100, 200], [0, 0]).tolist()
+    >>> transfer_times(net, [0, 0], [1, 1], [100, 200], [0, 0]).tolist()  # two share 8 Gbit/s, a byte per ns
     [200.0, 300.0]
     """
     begins = own(start_ns, np.int64)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
@@ -55,3 +57,12 @@ def new_network(parameters: Sequence[int], **numbers: float) -> NetworkState:
 
 #: Where data are at once wherever they are needed.
 NO_NETWORK = new_network(())
+
+
+def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:
+    """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master. The master is
+    on the host of the application's first core; ``latency_ns`` is the time between two hosts."""
+    return latency_ns * (host != first_host)
+
+
+message_ns_in_kernels = compiled(merged=True)(message_ns)

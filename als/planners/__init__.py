@@ -6,8 +6,6 @@ To add one: a file here, a line in :data:`PLANNERS`. Outside packages add theirs
 
 from __future__ import annotations
 
-import functools
-
 from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
@@ -50,12 +48,8 @@ def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planne
     """
     where = at(where or str(ALS), name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
-    return found if name in PLANNERS else _tried(found)
-
-
-@functools.lru_cache(maxsize=64)
-def _tried(planner: Planner) -> Planner:
+    if name in PLANNERS:
+        return found
     from als.planners.trial import try_out  # it compiles, which asking for a name of ours should not wait for
 
-    try_out(planner)
-    return planner
+    return try_out(found)

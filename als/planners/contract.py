@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from als.parameters import floats
 from traces.base.errors import InputError, shown
 from traces.base.plugins import compiled_rule
 from traces.compiled import compiled, types
@@ -39,49 +40,29 @@ SOUND = -1
 
 
 class PlanningProblem(State):
-    """A graph that is to be planned, and its plan: N tasks, E edges, P cores.
+    """A graph that is to be planned, and its plan: N tasks, E edges, P cores."""
 
-    Attributes
-    ----------
-    gflop : float64 (N,)
-        Work of each task, >= 0.
-    source, target, bytes : int64, int64, float64 (E,)
-        Producer, consumer and bytes of each edge, sorted by (source, target).
-    out_first, in_first, in_edge : int64 (N + 1,), (N + 1,), (E,)
-        Task k's out-edges are ``out_first[k]:out_first[k+1]``, its in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
-    order : int64 (N,)
-        The tasks, each behind all its producers.
-    speed : float64 (P,)
-        GFLOP/s of each core; 0: it is absent and gets no task.
-    core_host : int64 (P,)
-        Host of each core, 0 to P - 1.
-    costs : float64 (at least COSTS,)
-        What an edge between two cores is estimated to cost, at the places above. On one core: nothing; on one host:
-        ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says the
-        order, and costs nothing anywhere.
-    params : float64
-        :attr:`Planner.params`; perhaps more.
-    core, begin : int64, float64 (N,)
-        To be filled: core of each task, and its planned start in s, >= 0 and finite.
-    floats, ints : float64, int64
-        Work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say; what is in it is
-        whatever was there before.
-    """
-
-    gflop: Floats
+    gflop: Floats  # (N,): work of each task, >= 0
+    # (E,): producer, consumer and bytes of each edge, sorted by (source, target)
     source: Ints
     target: Ints
     bytes: Floats
+    # (N + 1,), (N + 1,), (E,): task k's out-edges are ``out_first[k]:out_first[k+1]``, its in-edges
+    # ``in_edge[in_first[k]:in_first[k+1]]``
     out_first: Ints
     in_first: Ints
     in_edge: Ints
-    order: Ints
-    speed: Floats
-    core_host: Ints
+    order: Ints  # (N,): the tasks, each behind all its producers
+    speed: Floats  # (P,): GFLOP/s of each core; 0: it is absent and gets no task
+    core_host: Ints  # (P,): host of each core, 0 to P - 1
+    # (at least COSTS,): what an edge between two cores is estimated to cost, at the places above. On one core: nothing; on one
+    # host: ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says
+    # the order, and costs nothing anywhere.
     costs: Floats
-    params: Floats
-    core: Ints
-    begin: Floats
+    params: Floats  # :attr:`Planner.params`; perhaps more
+    core: Ints  # (N,): to be filled: core of each task
+    begin: Floats  # (N,): to be filled: its planned start in s, >= 0 and finite
+    # Work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say, which holds anything
     floats: Floats
     ints: Ints
 
@@ -122,10 +103,7 @@ class Planner:
         for field in ("plan", "floats", "ints"):
             if not callable(getattr(self, field)):
                 raise InputError(f"planner {self.name}: {field} must be a function, not {shown(getattr(self, field))}")
-        try:
-            object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(f"planner {self.name}: params {shown(self.params)}; allowed: numbers") from None
+        object.__setattr__(self, "params", floats(f"planner {self.name}", self.params))
 
 
 def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,15 +119,8 @@ def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @compiled()
 def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Floats) -> int:
-    """The first task of a plan that could not run as it is planned.
-
-    - ``source``, ``target``, int64 arrays (E,): producer and consumer of each edge
-    - ``speed``, float64 array (P,): 0 for absent cores
-    - ``core``, ``begin``: int64 and float64 arrays (N,)
-
-    Returns a task whose core is absent or is none, or whose start is below 0, is not finite, or is before that of one
-    of its producers; ``SOUND`` if there is none.
-    """
+    """The first task of a plan that could not run as it is planned, ``SOUND`` if there is none: its core is absent or
+    is none, or its start is below 0, is not finite, or is before that of one of its producers."""
     for task in range(len(core)):
         if not 0 <= core[task] < len(speed) or not speed[core[task]] > 0.0:
             return task
@@ -159,3 +130,18 @@ def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Fl
         if begin[target[edge]] < begin[source[edge]]:
             return int(target[edge])
     return SOUND
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """No scheduler: a graph's tasks have hosts of their own, or cores.
+
+    A task that has a host waits there, once its data are there, for the first core of that host; the tasks of a core follow
+    one another in their order. (A workflow that was planned elsewhere, or a run that is to be simulated again.)
+    """
+
+    name: str = "mapped"
+    only_cores: ClassVar[None] = None  # for whoever asks it of a technique as well
+
+
+MAPPED = Mapped()

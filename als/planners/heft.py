@@ -11,8 +11,15 @@ from __future__ import annotations
 from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, mean_s_per_gflop, mean_upward_ranks, new_arrivals
-from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
-from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
+from als.planners.insertion import (
+    INSERTION_FLOATS_PER_CORE,
+    INSERTION_INTS_PER_CORE,
+    SLOT_FLOATS,
+    SLOT_FLOATS_PER_CORE,
+    SLOT_INTS_PER_CORE,
+    insert_task,
+    new_slots,
+)
 
 
 @planner_kernel

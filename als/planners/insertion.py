@@ -1,13 +1,148 @@
-"""Insertion-based scheduling: a task goes where it ends earliest, also into idle time between tasks planned before it."""
+"""Insertion-based scheduling: a task goes where it ends earliest, also into idle time (a *slot*) between tasks planned before
+it. A task of no length may stand at a slot's edge, but not between two tasks of which one follows the other at once."""
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, Arrivals, find_arrivals
-from als.planners.slots import SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, Slots, earliest_slot, take_slot
 from traces.compiled import Array, compiled
+
+# Each task adds at most one slot between tasks. A core's slots lie in one piece, with room for 4 at first; a full one moves
+# to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
+_FIRST_ROOM: Final = 4
+
+#: Numbers of work space that :class:`Slots` has for each task, and for each core.
+SLOT_FLOATS: Final = 8
+SLOT_FLOATS_PER_CORE: Final = 2
+SLOT_INTS_PER_CORE: Final = 3
+
+# More than what the rounding of a sum of two instants can be, over the larger.
+_ROUNDING: Final = 1e-15
+
+
+class Slots(NamedTuple):
+    """The slots of all cores."""
+
+    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; those of a core in one piece, in time order
+    opens: Array
+    closes: Array
+    behind: Array  # float64 array (P,): end of the last task of each core: where its last slot begins, s
+    widest: Array  # float64 array (P,): length of each core's longest slot between tasks, s; 0 if there is none
+    # int64 arrays (P,): where each core's slots lie, how many there are, and for how many there is room
+    first: Array
+    held: Array
+    room: Array
+    top: Array  # int64 array (1,): where the next piece would lie
+
+
+@compiled(inner=True)
+def new_slots(n: int, p: int, floats: Array, ints: Array) -> Slots:
+    """The slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks. They take the first ``SLOT_FLOATS``·n +
+    ``SLOT_FLOATS_PER_CORE``·p and 1 + ``SLOT_INTS_PER_CORE``·p numbers of work space."""
+    per_core = floats[SLOT_FLOATS * n :]
+    for place in range(SLOT_FLOATS_PER_CORE * p):
+        per_core[place] = 0.0
+    for place in range(1 + SLOT_INTS_PER_CORE * p):
+        ints[place] = 0
+    half = SLOT_FLOATS // 2 * n
+    return Slots(
+        floats[:half],
+        floats[half : 2 * half],
+        per_core[:p],
+        per_core[p : 2 * p],
+        ints[1 : 1 + p],
+        ints[1 + p : 1 + 2 * p],
+        ints[1 + 2 * p : 1 + 3 * p],
+        ints[:1],
+    )
+
+
+@compiled(inner=True)
+def earliest_slot(
+    slots: Slots, core: int, ready: float, length: float, later: float, limit: float
+) -> tuple[float, int]:
+    """The earliest begin of a task on a core, in O(log n) steps for n slots, and one for each that is too short; and in
+    which of the core's slots that is: the last, behind all tasks, has the number of the others.
+
+    The task can begin from ``ready`` on. It is of no use to look any further where begin + length + ``later`` is not
+    below the ``limit``: then what is returned is too late to be of use."""
+    count, behind = slots.held[core], slots.behind[core]
+    at_end = max(ready, behind)
+    # A length that is above the widest by less than the rounding may still fit after it: the sum below decides.
+    if ready >= behind or count == 0 or length > slots.widest[core] + behind * _ROUNDING:
+        return at_end, count
+    opens, closes, first = slots.opens, slots.closes, slots.first[core]
+    low, high = first, first + count
+    while low < high:
+        middle = (low + high) >> 1
+        if closes[middle] < ready + length:
+            low = middle + 1
+        else:
+            high = middle
+    for place in range(low, first + count):
+        begin = max(ready, opens[place])
+        if begin + length <= closes[place]:
+            return begin, place - first
+        if begin + length + later >= limit:
+            break
+    return at_end, count
+
+
+@compiled(inner=True)
+def _add(slots: Slots, core: int, slot: int, opens: float, closes: float) -> None:
+    """Put a slot between those of a core."""
+    count = slots.held[core]
+    if count == slots.room[core]:
+        room = max(_FIRST_ROOM, 2 * count)
+        old, new = slots.first[core], slots.top[0]
+        for place in range(count):
+            slots.opens[new + place] = slots.opens[old + place]
+            slots.closes[new + place] = slots.closes[old + place]
+        slots.first[core] = new
+        slots.room[core] = room
+        slots.top[0] = new + room
+    at = slots.first[core] + slot
+    for place in range(slots.first[core] + count, at, -1):
+        slots.opens[place] = slots.opens[place - 1]
+        slots.closes[place] = slots.closes[place - 1]
+    slots.opens[at] = opens
+    slots.closes[at] = closes
+    slots.held[core] = count + 1
+
+
+@compiled(inner=True)
+def take_slot(slots: Slots, core: int, slot: int, begin: float, end: float) -> None:
+    """Put a task where :func:`earliest_slot` has found room for it."""
+    if slot == slots.held[core]:
+        behind = slots.behind[core]
+        if begin > behind:
+            _add(slots, core, slot, behind, begin)
+            slots.widest[core] = max(slots.widest[core], begin - behind)
+        slots.behind[core] = end
+        return
+    at = slots.first[core] + slot
+    opens, closes = slots.opens[at], slots.closes[at]
+    if begin > opens and closes > end:
+        slots.closes[at] = begin
+        _add(slots, core, slot + 1, end, closes)
+    elif begin > opens:
+        slots.closes[at] = begin
+    elif closes > end:
+        slots.opens[at] = end
+    else:
+        last = slots.first[core] + slots.held[core] - 1
+        for place in range(at, last):
+            slots.opens[place] = slots.opens[place + 1]
+            slots.closes[place] = slots.closes[place + 1]
+        slots.held[core] -= 1
+    if closes - opens >= slots.widest[core]:
+        widest = 0.0
+        for place in range(slots.first[core], slots.first[core] + slots.held[core]):
+            widest = max(widest, slots.closes[place] - slots.opens[place])
+        slots.widest[core] = widest
+
 
 #: Numbers of work space that slots and arrivals have for each core.
 INSERTION_FLOATS_PER_CORE: Final = SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS

@@ -15,8 +15,15 @@ import math
 
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, edge_cost, mean_edge_costs, mean_s_per_gflop, new_arrivals
-from als.planners.insertion import INSERTION_FLOATS_PER_CORE, INSERTION_INTS_PER_CORE, insert_task
-from als.planners.slots import SLOT_FLOATS, SLOT_FLOATS_PER_CORE, SLOT_INTS_PER_CORE, new_slots
+from als.planners.insertion import (
+    INSERTION_FLOATS_PER_CORE,
+    INSERTION_INTS_PER_CORE,
+    SLOT_FLOATS,
+    SLOT_FLOATS_PER_CORE,
+    SLOT_INTS_PER_CORE,
+    insert_task,
+    new_slots,
+)
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.compiled import Array, compiled
 

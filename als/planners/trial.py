@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +25,14 @@ _OUT: Final = ("core", "begin", "floats", "ints")
 _MOST: Final = 2**24
 
 
-def try_out(planner: Planner) -> None:
+@functools.lru_cache(maxsize=64)
+def try_out(planner: Planner) -> Planner:
     """Have a planner plan a graph of six tasks on three present cores, and on none. Raises PluginError if it raises, is
     killed, changes what it should only read, writes outside its arrays, makes a plan that cannot be run, answers something
     else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``."""
     who = f"planner {planner.name}"
     try_rule(who, planner.plan, PLAN, "plan with planner_kernel", lambda: _plan(who, planner))
+    return planner
 
 
 def _plan(who: str, planner: Planner) -> None:

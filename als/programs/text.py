@@ -6,17 +6,14 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from als.programs.phases import Graph, Loop, Phase, Serial
+from als.programs.program import Graph, Loop, Phase, Program, Serial
 from als.schedulers import AnyScheduler, scheduler_name
-from als.techniques.selection import PREFIX
+from als.techniques.contract import PREFIX
 from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import parse_json
 from traces.base.plugins import split_names, split_parameters
-
-if TYPE_CHECKING:
-    from als.programs.program import Program
 
 #: The kinds of phases, as a table names them.
 KINDS = ("serial", "loop", "graph")
@@ -85,17 +82,12 @@ def absolute_name(given: str) -> str:
 
 
 def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) -> Program:
-    """The program of a table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw`` with either.
+    """The program of a table, as TOML or JSON gives it: a loop's keys at its top, or ``phases``; ``name``, ``steps``
+    and ``redraw`` with either. ``path`` stands before the keys in errors, as ``apps.toml: application[2]``; the caller
+    reads the keys ``also``.
 
-    - ``table``: as TOML or JSON gives it
-    - ``path``: what stands before the keys in errors, as ``apps.toml: application[2]``
-    - ``also``: keys that are no program's, which the caller reads
-
-    Raises InputError if a key is unknown, missing or twice there, or a value cannot be used; the message begins with
-    the key's path. Raises PluginError if a technique's file cannot be loaded.
-    """
-    from als.programs.program import Program  # which is written and read here
-
+    Raises InputError if a key is unknown, missing or twice there, or a value cannot be used; PluginError if a
+    technique's file cannot be loaded."""
     own = _GRAPH_KEYS[:-1] if "graph" in table else (*_LOOP_KEYS[:-1], "graph")
     known = _PROGRAM_KEYS if "phases" in table else (*own, *_PROGRAM_KEYS)
     if "phases" in table:
@@ -111,9 +103,9 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
             raise InputError(f"{path}.phases: {shown(given)}; allowed: a list of tables")
         phases = tuple(_phase_of(phase, f"{path}.phases[{place}]") for place, phase in enumerate(given))
     elif "graph" in table:
-        phases = (_graph_of(table, path),)
+        phases = (Graph(**_given(table, _GRAPH_KEYS, path), where=path),)
     else:
-        phases = (_loop_of(table, path),)
+        phases = (Loop(**_given(table, _LOOP_KEYS, path), where=path),)
     others = {key: table[key] for key in ("steps", "redraw", "name") if key in table}
     return Program(phases, **others, where=path)
 
@@ -126,22 +118,14 @@ def _phase_of(table: Mapping[str, Any], path: str) -> Phase:
         raise one_of("kind of phase", kind, KINDS, f"{path}.kind")
     _check_keys(table, _PHASE_KEYS[kind], path)
     if kind == "loop":
-        return _loop_of(table, path)
+        return Loop(**_given(table, _LOOP_KEYS, path), where=path)
     if kind == "graph":
         if "graph" not in table:
             raise InputError(f"{path}.graph: missing; allowed: as 'cholesky:tiles=8' or 'file:PATH'")
-        return _graph_of(table, path)
+        return Graph(**_given(table, _GRAPH_KEYS, path), where=path)
     if "share" not in table:
         raise InputError(f"{path}.share: missing; allowed: above 0")
     return Serial(table["share"], table.get("cores"), where=path)
-
-
-def _loop_of(table: Mapping[str, Any], path: str) -> Loop:
-    return Loop(**_given(table, _LOOP_KEYS, path), where=path)
-
-
-def _graph_of(table: Mapping[str, Any], path: str) -> Graph:
-    return Graph(**_given(table, _GRAPH_KEYS, path), where=path)
 
 
 def _given(table: Mapping[str, Any], keys: Sequence[str], path: str) -> dict[str, Any]:

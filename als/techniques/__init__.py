@@ -6,32 +6,27 @@ To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add thei
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from als.techniques.adaptive.af import AF, MAF
 from als.techniques.adaptive.awf import AWF, AWF_B, AWF_C, AWF_D, AWF_E
 from als.techniques.adaptive.bold import BOLD
-from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, Technique, technique_kernel
+from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, PREFIX, Selection, Technique, technique_kernel
 from als.techniques.fixed.fac import FAC, FAC2
 from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA, MFAC
-from als.techniques.fixed.fiss import FISS
-from als.techniques.fixed.fsc import FSC
+from als.techniques.fixed.fiss import FISS, VISS
+from als.techniques.fixed.fsc import FSC, MFSC
 from als.techniques.fixed.gss import GSS
 from als.techniques.fixed.guided import GUIDED
-from als.techniques.fixed.mfsc import MFSC
 from als.techniques.fixed.pls import PLS
 from als.techniques.fixed.rnd import RND
 from als.techniques.fixed.ss import SS
 from als.techniques.fixed.static import STATIC
 from als.techniques.fixed.static_steal import STATIC_STEAL
 from als.techniques.fixed.tap import TAP
-from als.techniques.fixed.tfss import TFSS
-from als.techniques.fixed.tss import TSS
-from als.techniques.fixed.viss import VISS
+from als.techniques.fixed.tss import TFSS, TSS
 from als.techniques.fixed.wf import WF
 from als.techniques.openmp import from_openmp, rejoin_chunks
-from als.techniques.selection import PREFIX, Selection
 from traces.base.errors import InputError, shown
 from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
@@ -168,21 +163,17 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
         if text:
             found = with_parameters(found, text, where, "application technique")
         return PythonTechnique(found, plain)
-    if not text:
-        return found if plain in TECHNIQUES else _tried(found)
-    if found.parameters is None:
-        raise InputError(f"{where}: {name}: technique {found.name} has no parameters")
-    with at_its_place(where):
-        made: Technique = with_parameters(found.parameters, text, where, "application technique").technique()
-    return made if plain in TECHNIQUES else _tried(made)
-
-
-@functools.lru_cache(maxsize=64)
-def _tried(technique: Technique) -> Technique:
+    made: Technique = found
+    if text:
+        if made.parameters is None:
+            raise InputError(f"{where}: {name}: technique {made.name} has no parameters")
+        with at_its_place(where):
+            made = with_parameters(made.parameters, text, where, "application technique").technique()
+    if plain in TECHNIQUES:
+        return made
     from als.techniques.trial import try_out  # it compiles, which asking for a name of ours should not wait for
 
-    try_out(technique)
-    return technique
+    return try_out(made)
 
 
 def _candidates(name: str) -> tuple[str, str | None]:

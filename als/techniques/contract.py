@@ -42,10 +42,12 @@ If a core is lost, the engine puts back what it had not finished: R grows again,
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
 
+from als.parameters import Checked, floats
 from traces.base.errors import InputError, shown
 from traces.base.plugins import compiled_rule
 from traces.compiled import Array, types
@@ -134,6 +136,10 @@ class Technique:
     random: bool = False
     only_cores: int | None = None
     parameters: TechniqueParameters | None = None
+    #: Whether the rule has the plain form.
+    plain: bool = field(init=False, default=True)
+    #: Whether its memo is all that it keeps of a job. One in Python has an object for each.
+    by_memo: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not callable(self.next_chunk):
@@ -144,10 +150,8 @@ class Technique:
                 f"technique {self.name}: next_chunk takes {count} arguments; "
                 f"allowed: {', '.join(_PLAIN)}; or {', '.join(_FULL)}"
             )
-        try:
-            object.__setattr__(self, "params", tuple(float(value) for value in self.params))
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(f"technique {self.name}: params {shown(self.params)}; allowed: numbers") from None
+        object.__setattr__(self, "plain", count == len(_PLAIN))
+        object.__setattr__(self, "params", floats(f"technique {self.name}", self.params))
         for name in ("memo_size", "memo_per_core"):
             if not 0 <= getattr(self, name) <= 2**20:
                 raise InputError(f"technique {self.name}: {name} {getattr(self, name)}; allowed: 0 to {2**20}")
@@ -155,16 +159,6 @@ class Technique:
     def __hash__(self) -> int:
         # Techniques are looked up for every job: not by the hashes of all their fields.
         return hash((self.name, self.params))
-
-    @property
-    def plain(self) -> bool:
-        """Whether the rule has the plain form."""
-        return len(inspect.signature(self.next_chunk).parameters) == len(_PLAIN)
-
-    @property
-    def by_memo(self) -> bool:
-        """Whether its memo is all that it keeps of a job. One in Python has an object for each."""
-        return True
 
     def error(self) -> BaseException | None:
         """What its rule has raised since this was last asked; None but for one in Python."""
@@ -191,6 +185,20 @@ class Technique:
         return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
 
 
+class RuleParameters(Checked, ABC):
+    """Parameters that the rule of a technique finds in ``params`` in their order, checked as :class:`Checked` says."""
+
+    noun = "technique"
+
+    @abstractmethod
+    def technique(self) -> Technique:
+        """The technique with these parameters."""
+
+    def made(self, next_chunk: Callable[..., int], source: str, **traits: Any) -> Technique:
+        """The technique of a rule with these parameters; ``traits`` are further attributes of :class:`Technique`."""
+        return Technique(self.name, next_chunk, source=source, params=self.numbers(), parameters=self, **traits)
+
+
 def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function to one of the two forms of a technique, told apart by the number of its arguments.
 
@@ -200,3 +208,57 @@ def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         If it has as many arguments as neither.
     """
     return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))
+
+
+#: What a selection begins with.
+PREFIX = "select:"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """``select:gss,fac,awf-b``: several techniques, of which the one runs that does best in a simulation ahead (SimAS).
+
+    As a loop begins the engine simulates it with every candidate, from inside the application level: with the lengths
+    of its tasks, the speeds that the cores have at that instant and all costs, but without knowing what will happen to
+    the cores later. The candidate whose loop ends first runs; of equal ones the first named. With ``every=60s`` what is
+    left of the loop is simulated again at the first request after each such time, and the rest may go to another.
+
+    Source: Mohammed and Ciorba, "SimAS: A Simulation-assisted Approach for the Scheduling Algorithm Selection under
+    Perturbations", Concurrency and Computation 32(15), 2020, doi:10.1002/cpe.5648.
+
+    Attributes
+    ----------
+    candidates : tuple of Technique
+        At least two.
+    every_ns : int
+        How long a choice stands at least; 0: for the whole loop.
+    name : str
+        As it was written.
+    written : tuple of str
+        What each candidate is called in tables: as it was written; default: the candidates' names.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two candidates, or one twice.
+    """
+
+    candidates: tuple[Technique, ...]
+    every_ns: int = 0
+    name: str = "select"
+    written: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.candidates) < 2:
+            raise InputError(f"{self.name}: {len(self.candidates)} candidates; allowed: two or more, as select:gss,fac")
+        if not self.written:
+            object.__setattr__(self, "written", tuple(candidate.name for candidate in self.candidates))
+        seen = [(candidate.name, candidate.params) for candidate in self.candidates]
+        for place, one in enumerate(seen):
+            if one in seen[:place]:
+                raise InputError(f"{self.name}: {one[0]} twice")
+
+    @property
+    def only_cores(self) -> int | None:
+        """The only number of cores that its candidates are for; None: any."""
+        return next((one.only_cores for one in self.candidates if one.only_cores is not None), None)

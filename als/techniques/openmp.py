@@ -38,26 +38,12 @@ _CHUNK = re.compile(r"[+-]?[0-9.]+")
 
 
 def from_openmp(name: str, where: str) -> str:
-    """Return the technique's own name for an OpenMP schedule; any other name as it is.
+    """Return the technique's own name for an OpenMP schedule, such as ``dynamic,4``; any other name as it is.
 
-    Parameters
-    ----------
-    name : str
-        A schedule such as ``dynamic,4`` or ``nonmonotonic:dynamic``, or any other name.
-    where : str
-        The option it was given in, for the error.
+    Raises InputError if the kind leaves the schedule open, or the chunk size is not a whole number from 1 on.
 
-    Raises
-    ------
-    InputError
-        If the kind leaves the schedule open, or the chunk size is not a whole number from 1 on.
-
-    Examples
-    --------
-    >>> from_openmp("GUIDED, 4", "als")
-    'guided:chunk=4'
-    >>> from_openmp("gss:min=2", "als")
-    'gss:min=2'
+    >>> from_openmp("GUIDED, 4", "als"), from_openmp("gss:min=2", "als")
+    ('guided:chunk=4', 'gss:min=2')
     """
     text = name.strip().lower()
     if text.startswith("schedule(") and text.endswith(")"):
@@ -78,13 +64,8 @@ def from_openmp(name: str, where: str) -> str:
 
 
 def rejoin_chunks(names: list[str]) -> list[str]:
-    """Return a list of names in which each chunk size follows its schedule again, as in ``static,4``.
-
-    Examples
-    --------
-    >>> rejoin_chunks(["static", "4", "ss"])
-    ['static,4', 'ss']
-    """
+    """Return a list of names in which each chunk size follows its schedule again: of ``["static", "4", "ss"]``,
+    ``["static,4", "ss"]``."""
     joined: list[str] = []
     for name in names:
         before = _SCHEDULE.fullmatch(joined[-1].lower()) if joined else None

@@ -49,6 +49,11 @@ class WritesChunks(Protocol):
         ...
 
 
+def _known(place: int, kind: type, doc: str) -> Any:
+    # A property of Ask: the number at this place of ``facts``.
+    return property(lambda ask: kind(ask._fact(place)), doc=doc)
+
+
 class Ask:
     """One request of one core; valid until ``chunk`` returns.
 
@@ -80,45 +85,16 @@ class Ask:
         value: float = self._facts[place]
         return value
 
-    @property
-    def step(self) -> int:
-        """Number of the time step, from 0."""
-        return int(self._fact(f.STEP))
-
-    @property
-    def now_ns(self) -> int:
-        """The instant at which the request is served, ns."""
-        return int(self._fact(f.NOW_NS))
-
-    @property
-    def last_size(self) -> int:
-        """Tasks of this core's last chunk; 0 if it had none yet, or was told of already."""
-        return int(self._fact(f.LAST_SIZE))
-
-    @property
-    def last_work_ns(self) -> int:
-        """Time of that chunk's tasks, ns."""
-        return int(self._fact(f.LAST_WORK_NS))
-
-    @property
-    def last_total_ns(self) -> int:
-        """Time from the core's request for that chunk to its end, ns."""
-        return int(self._fact(f.LAST_TOTAL_NS))
-
-    @property
-    def mean_s(self) -> float:
-        """Mean time of the loop's tasks at the mean speed of the cores, s."""
-        return self._fact(f.MEAN_S)
-
-    @property
-    def sigma_s(self) -> float:
-        """Standard deviation of these times, s."""
-        return self._fact(f.SIGMA_S)
-
-    @property
-    def overhead_s(self) -> float:
-        """What a chunk costs beside its tasks, s."""
-        return self._fact(f.OVERHEAD_S)
+    step: int = _known(f.STEP, int, "Number of the time step, from 0.")
+    now_ns: int = _known(f.NOW_NS, int, "The instant at which the request is served, ns.")
+    last_size: int = _known(
+        f.LAST_SIZE, int, "Tasks of this core's last chunk; 0 if it had none yet, or was told of already."
+    )
+    last_work_ns: int = _known(f.LAST_WORK_NS, int, "Time of that chunk's tasks, ns.")
+    last_total_ns: int = _known(f.LAST_TOTAL_NS, int, "Time from the core's request for that chunk to its end, ns.")
+    mean_s: float = _known(f.MEAN_S, float, "Mean time of the loop's tasks at the mean speed of the cores, s.")
+    sigma_s: float = _known(f.SIGMA_S, float, "Standard deviation of these times, s.")
+    overhead_s: float = _known(f.OVERHEAD_S, float, "What a chunk costs besides its tasks, s.")
 
     @property
     def speed_gflops(self) -> Array:
@@ -357,6 +333,7 @@ class PythonTechnique(Technique):
     """
 
     calls: _Calls = field(repr=False, kw_only=True)
+    by_memo = False  # its memo only says which object it keeps
 
     def __init__(self, found: Any, written: str = "") -> None:
         written = written or (found.__name__ if isinstance(found, type) else type(found).__name__)
@@ -388,11 +365,6 @@ class PythonTechnique(Technique):
             moments=True,
             learns=True,
         )
-
-    @property
-    def by_memo(self) -> bool:
-        """Its memo only says which object it keeps."""
-        return False
 
     def error(self) -> BaseException | None:
         """What was raised since this was asked last, to be raised by whoever drives the engine; None if nothing was."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from typing import Final
 
@@ -15,13 +16,15 @@ _TASKS: Final = 16
 _CORES: Final = 2
 
 
-def try_out(technique: Technique) -> None:
+@functools.lru_cache(maxsize=64)
+def try_out(technique: Technique) -> Technique:
     """Ask a rule for the chunks of a loop of 16 tasks on two cores, or on those that its weights are for. Raises PluginError
     if it raises, writes outside the arrays that it is given, is killed, or is not made by ``technique_kernel``."""
     who = f"technique {technique.name}"
     signature = NEXT_CHUNK if technique.plain else NEXT_CHUNK_FULL
     trial = partial(_simulate_loop, who, technique)
     try_rule(who, technique.next_chunk, signature, "next_chunk with technique_kernel", trial)
+    return technique
 
 
 def _simulate_loop(who: str, technique: Technique) -> None:

@@ -9,16 +9,16 @@ import numpy as np
 
 from als.application_faults import application_fault
 from als.engine import hooks as application_hooks
-from als.engine.dag import hooks as graph_hooks
 from als.engine.dag import state as graphs
 from als.engine.state import ApplicationState, new_state
 from als.graphs.contract import MAX_EDGES_PER_JOB
+from als.graphs.draw import new_drawing_room
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM
 from als.metrics.graphs import TransferColumns
 from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
-from als.programs import drawing as program_drawing
-from als.programs.table import Programs, new_drawing_room
+from als.programs import table as program_drawing
+from als.programs.table import Programs
 from bls.engine.growing import grow_wishes
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
@@ -75,7 +75,7 @@ class InlineRun:
         self._check()
         while True:
             status = drive(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
-            for hooks in (HOOKS, application_hooks.HOOKS, graph_hooks.HOOKS, program_drawing.HOOKS):
+            for hooks in (HOOKS, application_hooks.HOOKS, application_hooks.GRAPH_HOOKS, program_drawing.HOOKS):
                 hooks.check()
             self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)
@@ -276,7 +276,7 @@ def _graph_room(
         np.zeros(widest, np.int64),
         np.zeros(widest, np.int64),
         network,
-        graph_hooks.table(network.kind != NONE),
+        application_hooks.graph_table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
         anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from als.core_speeds.state import comes_ns, factor, next_change_ns
+from als.engine.status import SUSPENDED
+
+from als.core_speeds import comes_ns, factor, next_change_ns
+from als.engine.codes import SUSPENDED
 from als.engine.features.width import give, open_slot, resize, slot_for, take
 from als.engine.features.wishes import wished_cores
 from als.engine.injected_changes import lose_for_good
 from als.engine.loop import advance, run_until_stop
-from als.engine.scaling import rescale, set_scale
+from als.engine.scaling import advance_varying, begin_varying, rescale, set_scale
 from als.engine.state import NEVER, ApplicationState, show_slots
-from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import advance_varying, begin_varying
-from als.network.master import message_ns_in_kernels as _message_ns
+from als.network.state import message_ns_in_kernels as _message_ns
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import HOOK, InlineState

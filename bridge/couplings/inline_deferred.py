@@ -9,9 +9,9 @@ are left to hand out, one step covers only the scales between two requests. Othe
 
 from __future__ import annotations
 
+from als.engine.codes import SUSPENDED
 from als.engine.loop import advance
 from als.engine.scaling import first_and_last_work, hands_out, rescale, rescale_all, set_scale
-from als.engine.status import SUSPENDED
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import commanded_at

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from als.engine.status import SUSPENDED
+
 from als.engine.features.hints import hint
 from als.engine.loop import begin
+from als.engine.scaling import begin_varying
 from als.engine.state import NEVER, show_slots, whole_memo
-from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to, slot_of

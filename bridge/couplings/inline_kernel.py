@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 
+from als.engine.codes import FINISHED, LOST, STOPPED
 from als.engine.loop import end_ns, total_gflop
 from als.engine.state import show_slots
-from als.engine.status import FINISHED, LOST, STOPPED
 from als.lengths.draw import IMPOSSIBLE, NO_ROOM, length_cov
 from als.metrics.loops import measure
-from als.network.master import message_ns_in_kernels as _message_ns
 from als.network.state import NONE
-from als.programs.drawing import show_phases
-from als.programs.table import draw_program
+from als.network.state import message_ns_in_kernels as _message_ns
+from als.programs.table import draw_program, show_phases
 from bls.engine.features.running.releases import FULL, REFUSED, TOLD
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus

@@ -13,11 +13,11 @@ Python's, or transfers share a network, nothing is kept, and a job is simulated 
 
 from __future__ import annotations
 
+from als.engine.codes import SUSPENDED
 from als.engine.features.hints import hint
 from als.engine.loop import begin
+from als.engine.scaling import begin_varying
 from als.engine.state import GRAPH, NEVER
-from als.engine.status import SUSPENDED
-from als.engine.varying_speeds import begin_varying
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i

@@ -10,12 +10,13 @@ from enum import IntEnum
 
 import numpy as np
 
-from als.core_speeds.state import SpeedState
+from als.core_speeds import SpeedState
 from als.engine import loop as application
 from als.engine.state import ApplicationState
+from als.graphs.draw import DrawingRoom
 from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS
-from als.programs.table import DrawingRoom, ProgramTable
+from als.programs.table import ProgramTable
 from bls.engine import loop as batch
 from bls.engine.features.running import reached, releases
 from bls.engine.state import BatchState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from als.engine.status import ApplicationStatus
+from als.engine.codes import ApplicationStatus
 from bls.engine import state as b
 from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState

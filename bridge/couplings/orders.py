@@ -9,13 +9,14 @@ from itertools import cycle
 import numpy as np
 
 from als.bounds import earliest_end_ns
-from als.core_speeds.state import NEVER, fill_next_ns
+from als.core_speeds import NEVER, fill_next_ns
 from als.lengths import LENGTHS
 from als.lengths.contract import COUNT
-from als.network.master import message_ns
+from als.network.state import message_ns
 from als.options import SPEEDS
-from als.programs.program import Graph, Loop, Program, Serial, absolute_name
+from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import drawn_program
+from als.programs.text import absolute_name
 from als.schedulers import AnyScheduler, scheduler_name
 from bls.options import BLS, COORDINATION, RESIZE
 from bls.running_jobs import RunningJobs

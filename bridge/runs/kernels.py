@@ -25,7 +25,7 @@ APPLICATION: Final = {
     "als.engine.loop": 55,
     "als.engine.state": 3,
     "als.techniques.fixed.static": 2,
-    "als.lengths.equal": 1,
+    "als.lengths.contract": 1,
 }
 
 #: Both in one process.
@@ -35,7 +35,7 @@ INLINE: Final = {"bridge.couplings.inline_kernel": 41}
 WORKER: Final = {
     "als.plain_loops": 11,
     "als.lengths.draw": 10,
-    "als.programs.drawing": 19,
+    "als.programs.table": 19,
     "als.engine.injected_changes": 29,
     "als.metrics.loops": 3,
 }

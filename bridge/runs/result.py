@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from als.summaries import distributions
 
 from als.lengths import takes_variation
 from als.metrics.graphs import GRAPH_METRICS
-from als.metrics.loops import LOOP_METRICS
-from als.summaries import application_metrics, distributions
+from als.metrics.loops import LOOP_METRICS, application_metrics, distributions
 from bls.constraints.job_constraints import unaware_of
 from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule

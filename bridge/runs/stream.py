@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from als.metrics.loops import LOOP_METRICS
-from als.summaries import application_metrics
+from als.metrics.loops import LOOP_METRICS, application_metrics
 from bls.constraints.job_constraints import JobConstraints
 from bls.metrics.batch import OverTime, streamed_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule

@@ -12,14 +12,13 @@ import numpy as np
 
 from als import options as a
 from als.core_speeds import CoreSpeeds, core_speeds
-from als.lengths import check_variation
+from als.lengths import TaskModel, check_variation
 from als.network import BYTES_PER_GBIT, network_model, network_state
 from als.network.state import NO_NETWORK, NetworkState
 from als.planners import Planner
-from als.planners.mapped import Mapped
+from als.planners.contract import Mapped
 from als.programs.program import Program
 from als.programs.table import Programs
-from als.programs.tasks import TaskModel
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls import options as b

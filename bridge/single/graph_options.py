@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from als.application_parts import GraphPart
 from als.core_speeds import CoreSpeeds, core_speeds
-from als.engine.dag.parts import GraphPart
 from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
 from als.network.state import NONE
 from als.options import ALS, ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
 from als.planners import Planner
-from als.planners.mapped import MAPPED, Mapped
+from als.planners.contract import MAPPED, Mapped
 from als.schedulers import AnyScheduler, scheduler
 from als.techniques import Selection, Technique
 from bls.options import TOPOLOGY

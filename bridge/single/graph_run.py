@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import Edges
+from als.engine.dag.state import Edges
 from als.graphs.draw import DrawnGraph
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
-from als.metrics.loops import LOOP_METRICS, measure
+from als.metrics.loops import LOOP_METRICS, by_name, measure
 from als.network.routes import longest_route
 from als.options import ALS
 from als.planners import Planner
-from als.planners.mapped import Mapped
-from als.summaries import by_name
+from als.planners.contract import Mapped
 from bridge.options.declared import HOSTS
 from bridge.single.graph_options import GraphOptions
 from bridge.single.own_cores import advance_to_end, one_job_ledger

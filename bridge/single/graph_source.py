@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from als.graphs import GENERATORS, graph_model
 from als.graphs.draw import drawn_graph, room
-from als.graphs.readers import ENDINGS, read_graph
-from als.graphs.readers.detection import format_of
+from als.graphs.readers import ENDINGS, format_of, read_graph
 from als.graphs.task_graph import TaskGraph
 from als.options import VARIATION
 from bridge.options.declared import FORMAT, GRAPH_TASKS, MEAN

@@ -12,10 +12,9 @@ from als.application import ApplicationSimulator
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
-from als.metrics.loops import LOOP_METRICS, finish_cov, finish_imbalance, measure
+from als.metrics.loops import LOOP_METRICS, by_name, finish_cov, finish_imbalance, measure
 from als.options import ASSIGNMENT, LATENCY, N_TASKS, OVERHEAD, SPEEDS, STEPS
 from als.schedulers import loop_technique
-from als.summaries import by_name
 from als.techniques import AnyTechnique
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores, advance_to_end, one_job_ledger

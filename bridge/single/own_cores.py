@@ -11,7 +11,7 @@ import numpy as np
 from als.application import ApplicationSimulator
 from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
-from als.network.master import message_ns
+from als.network.state import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
 from bridge.options.declared import CORE_SPEED, HOSTS
 from bridge.runs.library_versions import versions

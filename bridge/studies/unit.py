@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from als.metrics.graphs import GRAPH_METRICS
-from als.summaries import distributions
+from als.metrics.loops import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.runs.directory import fresh_directory, write_record

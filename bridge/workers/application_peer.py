@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+from als.engine.status import FINISHED, STOPPED
 
 from als.application import ApplicationSimulator
 from als.engine.state import NEVER
-from als.engine.status import FINISHED, STOPPED
+from als.lengths import normal_lengths
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.network.state import NO_NETWORK
 from als.plain_loops import PlainLoops, is_plain, run_loop
-from als.programs.tasks import normal_lengths
 from als.schedulers import AnyScheduler
 from bridge.protocol.messages import (
     ALL_CORES,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from als.engine.dag.parts import Edges, GraphPart
+from als.application_parts import GraphPart
+from als.engine.dag.state import Edges
+from als.lengths import drawn_lengths
 from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
-from als.programs.tasks import drawn_lengths
 from als.schedulers import AnyScheduler, scheduler
 from bridge.protocol.messages import Recipe, WidthRange
 from traces.base.time import duration_ns

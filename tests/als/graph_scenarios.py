@@ -19,10 +19,10 @@ from reference.graph_ways import Plan
 from reference.sharing import Link, Network
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import GraphPart
+from als.application_parts import GraphPart
 from als.network import NetworkState, SharingModel, network_model, network_state
 from als.planners import PLANNERS, planner
-from als.planners.mapped import MAPPED
+from als.planners.contract import MAPPED
 from als.techniques import technique
 
 #: Hosts of the machine.

@@ -18,19 +18,18 @@ from tables import table_rows
 
 from als.application import ApplicationSimulator
 from als.application_faults import lost_error
-from als.engine.dag.parts import Edges, GraphPart
+from als.application_parts import Edges, GraphPart
+from als.engine.codes import SUSPENDED
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.rule_selection import tell
+from als.engine.requests import tell
 from als.engine.rule_table import MOMENTS
 from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
-from als.engine.status import SUSPENDED
 from als.engine.validation import validate
 from als.metrics.graphs import GRAPH_METRICS
-from als.metrics.loops import LOOP_METRICS, finish_cov, finish_imbalance, measure
+from als.metrics.loops import LOOP_METRICS, application_metrics, by_name, finish_cov, finish_imbalance, measure
 from als.planners import planner
-from als.planners.mapped import MAPPED
-from als.summaries import application_metrics, by_name
+from als.planners.contract import MAPPED
 from als.techniques import TECHNIQUES, Selection, Technique, technique, technique_kernel
 from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError

@@ -14,8 +14,7 @@ from pages import ROOT, blocks, section
 from reference import speeds as slow
 from tables import table_text
 
-from als.core_speeds import SPEED_KINDS, CoreSpeeds, core_speeds
-from als.core_speeds.state import NEVER, fill_next_ns
+from als.core_speeds import NEVER, SPEED_KINDS, CoreSpeeds, core_speeds, fill_next_ns
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 
@@ -57,7 +56,7 @@ def test_a_recorded_trace(tmp_path: Path) -> None:
 
 
 def test_noise_does_not_change_from_version_to_version() -> None:
-    # What the plain Python of als/core_speeds/noise.py gives.
+    # What the plain Python of als/core_speeds/kinds.py gives.
     assert at(machine("noise:period=10s,sigma=0.1", n_cores=2, seed=5), 0, 10 * NS_PER_S) == [
         [0.8651091976800527, 1.0757716173630294],
         [1.0330974078175892, 0.9933185569726682],

@@ -20,12 +20,12 @@ from refusing import refusals
 from test_planners import order_of
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import Edges, GraphPart
+from als.application_parts import Edges, GraphPart
 from als.metrics.graphs import GRAPH_METRICS, measure_graph
+from als.metrics.loops import by_name
 from als.network import network_model, network_state
 from als.planners import PLANNERS
-from als.planners.mapped import MAPPED
-from als.summaries import by_name
+from als.planners.contract import MAPPED
 from als.techniques import Technique, technique
 from traces.base.errors import InputError
 

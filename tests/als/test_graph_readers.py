@@ -17,7 +17,7 @@ from tables import table_rows
 from als.graphs import readers
 from als.graphs.readers import CORE_GFLOPS, READERS, read_graph
 from als.graphs.readers.contract import GraphRows
-from als.graphs.readers.dot_language import MAX_DEPTH, DotGraph, parse_dot
+from als.graphs.readers.dot import MAX_DEPTH, DotGraph, parse_dot
 from als.graphs.task_graph import MAX_EDGES, TaskGraph
 from traces.base.errors import InputError
 

@@ -117,7 +117,7 @@ def test_the_page_says_the_constants() -> None:
     topologies = table(section(page, "The topologies"))
     assert [row[0].strip("`") for row in topologies] == list(TOPOLOGIES)
     for name, *_, parameters in topologies:
-        known = [field.name for field in fields(TOPOLOGIES[name.strip("`")])]  # type: ignore[arg-type]
+        known = [field.name for field in fields(TOPOLOGIES[name.strip("`")]) if field.name not in ("name", "code")]  # type: ignore[arg-type]
         assert parameters.replace("`", "") == (", ".join(known) or "none")
 
 

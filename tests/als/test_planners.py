@@ -17,7 +17,7 @@ from tables import table_rows, table_text
 
 from als.graphs.order import index_edges, topological_order
 from als.planners import PLANNERS, Planner, PlanningProblem, planner, planner_kernel
-from als.planners.mapped import MAPPED
+from als.planners.contract import MAPPED
 from als.planners.trial import try_out
 from als.schedulers import loop_technique, scheduler, scheduler_name
 from als.techniques import TECHNIQUES

@@ -21,9 +21,9 @@ from als.core_speeds import core_speeds
 from als.graphs import graph_model
 from als.lengths import lengths
 from als.network import network_model
+from als.options import MAX_TASKS_PER_JOB
 from als.programs.program import MAX_PHASES, Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
-from als.programs.tasks import MAX_TASKS_PER_JOB
 from als.programs.text import program_of
 from als.techniques import TECHNIQUES, Technique, technique, technique_kernel
 from traces.base.errors import InputError

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import Edges as EngineEdges
-from als.engine.dag.parts import GraphPart
+from als.application_parts import Edges as EngineEdges
+from als.application_parts import GraphPart
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.schedulers import AnyScheduler, scheduler

@@ -12,7 +12,7 @@ import traces
 from als.graphs.task_graph import TaskGraph
 from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import LOOP_METRICS
-from als.planners.mapped import MAPPED
+from als.planners.contract import MAPPED
 from bridge.single import graph_run
 from bridge.single.graph_options import GraphOptions
 from bridge.single.graph_run import GraphResult, check_memory, critical_path, simulate_graph

@@ -14,8 +14,7 @@ from directors import Director
 
 import bridge
 from als.engine import hooks as a
-from als.engine.dag import hooks as graph_hooks
-from als.programs import drawing as program_drawing
+from als.programs import table as program_drawing
 from bls.constraints.options import ConstraintOptions
 from bls.engine import initial_state
 from bls.engine.feature import Feature
@@ -36,7 +35,7 @@ from traces.kernels import store
 TABLES = {
     "batch": ROLES,
     "application": a.HOOKS,
-    "graphs": graph_hooks.HOOKS,
+    "graphs": a.GRAPH_HOOKS,
     "drawing": program_drawing.HOOKS,
     "inline": i.HOOKS,
 }
@@ -88,10 +87,10 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[Any]]:
         call_features(state, features)
 
     monkeypatch.setattr(initial_state, "_call_features", spy_on_features)
-    for cached in (a._table, graph_hooks.table):
+    for cached in (a._table, a.graph_table):
         cached.cache_clear()
     yield found
-    for cached in (a._table, graph_hooks.table):
+    for cached in (a._table, a.graph_table):
         cached.cache_clear()
 
 
@@ -207,7 +206,7 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[Any]]]] = 
     "speeds": ("", {"speeds": SQUARE}, {"inline": {i.SPEEDS, i.VARYING}, "application": set()}),
     "graphs": (GRAPH_MAP, {}, {"application": GRAPHS, "drawing": {0}, "inline": {i.GRAPHS}, "graphs": set()}),
     "a network": (GRAPH_MAP, {"network": "lv08"},
-                  {"application": GRAPHS, "inline": {i.GRAPHS}, "graphs": set(graph_hooks.HOOKS.slots)}),
+                  {"application": GRAPHS, "inline": {i.GRAPHS}, "graphs": set(a.GRAPH_HOOKS.slots)}),
     "walltimes of graphs": (GRAPH_MAP, {"rules": Rules(kill_at_walltime=True)}, CUT),
     "failures amid graphs": (GRAPH_MAP, {"constraints": ConstraintOptions(failures="mtbf:1d,mttr:1h")}, CUT),
     "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),

@@ -226,7 +226,7 @@ def test_nothing_is_left_to_compile(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))"
-    few = "from bridge.runs import kernels as r; r.BATCH = r.INLINE = r.WORKER = {}; r.APPLICATION = {'als.lengths.equal': 1}"
+    few = "from bridge.runs import kernels as r; r.BATCH = r.INLINE = r.WORKER = {}; r.APPLICATION = {'als.streams': 1}"
     code = f"{limit}\n{few}\nimport sys; sys.argv = ['twolevel', 'warm-up']\nfrom bridge.cli import main\nmain()"
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
     env.pop("NUMBA_CACHE_DIR", None)

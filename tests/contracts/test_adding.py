@@ -35,7 +35,7 @@ CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 SWF = "".join(f"{k} {60 * k} -1 {600 + 60 * (k % 4)} {1 + k % 5} " + "-1 " * 12 + "-1\n" for k in range(1, 21))
 LOG = "".join(f"{k},{60 * k},{600 + 60 * (k % 4)},{1 + k % 5}\n" for k in range(1, 21))
 
-NETWORK = """from als.network.models import NetworkKind, NetworkModel
+NETWORK = """from als.network import NetworkKind, NetworkModel
 
 QUICK = NetworkModel("quick", NetworkKind.HOCKNEY)
 """

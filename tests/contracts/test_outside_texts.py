@@ -31,7 +31,7 @@ from tables import table_rows, table_text
 from als.core_speeds import core_speeds
 from als.graphs.readers import READERS as GRAPH_READERS
 from als.graphs.readers import read_graph
-from als.lengths.file import read_lengths
+from als.lengths.fixed import read_lengths
 from als.programs.program import Program
 from bls.constraints.advance_reservations import load_windows
 from bls.constraints.outages import read_outages

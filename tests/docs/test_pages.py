@@ -17,8 +17,7 @@ from pages import PAGES, ROOT, anchors, blocks, links, section, table
 import bridge
 from als.engine.state import ApplicationState
 from als.lengths import LENGTHS
-from als.metrics.loops import LOOP_METRICS
-from als.summaries import application_metrics
+from als.metrics.loops import LOOP_METRICS, application_metrics
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, sample_path
 from bls.allocators import ALLOCATORS

@@ -24,11 +24,11 @@ from reference.graph_run import GraphRun
 from tables import table_rows
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import GraphPart
+from als.application_parts import GraphPart
 from als.graphs.readers import read_graph
 from als.network import NetworkState, SharingModel, network_state
 from als.network.simulate import transfer_times
-from als.planners.mapped import MAPPED
+from als.planners.contract import MAPPED
 from als.techniques import technique
 from bridge import GraphOptions, simulate_graph
 

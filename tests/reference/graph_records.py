@@ -8,7 +8,7 @@ import numpy as np
 from inside import column, number
 
 from als.application import ApplicationSimulator
-from als.engine.dag.parts import Edges, GraphPart
+from als.application_parts import Edges, GraphPart
 from als.planners import planner
 from reference.application import Ran
 from reference.graph_run import GraphRun, Replan

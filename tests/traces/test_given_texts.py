@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
-from als.core_speeds.contract import chosen_cores
+from als.core_speeds.kinds import chosen_cores
 from als.core_speeds.trace import Trace
 from als.schedulers import scheduler
 from bridge.cli.app import _fault, _Warnings

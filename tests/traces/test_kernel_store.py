@@ -27,7 +27,7 @@ pytestmark = pytest.mark.whole
 #: Calls the kernel of equal task lengths, which needs a module to be compiled, and says whether numba was needed.
 _PROGRAM = table_text(__file__, "program")
 
-_UNIT = "als.lengths.equal.code"
+_UNIT = "als.lengths.contract.code"
 
 
 def call(cache: Path, program: str = _PROGRAM, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -253,7 +253,7 @@ def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_left_goes(cache: Path) -> None:
     path = folder_of(cache) / _UNIT
-    left = path.with_name(".new-als.lengths.equal-killed")
+    left = path.with_name(".new-als.lengths.contract-killed")
     left.write_bytes(b"x")
     path.unlink()
     assert compiled_anew(call(cache))

@@ -13,9 +13,9 @@ import numpy as np
 import als
 import bls
 from als.graphs.draw import DrawnGraph, drawn_graph
+from als.lengths import drawn_lengths
 from als.network.state import NO_NETWORK
-from als.planners.mapped import MAPPED
-from als.programs.tasks import drawn_lengths
+from als.planners.contract import MAPPED
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
 from bls.workloads.generators import generate_like
 from bridge import Application, Execution, ReadyScenario, Scenario, run

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from als.engine.codes import OVERFLOW, SUSPENDED
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals
-from als.engine.dag.hooks import CANCEL, call_hook
-from als.engine.dag.ready_pool import count_wait, put_in_pool, request, request_now, wake
-from als.engine.dag.tasks import next_of_chunk
-from als.engine.hooks import HOOK
+from als.engine.dag.tasks import count_wait, next_of_chunk, put_in_pool, request, request_now, wake
+from als.engine.hooks import CANCEL, HOOK, call_graph_hook
 from als.engine.releases import released
 from als.engine.requests import drop_event, forget, place_in_heap
 from als.engine.state import ApplicationState
-from als.engine.status import OVERFLOW, SUSPENDED
 from traces.algorithms.event_heap import heap_drop_top, heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
@@ -43,7 +41,7 @@ def _give_up(state: ApplicationState, k: int) -> None:
         for at in range(graph.in_first[k], graph.in_first[k + 1]):
             edge = graph.in_edge[at]
             if graph.has_data != 0:
-                call_hook(graph.hooks[CANCEL], (graph, edge, -1))
+                call_graph_hook(graph.hooks[CANCEL], (graph, edge, -1))
             graph.sent_ns[graph.first_edge + edge] = graph.arrived_ns[graph.first_edge + edge] = -1
     if graph.mode == g.PLANNED:
         tasks.plan[task] = -1

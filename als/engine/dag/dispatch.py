@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.dag import state as g
-from als.engine.dag.ready_pool import begin_doing, idle, pop_waiting, wake
-from als.engine.dag.tasks import begin_task, fetch_all, give, next_of_chunk
+from als.engine.dag.tasks import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
-from als.engine.requests import begin_ns, tell_chunk, tell_request
-from als.engine.rule_selection import tell_cores, tell_moments
+from als.engine.requests import begin_ns, tell_chunk, tell_cores, tell_moments, tell_request
 from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES
 from als.engine.state import ApplicationState
-from als.engine.status import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
 from traces.base.time import MAX_NS

@@ -8,16 +8,24 @@ nothing but data begins as they arrive.
 from __future__ import annotations
 
 from als.engine import state as s
+from als.engine.codes import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from als.engine.dag import state as g
 from als.engine.dag.dispatch import serve_request, take_told
-from als.engine.dag.hooks import ARRIVED, NEXT, call_hook
-from als.engine.dag.ready_pool import idle, pop_waiting, request, wake
-from als.engine.dag.tasks import begin_planned, begin_task, fetch, make_ready, note_arrival, take_alone
-from als.engine.hooks import HOOK, LEAVE_GRAPH
-from als.engine.hooks import call_hook as call_application_hook
+from als.engine.dag.tasks import (
+    begin_planned,
+    begin_task,
+    fetch,
+    idle,
+    make_ready,
+    note_arrival,
+    pop_waiting,
+    request,
+    take_alone,
+    wake,
+)
+from als.engine.hooks import ARRIVED, HOOK, LEAVE_GRAPH, NEXT, call_graph_hook, call_hook
 from als.engine.releases import release, released
 from als.engine.state import ApplicationState
-from als.engine.status import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from traces.algorithms.event_heap import heap_drop_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
@@ -103,7 +111,7 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
     if (
         state.n_leaving > 0
         and state.cores.wanted[c] == s.TO_LEAVE
-        and call_application_hook(state.hooks[LEAVE_GRAPH], (state, t, float(c))) == 1
+        and call_hook(state.hooks[LEAVE_GRAPH], (state, t, float(c))) == 1
     ):
         return
     if mode == g.BY_TECHNIQUE:
@@ -129,10 +137,10 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
 def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
     """Let the transfers end that end by ``t``, or with ``rounded`` (1, else 0) at what is rounded to ``t``."""
     graph = state.graph
-    edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
+    edge = call_graph_hook(graph.hooks[ARRIVED], (graph, rounded, t))
     while edge >= 0:
         note_arrival(state, edge, t)
-        edge = call_hook(graph.hooks[ARRIVED], (graph, rounded, t))
+        edge = call_graph_hook(graph.hooks[ARRIVED], (graph, rounded, t))
 
 
 @compiled(merged=True)
@@ -167,7 +175,7 @@ def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
             return int(graph.fault)
         t = ask_ns[0] if state.n_asking > 0 else MAX_NS
         if graph.has_data != 0:
-            t = min(t, call_hook(graph.hooks[NEXT], (graph, -1, -1)))
+            t = min(t, call_graph_hook(graph.hooks[NEXT], (graph, -1, -1)))
         if t < MAX_NS:
             if t >= until_ns:
                 return SUSPENDED

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from als.engine.codes import BAD_PLAN
 from als.engine.dag import state as g
-from als.engine.dag.hooks import BEGIN, call_hook
-from als.engine.dag.ready_pool import request
-from als.engine.dag.tasks import make_ready
-from als.engine.hooks import HOOK
+from als.engine.dag.tasks import make_ready, request
+from als.engine.hooks import BEGIN, HOOK, call_graph_hook
 from als.engine.releases import released, stays
 from als.engine.requests import forget
 from als.engine.state import ApplicationState, memo_begin
-from als.engine.status import BAD_PLAN
 from als.graphs.order import by_rank, index_edges, topological_order
 from als.network import state as n
 from als.planners.contract import PLAN
@@ -139,7 +137,7 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     problem = graph.problem
     pose_part(state, part)
     if graph.net.kind != n.NONE:
-        call_hook(graph.hooks[BEGIN], (graph, n_edges, t))
+        call_graph_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(state.speed.size):
         cores.task[c] = cores.sequence[c] = -1
         cores.queued[c] = cores.orphan[c] = 0

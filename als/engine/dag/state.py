@@ -134,7 +134,7 @@ class GraphState(State):
     problem: PlanningProblem = column()  # the part that has begun last, as planners see it, with their work space
     flows: FlowState = column()  # transfers under way
     net: NetworkState  # the network
-    hooks: Ints  # what only some graphs do (``als.engine.dag.hooks``)
+    hooks: Ints  # what only some graphs do (``als.engine.hooks``)
 
 
 class Edges(NamedTuple):

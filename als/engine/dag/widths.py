@@ -1,15 +1,10 @@
-"""Changes of width in the middle of a graph: cores come, or are to leave, and what nobody has begun is shared out anew.
+"""Changes of width in the middle of a graph: as in a loop (``als.engine.features.width``), but what nobody has begun is
+shared out again.
 
-What the two ways of sharing out have in common is as in a loop (``als.engine.features.width``): a core that comes asks at once;
-one that is to leave ends its chunk, and one that has none leaves at once; the last stays; each that stays pays once, before its
-next chunk.
-
-- By a technique the round ends. What of it was not handed out waits again, with what became ready meanwhile; who was refused is
-  served as the next round begins, with the next request; and the technique forgets what it has learned.
-- Where tasks are planned, those that nobody has begun are a graph of their own, with the edges between them: the planner plans
-  it anew for the cores that stay, as if they were all idle, and all who are idle look at what is planned for them then. A task
-  that stays where it was planned to be has its data there; those of another are fetched anew.
-"""
+By a technique the round ends: what of it was not handed out waits again, with what became ready meanwhile, and the technique
+forgets what it has learned. Where tasks are planned, those that nobody has begun are a graph of their own, which the planner
+plans again for the cores that stay, as if they were all idle; a task that stays where it was planned to be has its data
+there."""
 
 from __future__ import annotations
 
@@ -17,9 +12,8 @@ from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.changes import come_to_graph, end_what_ends
 from als.engine.dag.dispatch import end_round
-from als.engine.dag.ready_pool import count_wait, is_idle, push_waiting, put_in_pool, request_now, wake
 from als.engine.dag.setup import make_sequences, place_memo, plan, pose_problem
-from als.engine.dag.tasks import fetch_all
+from als.engine.dag.tasks import count_wait, fetch_all, is_idle, push_waiting, put_in_pool, request_now, wake
 from als.engine.hooks import HOOK
 from als.engine.releases import count_ranks, is_last, leave, released
 from als.engine.rule_table import PLACES
@@ -162,7 +156,8 @@ def _put_behind(state: ApplicationState, n: int) -> None:
 
 @compiled(inner=True)
 def _move(state: ApplicationState, k: int, c: int, t: int) -> None:
-    """Task ``k`` is for core ``c`` now: if it was for another, it lacks all of its data there. With -1 it waits for anybody."""
+    """Task ``k`` is for core ``c`` now: if it was for another, it lacks all of its data there. With -1 it waits for
+    anybody."""
     tasks, task = state.graph.tasks, state.graph.first_task + k
     moved = tasks.plan[task] != c
     tasks.plan[task], tasks.next[task] = c, -1

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-from als.engine.dag.hooks import HOOK
 from als.engine.dag.state import GraphState
 from als.engine.dag.tasks import host_of
+from als.engine.hooks import GRAPH_HOOK
 from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
 from als.network.routes import longest_route, mean_costs
 from als.network.sharing import share
 from traces.compiled import compiled
 
 
-@compiled(HOOK)
+@compiled(GRAPH_HOOK)
 def begin(graph: GraphState, n_edges: int, t: int) -> int:
     """A part of so many edges begins at ``t``: nothing is under way; what transfers are expected to cost is worked out."""
     if n_edges > 0:
@@ -22,7 +22,7 @@ def begin(graph: GraphState, n_edges: int, t: int) -> int:
     return 0
 
 
-@compiled(HOOK)
+@compiled(GRAPH_HOOK)
 def send_edge(graph: GraphState, edge: int, t: int) -> int:
     """Begin the transfer of an edge of the part at ``t``; returns what ``als.network.flows.send`` does."""
     at, first = graph.first_edge + edge, graph.first_task
@@ -32,10 +32,10 @@ def send_edge(graph: GraphState, edge: int, t: int) -> int:
     return int(send(graph.flows, graph.net, edge, here, there, graph.bytes[at], t))
 
 
-@compiled(HOOK)
+@compiled(GRAPH_HOOK)
 def arrived(graph: GraphState, rounded: int, t: int) -> int:
-    """Take the next edge whose bytes have arrived by ``t``, or with ``rounded`` (1, else 0) arrive at what is rounded to ``t``;
-    -1 when there is none, and then, if not ``rounded``, transfers are as of ``t``."""
+    """Take the next edge whose bytes have arrived by ``t``, or with ``rounded`` (1, else 0) arrive at what is rounded to
+    ``t``; -1 when there is none, and then, if not ``rounded``, transfers are as of ``t``."""
     flows, net, until = graph.flows, graph.net, -math.inf if rounded != 0 else float(t - graph.flows.base_ns)
     # All that happens at one point happens before rates are worked out again.
     while True:
@@ -55,7 +55,7 @@ def arrived(graph: GraphState, rounded: int, t: int) -> int:
             return int(edge)
 
 
-@compiled(HOOK)
+@compiled(GRAPH_HOOK)
 def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
     """When the next phase of a transfer ends; ``MAX_NS`` if none does before time ends."""
     if graph.flows.n_dirty > 0:
@@ -63,7 +63,7 @@ def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
     return int(next_flow_ns(graph.flows))
 
 
-@compiled(HOOK)
+@compiled(GRAPH_HOOK)
 def cancel_edge(graph: GraphState, edge: int, _t: int) -> int:
     """End the transfer of an edge of the part, if it is under way."""
     cancel(graph.flows, edge)

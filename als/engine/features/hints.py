@@ -1,10 +1,8 @@
-"""Cores that other jobs wait for: the batch level says which, and they are served last.
+"""Cores that other jobs wait for: the batch level says which, and they are served last of the requests of one instant.
 
-Of requests that arrive at one instant, those of wanted cores are served behind the others'. And a wanted core gets nothing
-more once no more tasks are left than there are other cores that will still ask: these do them, and the wanted one is
-released. From then on a rule that would give another core nothing more though tasks are left is overruled, as where a core
-is lost: it has counted with all of them. A rule that chooses its tasks, a graph and a serial part know of no such order.
-"""
+A wanted core gets nothing more once no more tasks are left than there are other cores that will still ask: it is released,
+and from then on a rule that would give another core nothing more is overruled, as where a core is lost. A rule that chooses
+its tasks, a graph and a serial part know of no such order."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
+from als.engine.codes import CHOOSE, OVERFLOW, PART_DONE
 from als.engine.hooks import HOOK
 from als.engine.loop import end_ns as end_of
-from als.engine.rule_selection import begin_rule, tell
+from als.engine.requests import begin_rule, tell
 from als.engine.rule_table import PLACES, memo_size
 from als.engine.state import ApplicationState, memo_begin
-from als.engine.status import CHOOSE, OVERFLOW, PART_DONE
 from als.techniques import contract as f
 from traces.algorithms.copying import copy_first
 from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers

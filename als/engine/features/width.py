@@ -1,26 +1,22 @@
 """Applications whose width changes: cores come to them and leave them while they run, as the batch level decides.
 
-A core has a *slot*, its index in the columns. One that comes takes the first slot whose core had gone before, else a new one;
-it asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk: its request is answered with that.
-Where it has no chunk, as others are still at the part's last tasks, it leaves at once. Nobody leaves who is the last.
-
-With each decision the technique of a loop begins anew, for the tasks that are left and the cores that stay, counted by their
-slots, and forgets what it has learned; what a rule that chooses its tasks has still to hand out is as if put back. A choice
-among techniques is made anew. Those who were sent away ask again. And each core pays for the change once, before its next
-chunk. What becomes of a graph is in ``als.engine.dag.widths``.
-"""
+A core has a *slot*, its index in the columns. One that comes takes the first slot whose core had gone before, else a new one,
+and asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk, or at once if it has none; the
+last core stays. With each decision the technique of a loop begins again, for the tasks that are left and the cores that stay,
+counted by their slots, and forgets what it has learned; cores that were sent away ask again, and each pays for the change
+once, before its next chunk. Graphs: ``als.engine.dag.widths``."""
 
 from __future__ import annotations
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import ask, put_back, reopen
+from als.engine.codes import SUSPENDED
 from als.engine.dag import state as g
 from als.engine.hooks import HOOK, RESIZE_GRAPH, call_hook
 from als.engine.releases import clear_slot, count_ranks, leave, stays
 from als.engine.rule_table import PLACES
 from als.engine.scaling import scaled
 from als.engine.state import ApplicationState, part_kind
-from als.engine.status import SUSPENDED
 from traces.compiled import compiled
 
 
@@ -35,7 +31,8 @@ def slot_for(state: ApplicationState) -> int:
 
 @compiled()
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
-    """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize` follows.
+    """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize`
+    follows.
 
     Its own speed is ``gflops``, and its scale what all were told last. At a speed of 0 it is not there until it has one. A
     message between it and the master takes ``latency_ns``.

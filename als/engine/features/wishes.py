@@ -1,9 +1,7 @@
-"""Applications that say themselves how many cores they want: as a part begins whose phase says so.
+"""Applications that request a number of cores as a part begins whose phase says so.
 
-The wish is made at the barrier, and whoever gives cores decides at that instant. The part begins one nanosecond later, with the
-cores that are there then: what was given at once is there, and what was asked for gets nothing of it. A wish for as many as
-before is none, and the part begins at the barrier; before the first one, that is what the application began with.
-"""
+The request is made at the barrier, and the batch level decides at that instant; the part begins one nanosecond later, with
+the cores that are there then. A request for as many as before is none, and the part begins at the barrier."""
 
 from __future__ import annotations
 

@@ -25,13 +25,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
-from als.graphs.generators.wanted import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
+from als.parameters import RealNumber, WholeNumber
 from als.streams import next_word, uniform_from_word
-from traces.base.errors import InputError, real, whole
+from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 
 #: Producers of a task in the mean, if neither they nor the density are given.
@@ -133,36 +134,27 @@ class Layered(Weights):
     """Parameters of layered random graphs."""
 
     name: ClassVar[str] = "layered"
-    tasks: int = 0  # how many tasks; 0: as many as the job is to have
-    # tasks of a layer in the mean, at least 1; None: the square root of the number of tasks. Not beside ``depth``.
-    width: float | None = None
-    depth: int | None = None  # how many layers, at least 1; of n tasks no more than n, and so of ``tasks``
-    # probability of an edge from each task of the layers before, 0 to 1, beyond the one that there always is. Not
-    # beside ``degree``.
-    density: float | None = None
-    # how many producers a task has in the mean, at least 1; None: 3, unless there is a density
-    degree: float | None = None
-    jump: int = 1  # how many layers an edge may lead to at most, at least 1: the next one
-    regularity: float = 0.9  # 0 to 1: how alike the sizes of layers are. 1: they are the same.
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
+    # tasks of a layer in the mean; None: the square root of the number of tasks. Not beside ``depth``.
+    width: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
+    # how many layers; of n tasks no more than n, and so of ``tasks``
+    depth: Annotated[int | None, WholeNumber(1, MAX_TASKS_PER_JOB)] = None
+    # probability of an edge from each task of the layers before, beyond the one that there always is. Not beside ``degree``.
+    density: Annotated[float | None, RealNumber(0.0, 1.0)] = None
+    # how many producers a task has in the mean; None: 3, unless there is a density
+    degree: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
+    jump: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = (
+        1  # how many layers an edge may lead to at most: the next one
+    )
+    regularity: Annotated[float, RealNumber(0.0, 1.0)] = 0.9  # how alike the sizes of layers are; 1: they are the same
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         where = "graph layered"
-        object.__setattr__(self, "tasks", whole(f"{where}: tasks", self.tasks, 0, MAX_TASKS_PER_JOB))
         for one, other in (("width", "depth"), ("density", "degree")):
             given = getattr(self, one), getattr(self, other)
             if None not in given:
                 raise InputError(f"{where}: {one} {given[0]} and {other} {given[1]}; allowed: one of the two")
-        if self.width is not None:
-            object.__setattr__(self, "width", real(f"{where}: width", self.width, 1.0, MAX_TASKS_PER_JOB))
-        if self.depth is not None:
-            object.__setattr__(self, "depth", whole(f"{where}: depth", self.depth, 1, MAX_TASKS_PER_JOB))
-        if self.density is not None:
-            object.__setattr__(self, "density", real(f"{where}: density", self.density, 0.0, 1.0))
-        if self.degree is not None:
-            object.__setattr__(self, "degree", real(f"{where}: degree", self.degree, 1.0, MAX_TASKS_PER_JOB))
-        object.__setattr__(self, "jump", whole(f"{where}: jump", self.jump, 1, MAX_TASKS_PER_JOB))
-        object.__setattr__(self, "regularity", real(f"{where}: regularity", self.regularity, 0.0, 1.0))
+        super().__post_init__()
         for part in ("width", "depth"):
             if self.tasks and (getattr(self, part) or 0) > self.tasks:
                 raise InputError(f"{where}: {part} {getattr(self, part)}; allowed: 1 to tasks, {self.tasks}")

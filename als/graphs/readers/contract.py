@@ -1,4 +1,4 @@
-"""What a reader of task graphs is: it puts down the tasks and edges that a file's text holds, one after the other."""
+"""What a reader of task graphs is: it puts down the tasks, files and edges that a text holds, one after the other."""
 
 from __future__ import annotations
 
@@ -66,15 +66,9 @@ class GraphRows:
     def add_task(
         self, name: object, gflop: float, place: str, host: int | None = None, core: int | None = None
     ) -> None:
-        """A task.
-
-        - ``name``: what the file calls it
-        - ``gflop``: its work, from :meth:`amount`
-        - ``place``: where it is in the file
-        - ``host``, ``core``: where it is to run, from :meth:`place`; all tasks have one, or none
-
-        Raises InputError if it has no name that can be, or another's, or there are too many tasks.
-        """
+        """Add a task that the file calls ``name``, with its work from :meth:`amount` and the ``host`` or ``core`` where
+        it is to run from :meth:`place`; all tasks have one, or none. Raises InputError if it has no name that can be,
+        or another's, or there are too many."""
         known = check_name(f"{self.source}: {place}: task", name)
         if known in self._number:
             raise self.error(place, f"a second task {shown(known)}; allowed: different names")
@@ -190,3 +184,41 @@ def edge_bytes(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> fl
     amount."""
     name = _only(rows, place, _DATA, attributes)
     return 0.0 if name is None else rows.amount(place, name, attributes[name])
+
+
+class Files:
+    """The files of a workflow. ``rows``: for errors."""
+
+    def __init__(self, rows: GraphRows) -> None:
+        self._rows = rows
+        # Of each task: file → its size in bytes, if somebody said it.
+        self._written: dict[str, dict[str, float | None]] = {}
+        self._read: dict[str, dict[str, float | None]] = {}
+
+    def write(self, task: str, file: str, size: float | None) -> None:
+        """That a task writes a file."""
+        self._written.setdefault(task, {})[file] = size
+
+    def read(self, task: str, file: str, size: float | None) -> None:
+        """That a task reads a file."""
+        self._read.setdefault(task, {})[file] = size
+
+    def passed(self, producer: str, consumer: str, place: str) -> float:
+        """Bytes of all files that the one writes and the other reads, as large as they were written. Raises InputError
+        if one of them has a size neither where it is written nor where it is read."""
+        written, read = self._written.get(producer, {}), self._read.get(consumer, {})
+        fewer, others = (written, read) if len(written) <= len(read) else (read, written)
+        sizes = []
+        for file in fewer:
+            if file not in others:
+                continue
+            size = written[file] if written[file] is not None else read[file]
+            if size is None:
+                raise self._rows.error(
+                    place, f"edge {shown(producer)} -> {shown(consumer)}: the file {shown(file)} has no size"
+                )
+            sizes.append(size)
+        try:
+            return math.fsum(sizes)  # whatever their order
+        except OverflowError:
+            return math.inf

@@ -1,17 +1,312 @@
 """Reads DOT, Graphviz' language for graphs, with the attributes that SimGrid takes for tasks and transfers.
 
-SimGrid: ``create_DAG_from_dot``, https://simgrid.org/doc/latest/Tutorial_DAG.html. The language is read by
-:mod:`als.graphs.readers.dot_language`, not by pydot, which takes 46 s for a graph of 10,000 nodes and 30,000 edges, and takes
-``a -- b`` in a digraph for an edge.
-"""
+Grammar: https://graphviz.org/doc/info/lang.html; SimGrid: ``create_DAG_from_dot``. Not by pydot, which takes 46 s for
+10,000 nodes and 30,000 edges, and ``a -- b`` in a digraph for an edge. Stricter than Graphviz, which takes ``1e9`` for
+1 and e9, and ``a-1`` for two nodes: words that touch each other are an error. A default applies to what follows it
+within its braces, and an edge to a subgraph is one to each of its nodes."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 from als.graphs.readers.contract import GraphRows, edge_bytes, task_gflop, text_of
-from als.graphs.readers.dot_language import DotNode, parse_dot
-from traces.base.errors import shown
+from traces.base.errors import InputError, shown
+
+_KEYWORDS = ("strict", "digraph", "graph", "subgraph", "node", "edge")
+
+# Every character beyond ASCII is a letter.
+_LETTER = r"A-Za-z_\x80-\U0010ffff"
+_WORD = rf"(?:[{_LETTER}][{_LETTER}0-9]*+|-?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?))"
+_COMMENT = r"//[^\n]*+|/\*.*?\*/|(?<!\S)\#[^\n]*+"
+_SKIP = rf"(?:[ \t\r\n\f\v]++|{_COMMENT})*+"
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_TOKEN = re.compile(
+    rf"{_SKIP}(?:(?P<word>{_WORD})(?![{_LETTER}0-9.]|-[0-9.])|(?P<string>{_STRING}(?:{_SKIP}\+{_SKIP}{_STRING})*+)"
+    r"|(?P<mark>->|--|[][{}=;,:])|(?P<end>\Z)|(?P<other>.))",
+    re.DOTALL,
+)
+_PARTS = re.compile(rf'{_COMMENT}|"([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_HTML = re.compile(r"<!--.*?-->|[<>]", re.DOTALL)
+_TOUCHING = re.compile(rf"[{_LETTER}0-9.]+(?:-[{_LETTER}0-9.]+)*|-[0-9.][{_LETTER}0-9.]*")
+
+# Kinds of tokens; keywords, in lower case, and marks are kinds of their own.
+ID, END = "a name", ""
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    # A quote, or nothing for the end of a line; other escapes are for whoever draws the graph.
+    return {'"': '"', "\n": ""}.get(escape[1], escape[0])
+
+
+class Tokens:
+    """The tokens of a text, of which one is the next. ``kind``: what the next token is: ``ID``, ``END``, a keyword or a
+    mark. ``value``: the text of an ``ID``, without its quotes; of an HTML string with its brackets."""
+
+    def __init__(self, text: str, error: Callable[[str, str], InputError]) -> None:
+        self._text, self._make_error = text, error
+        self._at = self._behind = 0  # where the next token begins, and ends
+        self._counted, self._lines = 0, 1  # up to where line ends were counted
+        self.kind, self.value = END, ""
+        self.next()
+
+    def take_id(self, what: str) -> str:
+        """The value of the next token, which must be an ``ID``, and go on; ``what`` it is, for the error."""
+        if self.kind != ID:
+            raise self.unexpected(what)
+        value = self.value
+        self.next()
+        return value
+
+    def take(self, mark: str) -> None:
+        """Go over the next token, which must be of this kind."""
+        if self.kind != mark:
+            raise self.unexpected(mark)
+        self.next()
+
+    def next(self) -> None:
+        """Go on by a token."""
+        found = _TOKEN.match(self._text, self._behind)
+        assert found is not None  # its last choice is any character
+        group = found.lastgroup or ""
+        self._at, self._behind = found.span(group)
+        value = found[group]
+        if group == "mark":
+            self.kind = value
+        elif group == "word":
+            word = value.lower()
+            self.kind, self.value = word if word in _KEYWORDS else ID, value
+        elif group == "string":
+            value = value[1:-1]
+            if '"' in value or "\\" in value:
+                value = _ESCAPE.sub(_unescaped, "".join(_PARTS.findall(found[group])))
+            self.kind, self.value = ID, value
+        elif group == "end":
+            self.kind = END
+        elif value == "<":
+            self.kind, self.value = ID, self._html()
+        else:
+            raise self._unreadable(value)
+
+    def _html(self) -> str:
+        # From its < to the > that closes it, both included.
+        depth = 0
+        for mark in _HTML.finditer(self._text, self._at):
+            depth += {"<": 1, ">": -1}.get(mark[0], 0)
+            if depth == 0:
+                self._behind = mark.end()
+                return self._text[self._at : self._behind]
+        raise self.error("not DOT: an HTML string that does not end; allowed: a > for every <")
+
+    def line(self) -> int:
+        """The line of the next token, from 1."""
+        self._lines += self._text.count("\n", self._counted, self._at)
+        self._counted = self._at
+        return self._lines
+
+    def error(self, what: str) -> InputError:
+        """The error about the next token."""
+        return self._make_error(f"line {self.line()}", what)
+
+    def unexpected(self, allowed: str) -> InputError:
+        """The error about the next token being there."""
+        if self.kind == END:
+            return self.error(f"not DOT: the text ends; allowed: {allowed}")
+        return self.error(f"not DOT: {shown(self._text[self._at : self._behind])}; allowed: {allowed}")
+
+    def _unreadable(self, character: str) -> InputError:
+        if character == '"':
+            return self.error('not DOT: a string that does not end; allowed: a second "')
+        if self._text.startswith("/*", self._at):
+            return self.error("not DOT: a comment that does not end; allowed: */")
+        if (touching := _TOUCHING.match(self._text, self._at)) and touching[0] != "-":
+            return self.error(
+                f"not DOT: {shown(touching[0])} is neither a name nor a number; allowed: in quotes, as numbers with exponents"
+            )
+        return self.error(f"not DOT: {shown(character)}; allowed: in quotes")
+
+
+#: How deep subgraphs may be within each other.
+MAX_DEPTH = 100
+
+
+@dataclass(slots=True)
+class DotNode:
+    """A node."""
+
+    line: int  # where it is first named
+    defaults: dict[str, str]  # what it has from ``node [...]``
+    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name it
+    statements: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DotEdges:
+    """Edges from each of some nodes to each of others: one, if no end is a subgraph."""
+
+    line: int
+    producers: tuple[str, ...]
+    consumers: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+@dataclass(slots=True)
+class DotGraph:
+    """A directed graph: its nodes by their names, in the order in which they are first named, and its edges."""
+
+    nodes: dict[str, DotNode] = field(default_factory=dict)
+    edges: list[DotEdges] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Scope:
+    # The graph or a subgraph: the defaults where it is read, and its nodes, which are those of the one around it too.
+    outer: _Scope | None = None
+    depth: int = 0
+    node: dict[str, str] = field(default_factory=dict)
+    edge: dict[str, str] = field(default_factory=dict)
+    members: dict[str, None] = field(default_factory=dict)
+    named: dict[str, _Scope] = field(default_factory=dict)  # a second subgraph of a name is the first, continued
+
+
+def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], InputError]) -> DotGraph:
+    """Read the one directed graph of a text. Attributes that are not to ``keep`` are skipped; ``error(place, what)``
+    makes the error about a place, ``"line 3"``. Raises InputError if the text is not DOT, or an attribute is given
+    twice in a statement."""
+    return _Parser(text, frozenset(keep), error).graph()
+
+
+class _Parser(Tokens):
+    # A descent over the tokens without a step back.
+
+    def __init__(self, text: str, keep: frozenset[str], error: Callable[[str, str], InputError]) -> None:
+        super().__init__(text, error)
+        self._keep = keep
+        self._found = DotGraph()
+
+    def graph(self) -> DotGraph:
+        if self.kind == "strict":
+            self.next()
+        if self.kind == "graph":
+            raise self.error("an undirected graph; allowed: a digraph")
+        self.take("digraph")
+        if self.kind == ID:
+            self.next()
+        self.take("{")
+        self._statements(_Scope())
+        if self.kind in ("strict", "graph", "digraph"):
+            raise self.error("a second graph; allowed: one in a file")
+        if self.kind != END:
+            raise self.unexpected("nothing behind the graph")
+        return self._found
+
+    def _statements(self, scope: _Scope) -> None:
+        # Up to the closing brace, and over it.
+        while self.kind != "}":
+            if self.kind == END:
+                raise self.error("not DOT: the text ends before the graph does; allowed: a } for every {")
+            self._statement(scope)
+            if self.kind == ";":
+                self.next()
+        self.next()
+
+    def _statement(self, scope: _Scope) -> None:
+        line = self.line()
+        if self.kind in ("node", "edge", "graph"):
+            kind = self.kind
+            self.next()
+            if self.kind != "[":
+                raise self.unexpected(f"[ behind {kind}")
+            {"node": scope.node, "edge": scope.edge}.get(kind, {}).update(self._attributes())
+            return
+        alone = None
+        if self.kind == ID:
+            alone = name = self.value
+            self.next()
+            if self.kind == "=":  # an attribute of the graph
+                self.next()
+                self.take_id("a value")
+                return
+            end: Iterable[str] = self._node(name, scope, line)
+        else:
+            end = self._subgraph(scope)
+            if self.kind == "[":
+                raise self.unexpected("no attributes behind a subgraph")
+        if self.kind not in ("->", "--"):
+            if alone is not None:
+                self._found.nodes[alone].statements.append((line, self._attributes()))
+            return
+        chain = [tuple(end)]
+        while self.kind in ("->", "--"):
+            if self.kind == "--":
+                raise self.unexpected("-> in a digraph")
+            self.next()
+            if self.kind == ID:
+                name = self.value
+                self.next()
+                chain.append(self._node(name, scope, line))
+            else:
+                chain.append(tuple(self._subgraph(scope)))
+        attributes = {**scope.edge, **self._attributes()}
+        for one, other in pairwise(chain):
+            self._found.edges.append(DotEdges(line, one, other, attributes))
+
+    def _node(self, name: str, scope: _Scope, line: int) -> tuple[str, ...]:
+        # A node, whose name has been taken, and its port.
+        for _ in range(2):
+            if self.kind == ":":
+                self.next()
+                self.take_id("a port")
+        if name not in self._found.nodes:
+            self._found.nodes[name] = DotNode(line, dict(scope.node))
+        around: _Scope | None = scope
+        while around is not None and name not in around.members:
+            around.members[name] = None
+            around = around.outer
+        return (name,)
+
+    def _subgraph(self, outer: _Scope) -> dict[str, None]:
+        # All nodes that it has by now.
+        name = None
+        if self.kind == "subgraph":
+            self.next()
+            if self.kind == ID:
+                name = self.value
+                self.next()
+        elif self.kind != "{":
+            raise self.unexpected("a name or a subgraph")
+        if outer.depth == MAX_DEPTH:
+            raise self.error(f"subgraphs are nested too deep; allowed: {MAX_DEPTH} within each other")
+        self.take("{")
+        scope = outer.named.get(name) if name is not None else None
+        if scope is None:
+            scope = _Scope(outer, outer.depth + 1, dict(outer.node), dict(outer.edge))
+            if name is not None:
+                outer.named[name] = scope
+        self._statements(scope)
+        return scope.members
+
+    def _attributes(self) -> dict[str, str]:
+        # Of any number of lists.
+        found: dict[str, str] = {}
+        while self.kind == "[":
+            self.next()
+            while self.kind != "]":
+                key = self.take_id("an attribute or ]")
+                self.take("=")
+                value = self.take_id("a value")
+                if key in self._keep:
+                    if key in found:
+                        raise self.error(f"{key} is given twice; allowed: once in a statement")
+                    found[key] = value
+                if self.kind in (",", ";"):
+                    self.next()
+            self.next()
+        return found
+
 
 # SimGrid makes these of no work where only edges name them, one before all tasks and one behind them.
 _MADE_BY_SIMGRID = ("root", "end")

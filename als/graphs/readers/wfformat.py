@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from als.graphs.readers.contract import GraphRows, text_of
-from als.graphs.readers.files import Files
+from als.graphs.readers.contract import Files, GraphRows, text_of
 from traces.base.errors import shown
 from traces.base.given_file import parse_json
 
@@ -32,8 +31,10 @@ def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     specification = _member(rows, workflow, "workflow", "specification", dict)
     execution = _member(rows, workflow, "workflow", "execution", dict)
     tasks = _items(rows, specification, _SPECIFICATION, "tasks")
-    seconds = _run_times(rows, execution)
-    sizes = _sizes(rows, specification)
+    executed = _items(rows, execution, _EXECUTION, "tasks")
+    seconds = _numbers(rows, executed, f"{_EXECUTION}.tasks", "task", "runtimeInSeconds")
+    of_files = _items(rows, specification, _SPECIFICATION, "files") if "files" in specification else []
+    sizes = _numbers(rows, of_files, f"{_SPECIFICATION}.files", "file", "sizeInBytes")
     files = Files(rows)
     for number, task in enumerate(tasks):
         place = f"{_SPECIFICATION}.tasks[{number}]"
@@ -102,36 +103,18 @@ def _names(rows: GraphRows, task: dict[str, Any], place: str, name: str, key: st
     return names
 
 
-def _run_times(rows: GraphRows, execution: dict[str, Any]) -> dict[str, float]:
-    seconds: dict[str, float] = {}
-    for number, task in enumerate(_items(rows, execution, _EXECUTION, "tasks")):
-        place = f"{_EXECUTION}.tasks[{number}]"
-        name = _id(rows, task, place)
-        if name in seconds:
-            raise rows.error(place, f"a second task {shown(name)}; allowed: different ids")
-        value = task.get("runtimeInSeconds")
+def _numbers(rows: GraphRows, items: list[dict[str, Any]], where: str, what: str, key: str) -> dict[str, float]:
+    # Of each item, a number by its id.
+    found: dict[str, float] = {}
+    for number, item in enumerate(items):
+        place = f"{where}[{number}]"
+        name = _id(rows, item, place)
+        if name in found:
+            raise rows.error(place, f"a second {what} {shown(name)}; allowed: different ids")
+        value = item.get(key)
         if value is None:
-            raise rows.error(place, f"task {shown(name)} has no runtimeInSeconds")
-        seconds[name] = _number(rows, place, f"task {shown(name)}: runtimeInSeconds", value)
-    return seconds
-
-
-def _sizes(rows: GraphRows, specification: dict[str, Any]) -> dict[str, float]:
-    sizes: dict[str, float] = {}
-    if "files" not in specification:
-        return sizes
-    for number, file in enumerate(_items(rows, specification, _SPECIFICATION, "files")):
-        place = f"{_SPECIFICATION}.files[{number}]"
-        name = _id(rows, file, place)
-        if name in sizes:
-            raise rows.error(place, f"a second file {shown(name)}; allowed: different ids")
-        if file.get("sizeInBytes") is None:
-            raise rows.error(place, f"file {shown(name)} has no sizeInBytes")
-        sizes[name] = _number(rows, place, f"file {shown(name)}: sizeInBytes", file["sizeInBytes"])
-    return sizes
-
-
-def _number(rows: GraphRows, place: str, what: str, value: object) -> float:
-    if isinstance(value, str):
-        raise rows.error(place, f"{what}: {shown(value)} is text; allowed: a number")
-    return rows.amount(place, what, value)
+            raise rows.error(place, f"{what} {shown(name)} has no {key}")
+        if isinstance(value, str):
+            raise rows.error(place, f"{what} {shown(name)}: {key}: {shown(value)} is text; allowed: a number")
+        found[name] = rows.amount(place, f"{what} {shown(name)}: {key}", value)
+    return found

@@ -25,16 +25,12 @@ def read_xml(
     begin: Callable[[str, dict[str, str], Place], None],
     end: Callable[[str, str, Place], None],
 ) -> None:
-    """Read XML from its beginning to its end; nothing of it is kept.
+    """Read XML from its beginning to its end; nothing of it is kept. ``form`` is what it should be, as ``"GraphML"``.
 
-    - ``data``: the text, in the encoding that it names
-    - ``form``: what it should be, as ``"GraphML"``
-    - ``begin``: ``begin(tag, attributes, place)`` at each element's begin; prefixes of namespaces are taken off
-      ``tag``. Attributes with prefixes are another format's.
-    - ``end``: ``end(tag, text, place)`` at its end; ``text`` is what stands between the last tag and this one
-
-    Raises InputError if it is not well-formed; or declares entities, which a few lines can make larger than any memory.
-    """
+    ``begin(tag, attributes, place)`` is called at each element's begin, without prefixes of namespaces (attributes with
+    prefixes are another format's), and ``end(tag, text, place)`` at its end, with the text between the last tag and
+    this one. Raises InputError if it is not well-formed; or declares entities, which a few lines can make larger than
+    any memory."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     text: list[str] = []

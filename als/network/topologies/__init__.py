@@ -1,13 +1,14 @@
-"""The topologies, one a file.
+"""The topologies: those without switches here, the others one a file.
 
-To add one: a file here with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and its
-name in ``bls.machine.platform``, which reads platforms.
-"""
+To add one: a file with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and
+its name in ``bls.machine.platform``, which reads platforms."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
+from als.network.state import FULL, SHARED, STAR
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
 from als.network.topologies.full import Full
@@ -16,7 +17,7 @@ from als.network.topologies.star import Star
 from traces.base.errors import InputError, begins_at, one_of, shown
 from traces.base.plugins import split_parameters, with_parameters
 
-__all__ = ["TOPOLOGIES", "Dragonfly", "FatTree", "Full", "Shared", "Star", "Topology", "topology"]
+P = TypeVar("P")
 
 
 class Topology(Protocol):
@@ -37,10 +38,26 @@ class Topology(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Direct:
+    """A topology without switches and parameters.
+
+    ``full`` has a link from each host to each other one, ``shared`` one for each pair, which both directions share.
+    ``star`` has a link from each host to the middle and one back, each of half the platform's latency, so that a route
+    has all of it (as a SimGrid star zone of split-duplex links)."""
+
+    name: str
+    code: int = field(metadata={"parameter": False})
+
+    def parameters(self, hosts: int) -> tuple[int, ...]:
+        """None."""
+        return ()
+
+
 TOPOLOGIES: dict[str, Topology] = {
-    "full": Full(),
-    "shared": Shared(),
-    "star": Star(),
+    "full": Direct("full", FULL),
+    "shared": Direct("shared", SHARED),
+    "star": Direct("star", STAR),
     "fat-tree": FatTree(),
     "dragonfly": Dragonfly(),
 }
@@ -55,8 +72,13 @@ def topology(spec: str, where: str = "network.topology") -> Topology:
     plain, text = split_parameters(spec)
     if plain not in TOPOLOGIES:
         raise one_of("topology", plain, TOPOLOGIES, where)
+    return with_its_parameters(TOPOLOGIES[plain], text, where, "topology")
+
+
+def with_its_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
+    """As :func:`traces.base.naming.with_parameters`, where there are any, with errors that begin with ``where``."""
     try:
-        return with_parameters(TOPOLOGIES[plain], text, where, "topology") if text else TOPOLOGIES[plain]
+        return with_parameters(plug_in, text, where, kind) if text else plug_in
     except InputError as error:
         if begins_at(error.text, where):
             raise

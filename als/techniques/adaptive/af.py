@@ -50,12 +50,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from als.parameters import OneOf, RealNumber, WholeNumber
 from als.techniques import contract as f
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen, count
-from traces.base.errors import InputError, real, shown
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from traces.base.errors import InputError, shown
 from traces.base.time import Seconds
 from traces.compiled import Array, compiled
 
@@ -66,7 +66,7 @@ _NS = 1e9  # times are taken in s here: D by the deviation depends on the unit
 _SIGMA = 0  # s; NaN: from the tasks
 _KNOWN = 1
 _START = 2
-_FIRST = 3  # 0: by ``start``
+_FIRST = 3  # NaN: by ``start``
 _OWN = 4
 _DEVIATION = 5
 _ROUND = 6
@@ -183,49 +183,33 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class AdaptiveFactoring(Checked):
-    """Parameters of AF and mAF; see the module. Raises InputError if one cannot be; the message names the technique and
-    the parameter."""
+class AdaptiveFactoring(RuleParameters):
+    """Parameters of AF and mAF; see the module."""
 
     name: str
-    sigma: Seconds | None = None
-    mu: str = "measured"
-    start: str = "tenth"
-    first: int | None = None
-    unmeasured: str = "wait"
-    spread: str = "variance"
-    round: str = "up"
+    sigma: Annotated[Seconds | None, RealNumber(0.0, 1e9)] = None
+    mu: Annotated[str, OneOf("measured", "known")] = "measured"
+    start: Annotated[str, OneOf("tenth", "half", "none")] = "tenth"
+    first: Annotated[int | None, WholeNumber()] = None
+    unmeasured: Annotated[str, OneOf("wait", "own")] = "wait"
+    spread: Annotated[str, OneOf("variance", "deviation")] = "variance"
+    round: Annotated[str, OneOf("up", "down", "half")] = "up"
     cap: bool = False
-    min: int = 1
+    min: Annotated[int, WholeNumber()] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.start == "none" and self.mu == "measured":
+            where = f"technique {self.name}: start"
+            raise InputError(f"{where}: {shown(self.start)}; allowed: tenth, half, as mu is measured")
+
+    def numbers(self) -> tuple[float, ...]:
+        return (*super().numbers(), float(f.LAST_TOTAL_NS if self.name == "maf" else f.LAST_WORK_NS))
 
     def technique(self) -> Technique:
-        where = f"technique {self.name}"
-        known = chosen(self.name, "mu", self.mu, ("measured", "known"))
-        start = chosen(self.name, "start", self.start, ("tenth", "half", "none"))
-        if start == _NONE and not known:
-            raise InputError(f"{where}: start: {shown(self.start)}; allowed: tenth, half, as mu is measured")
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=_HEAD,
-            memo_per_core=_PER_CORE,
-            source="Banicescu and Liu, HPC Symposium 2000",
-            params=(
-                math.nan if self.sigma is None else real(f"{where}: sigma", self.sigma, 0.0, 1e9),
-                known,
-                start,
-                0.0 if self.first is None else count(self.name, "first", self.first),
-                chosen(self.name, "unmeasured", self.unmeasured, ("wait", "own")),
-                chosen(self.name, "spread", self.spread, ("variance", "deviation")),
-                chosen(self.name, "round", self.round, ("up", "down", "half")),
-                float(self.cap),
-                count(self.name, "min", self.min),
-                float(f.LAST_TOTAL_NS if self.name == "maf" else f.LAST_WORK_NS),
-            ),
-            moments=bool(known),
-            learns=not known,
-            parameters=self,
-        )
+        known, source = self.mu == "known", "Banicescu and Liu, HPC Symposium 2000"
+        sizes = {"memo_size": _HEAD, "memo_per_core": _PER_CORE}
+        return self.made(_next_chunk, source, **sizes, moments=known, learns=not known)
 
 
 AF = AdaptiveFactoring("af").technique()

@@ -60,11 +60,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, WholeNumber
 from als.techniques import contract as f
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen, count
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.compiled import Array, compiled
 
 _SOURCE = (
@@ -162,59 +162,46 @@ def _next_chunk(
 
 
 def _technique(
-    of: StepWeights | BatchWeights | ChunkWeights,
-    update: int,
-    clock: int,
-    start: str = "half",
-    unmeasured: str = "wait",
-    base: str = "remaining",
+    of: StepWeights | BatchWeights | ChunkWeights, update: int, clock: int, start: str, unmeasured: str, base: str
 ) -> Technique:
-    name = of.name
+    words = start == "tenth", unmeasured == "skip", base == "halving", of.round == "half"
     return Technique(
-        name,
+        of.name,
         _next_chunk,
         memo_size=_HEAD,
         memo_per_core=_PER_CORE,
         source=_SOURCE,
-        params=(
-            float(update),
-            float(clock),
-            chosen(name, "start", start, ("half", "tenth")),
-            chosen(name, "unmeasured", unmeasured, ("wait", "skip")),
-            chosen(name, "base", base, ("remaining", "halving")),
-            chosen(name, "round", of.round, ("up", "half")),
-            count(name, "min", of.min),
-        ),
+        params=(update, clock, *words, of.min),
         learns=True,
         parameters=of,
     )
 
 
 @dataclass(frozen=True)
-class StepWeights(Checked):
-    """Parameters of AWF, as the module says; what cannot be is an :class:`InputError` that names it."""
+class StepWeights(RuleParameters):
+    """Parameters of AWF, as the module says."""
 
     name: ClassVar[str] = "awf"
-    time: str = "work"
-    base: str = "remaining"
-    round: str = "up"
-    min: int = 1
+    time: Annotated[str, OneOf("work", "total")] = "work"
+    base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
+    round: Annotated[str, OneOf("up", "half")] = "up"
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
-        total = chosen(self.name, "time", self.time, ("work", "total"))
-        return _technique(self, _BY_STEP, f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, base=self.base)
+        clock = f.LAST_TOTAL_NS if self.time == "total" else f.LAST_WORK_NS
+        return _technique(self, _BY_STEP, clock, "half", "wait", self.base)
 
 
 @dataclass(frozen=True)
-class BatchWeights(Checked):
-    """Parameters of AWF-B and AWF-D, likewise."""
+class BatchWeights(RuleParameters):
+    """Parameters of AWF-B and AWF-D."""
 
     name: str
-    start: str = "half"
-    unmeasured: str = "wait"
-    base: str = "remaining"
-    round: str = "up"
-    min: int = 1
+    start: Annotated[str, OneOf("half", "tenth")] = "half"
+    unmeasured: Annotated[str, OneOf("wait", "skip")] = "wait"
+    base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
+    round: Annotated[str, OneOf("up", "half")] = "up"
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
@@ -222,18 +209,18 @@ class BatchWeights(Checked):
 
 
 @dataclass(frozen=True)
-class ChunkWeights(Checked):
-    """Parameters of AWF-C and AWF-E, likewise: a base is found at each request."""
+class ChunkWeights(RuleParameters):
+    """Parameters of AWF-C and AWF-E, which find a base at each request."""
 
     name: str
-    start: str = "half"
-    unmeasured: str = "wait"
-    round: str = "up"
-    min: int = 1
+    start: Annotated[str, OneOf("half", "tenth")] = "half"
+    unmeasured: Annotated[str, OneOf("wait", "skip")] = "wait"
+    round: Annotated[str, OneOf("up", "half")] = "up"
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
         clock = f.LAST_WORK_NS if self.name == "awf-c" else f.LAST_TOTAL_NS
-        return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured)
+        return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured, "remaining")
 
 
 AWF = StepWeights().technique()

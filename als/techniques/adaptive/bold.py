@@ -30,15 +30,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
-from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, above_zero, chosen, not_negative
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
-
-_ROUNDS = ("floor", "ceil")
 
 # memo: M, N, the tasks a second expected of all chunks under way, when N was brought up to date; then of each core's chunk
 # the size, the tasks a second and the request's instant.
@@ -104,30 +102,19 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class BoldParameters(Checked):
-    """``mu`` > 0, ``sigma`` >= 0 and ``h`` >= 0 in s, or None: from the job; ``round``: ``floor`` or ``ceil``."""
+class BoldParameters(RuleParameters):
+    """``mu``, ``sigma`` and ``h`` in s, or None: from the job."""
 
     name: ClassVar[str] = "bold"
-    mu: Seconds | None = None
-    sigma: Seconds | None = None
-    h: Seconds | None = None
-    round: str = "floor"
+    mu: Annotated[Seconds | None, Positive()] = None
+    sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
+    h: Annotated[Seconds | None, Positive(or_zero=True)] = None
+    round: Annotated[str, OneOf("floor", "ceil")] = "floor"
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=4,
-            memo_per_core=3,
-            source="Hagerup, JPDC 47(2), 1997, as LB4OMP",
-            params=(
-                above_zero(self.name, "mu", self.mu),
-                not_negative(self.name, "sigma", self.sigma),
-                not_negative(self.name, "h", self.h),
-                chosen(self.name, "round", self.round, _ROUNDS),
-            ),
-            moments=self.mu is None or self.sigma is None,
-            parameters=self,
+        moments = self.mu is None or self.sigma is None
+        return self.made(
+            _next_chunk, "Hagerup, JPDC 47(2), 1997, as LB4OMP", memo_size=4, memo_per_core=3, moments=moments
         )
 
 

@@ -22,13 +22,11 @@ this one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen, count
-
-_RULES = ("remaining", "closed", "halving")
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 # From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product stays within 64 bits.
 _LAST_BATCH = 40
@@ -64,29 +62,17 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FacParameters(Checked):
-    """As the module says; ``min`` >= 1."""
+class FacParameters(RuleParameters):
+    """As the module says."""
 
     name: str = "fac"
-    round: str = "ceil"
-    rule: str = "remaining"
-    min: int = 1
+    round: Annotated[str, OneOf(*ROUNDINGS)] = "ceil"
+    rule: Annotated[str, OneOf("remaining", "closed", "halving")] = "remaining"
+    min: Annotated[int, WholeNumber()] = 1
     merge: bool = False
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=2,
-            source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)",
-            params=(
-                chosen(self.name, "round", self.round, ROUNDINGS),
-                chosen(self.name, "rule", self.rule, _RULES),
-                count(self.name, "min", self.min),
-                float(self.merge),
-            ),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)", memo_size=2)
 
 
 FAC = FacParameters().technique()

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from als.parameters import Positive
 from als.techniques.arithmetic import ceiling, given_or
-from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, above_zero, not_negative
+from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -76,25 +76,19 @@ def _next_chunk_alone(
 
 
 @dataclass(frozen=True)
-class FacMuSigmaParameters(Checked):
-    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
+class FacMuSigmaParameters(RuleParameters):
+    """``mu`` and ``sigma`` in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
 
     name: str
-    mu: Seconds | None = None
-    sigma: Seconds | None = None
+    mu: Annotated[Seconds | None, Positive()] = None
+    sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
 
     def technique(self) -> Technique:
-        alone = self.name == "mfac"
-        return Technique(
-            self.name,
-            _next_chunk_alone if alone else _next_chunk,
-            memo_size=0 if alone else 1,
-            memo_per_core=3 if alone else 0,
-            source="LB4OMP (faca), IEEE TPDS 33(4), 2022" if alone else "Hummel, Schonberg and Flynn, CACM 35(8), 1992",
-            params=(above_zero(self.name, "mu", self.mu), not_negative(self.name, "sigma", self.sigma)),
-            moments=self.mu is None or self.sigma is None,
-            parameters=self,
-        )
+        moments = self.mu is None or self.sigma is None
+        if self.name == "mfac":
+            source = "LB4OMP (faca), IEEE TPDS 33(4), 2022"
+            return self.made(_next_chunk_alone, source, memo_per_core=3, moments=moments)
+        return self.made(_next_chunk, "Hummel, Schonberg and Flynn, CACM 35(8), 1992", memo_size=1, moments=moments)
 
 
 FAC_MU_SIGMA = FacMuSigmaParameters("fac-mu-sigma").technique()

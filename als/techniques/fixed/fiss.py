@@ -9,6 +9,11 @@ numbers, exactly. LB4OMP raises a c_0 of 0 to the loop's chunk size before it ad
     What follows stage S − 1: LB4OMP goes on by the same rule (default); with ``last`` the last stage, as published,
     shares out the rest, ⌈R/P⌉ of what remains at its start.
 
+VISS, variable increase self-scheduling: batches of P equal chunks that grow by ever less.
+
+c_0 = ⌊N/(X · P)⌋; a chunk of batch j is ⌊c_0 · (1 − 0.5^(j+1)) / 0.5⌋ = 2c_0 − ⌈c_0 / 2^j⌉, at least 1: c_0, 1.5c_0,
+1.75c_0, … ``x=X`` is P if not given, as LB4OMP has it. In whole numbers, exactly. Where c_0 is 0 LB4OMP assigns nothing.
+
 Source: Philip and Das, "Evaluation of loop scheduling algorithms on distributed memory systems", PDCS 1997; as LB4OMP.
 """
 
@@ -16,14 +21,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen
-from traces.base.errors import whole
-
-_REST = ("run-on", "last")
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 #: More stages would be more than 64 bits have room for, and every chunk a single task.
 MOST_STAGES = 2**20
@@ -47,28 +49,39 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FissParameters(Checked):
-    """``stages``: S, 2 to ``MOST_STAGES``, or None: from P; ``rest``: ``run-on`` or ``last``."""
+class FissParameters(RuleParameters):
+    """``stages``: S, or None: from P."""
 
     name: ClassVar[str] = "fiss"
-    stages: int | None = None
-    rest: str = "run-on"
-
-    def _params(self) -> tuple[float, ...]:
-        stages = math.nan
-        if self.stages is not None:
-            stages = float(whole(f"technique {self.name}: stages", self.stages, 2, MOST_STAGES))
-        return stages, chosen(self.name, "rest", self.rest, _REST)
+    stages: Annotated[int | None, WholeNumber(2, MOST_STAGES)] = None
+    rest: Annotated[str, OneOf("run-on", "last")] = "run-on"
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=1,
-            source="Philip and Das, PDCS 1997, as LB4OMP",
-            params=self._params(),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Philip and Das, PDCS 1997, as LB4OMP", memo_size=1)
 
 
 FISS = FissParameters().technique()
+
+
+@technique_kernel
+def _next_variable(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    x = n_cores if math.isnan(params[0]) else int(params[0])
+    first = n_tasks // n_cores // x  # as ⌊N/(XP)⌋, but for the product that could overflow
+    half = 1 << min(request // n_cores, 60)
+    return clamped(2 * first - (first + half - 1) // half, 1, remaining)
+
+
+@dataclass(frozen=True)
+class VissParameters(RuleParameters):
+    """``x``: X, or None: P."""
+
+    name: ClassVar[str] = "viss"
+    x: Annotated[int | None, WholeNumber()] = None
+
+    def technique(self) -> Technique:
+        return self.made(_next_variable, "Philip and Das, PDCS 1997, as LB4OMP")
+
+
+VISS = VissParameters().technique()

@@ -8,21 +8,27 @@ Limits: with P = 1, where ln P = 0, and with σ = 0 from the job, K is without b
 = 0 and σ > 0 it has one task. A ``sigma`` of 0 that is given is an error.
 
 Source: Kruskal and Weiss, IEEE Transactions on Software Engineering SE-11(10), 1985, doi:10.1109/TSE.1985.231547.
+
+mFSC, modified fixed-size chunking: chunks of one size, about as many of them as FAC2 makes.
+
+With t = ⌈N/P⌉, a chunk has ⌊0.55 + t · ln 2 / ln t⌋ tasks, as LB4OMP, DLS4LB and LoopSim compute it; 1 if t = 1, where
+ln t = 0. Unlike FSC it needs neither h nor σ.
+
+Source: Banicescu, Ciorba and Srivastava, "Performance optimization of scientific applications using an autonomic
+computing approach", in: Scalable Computing, Wiley 2013.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, flooring, given_or
-from als.techniques.contract import OVERHEAD_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, above_zero, chosen, not_negative
+from als.techniques.contract import OVERHEAD_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
-
-_ROUNDS = ("ceil", "floor")
 
 
 @compiled(inner=True)
@@ -47,28 +53,31 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FscParameters(Checked):
-    """``h`` >= 0 and ``sigma`` > 0 in s, or None: from the job; ``round``: ``ceil`` or ``floor``."""
+class FscParameters(RuleParameters):
+    """``h`` and ``sigma`` in s, or None: from the job."""
 
     name: ClassVar[str] = "fsc"
-    h: Seconds | None = None
-    sigma: Seconds | None = None
-    round: str = "ceil"
+    h: Annotated[Seconds | None, Positive(or_zero=True)] = None
+    sigma: Annotated[Seconds | None, Positive()] = None
+    round: Annotated[str, OneOf("ceil", "floor")] = "ceil"
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=1,
-            source="Kruskal and Weiss, IEEE TSE 11(10), 1985",
-            params=(
-                not_negative(self.name, "h", self.h),
-                above_zero(self.name, "sigma", self.sigma),
-                chosen(self.name, "round", self.round, _ROUNDS),
-            ),
-            moments=self.sigma is None,
-            parameters=self,
-        )
+        source = "Kruskal and Weiss, IEEE TSE 11(10), 1985"
+        return self.made(_next_chunk, source, memo_size=1, moments=self.sigma is None)
 
 
 FSC = FscParameters().technique()
+
+
+@technique_kernel
+def _next_modified(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the size, found as the loop begins.
+    if request == 0:
+        share = (n_tasks + n_cores - 1) // n_cores
+        memo[0] = math.floor(0.55 + share * math.log(2.0) / math.log(float(share))) if share > 1 else 1.0
+    return min(int(memo[0]), remaining)
+
+
+MFSC = Technique("mfsc", _next_modified, memo_size=1, source="Banicescu, Ciorba and Srivastava 2013")

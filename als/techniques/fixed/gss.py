@@ -14,13 +14,11 @@ Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36(12), 1987
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import ceiling, clamped
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen, count
-
-_ROUNDS = ("ceil", "floor", "closed")
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -38,21 +36,15 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GssParameters(Checked):
-    """``round``: ``ceil``, ``floor`` or ``closed``; ``min``: tasks of the smallest chunk, >= 1."""
+class GssParameters(RuleParameters):
+    """``min``: tasks of the smallest chunk."""
 
     name: ClassVar[str] = "gss"
-    round: str = "ceil"
-    min: int = 1
+    round: Annotated[str, OneOf("ceil", "floor", "closed")] = "ceil"
+    min: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="Polychronopoulos and Kuck, IEEE ToC 36(12), 1987",
-            params=(chosen(self.name, "round", self.round, _ROUNDS), count(self.name, "min", self.min)),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Polychronopoulos and Kuck, IEEE ToC 36(12), 1987")
 
 
 GSS = GssParameters().technique()

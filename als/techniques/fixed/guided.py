@@ -12,10 +12,10 @@ Source: LLVM OpenMP runtime, kmp_dispatch.cpp (``kmp_sch_guided_iterative_chunke
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, count
+from als.parameters import WholeNumber
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -32,20 +32,14 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GuidedParameters(Checked):
-    """``chunk``: tasks of the smallest chunk, >= 1."""
+class GuidedParameters(RuleParameters):
+    """``chunk``: tasks of the smallest chunk."""
 
     name: ClassVar[str] = "guided"
-    chunk: int = 1
+    chunk: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="LLVM OpenMP runtime",
-            params=(count(self.name, "chunk", self.chunk),),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "LLVM OpenMP runtime")
 
 
 GUIDED = GuidedParameters().technique()

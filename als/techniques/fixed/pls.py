@@ -14,12 +14,11 @@ applications on grid environments", GPC 2006, LNCS 3947; as LB4OMP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import RealNumber
 from als.techniques.arithmetic import ceiling, clamped
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked
-from traces.base.errors import real
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -35,20 +34,14 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class PlsParameters(Checked):
-    """``swr``: the static workload ratio, 0 to 1."""
+class PlsParameters(RuleParameters):
+    """``swr``: the static workload ratio."""
 
     name: ClassVar[str] = "pls"
-    swr: float = 0.5
+    swr: Annotated[float, RealNumber(0.0, 1.0)] = 0.5
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="Shih, Yang and Tseng 2006, as LB4OMP",
-            params=(real(f"technique {self.name}: swr", self.swr, 0.0, 1.0),),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Shih, Yang and Tseng 2006, as LB4OMP")
 
 
 PLS = PlsParameters().technique()

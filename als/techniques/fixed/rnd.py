@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from als.techniques.contract import UNIFORM, Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, count
+from als.parameters import WholeNumber
+from als.techniques.contract import UNIFORM, RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -27,12 +27,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class RndParameters(Checked):
-    """``low`` >= 1; ``high`` >= ``low``, or None: from the loop."""
+class RndParameters(RuleParameters):
+    """``high`` >= ``low``, or None: from the loop."""
 
     name: ClassVar[str] = "rnd"
-    low: int = 1
-    high: int | None = None
+    low: Annotated[int, WholeNumber()] = 1
+    high: Annotated[int | None, WholeNumber()] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,14 +40,7 @@ class RndParameters(Checked):
             raise InputError(f"technique {self.name}: high: {self.high}; allowed: {self.low}, which is low, or more")
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="LB4OMP, IEEE TPDS 33(4), 2022",
-            params=(count(self.name, "low", self.low), count(self.name, "high", self.high)),
-            random=True,
-            parameters=self,
-        )
+        return self.made(_next_chunk, "LB4OMP, IEEE TPDS 33(4), 2022", random=True)
 
 
 RND = RndParameters().technique()

@@ -6,10 +6,10 @@ Source: Tang and Yew 1986; two-level paper, section 3.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, count
+from als.parameters import WholeNumber
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
 
 @technique_kernel
@@ -20,20 +20,14 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class SsParameters(Checked):
-    """``chunk``: tasks of a chunk, >= 1."""
+class SsParameters(RuleParameters):
+    """``chunk``: tasks of a chunk."""
 
     name: ClassVar[str] = "ss"
-    chunk: int = 1
+    chunk: Annotated[int, WholeNumber()] = 1
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="Tang and Yew, ICPP 1986",
-            params=(count(self.name, "chunk", self.chunk),),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Tang and Yew, ICPP 1986")
 
 
 SS = SsParameters().technique()

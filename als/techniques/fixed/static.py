@@ -17,13 +17,11 @@ Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB; ``chunk`` as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from als.techniques.contract import FIRST, Technique, technique_kernel
-from als.techniques.parameter_checks import chosen, count
+from als.parameters import OneOf, WholeNumber
+from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
-
-_ROUNDS = ("block", "ceil")
 
 
 @technique_kernel
@@ -61,40 +59,29 @@ def _next_dealt(
 
 
 @dataclass(frozen=True)
-class StaticParameters:
-    """Parameters of static. Raises InputError if a value is out of range, or both are given; the message names the
-    technique and the parameter."""
+class StaticParameters(RuleParameters):
+    """Parameters of static, of which only one may be given."""
 
     name: ClassVar[str] = "static"
-    round: str = "block"  # how N/P is rounded: ``block`` or ``ceil``
-    chunk: int | None = None  # tasks of a chunk, >= 1, if chunks are dealt in turn; None: one block for each core
+    round: Annotated[str, OneOf("block", "ceil")] = "block"  # how N/P is rounded
+    chunk: Annotated[int | None, WholeNumber()] = (
+        None  # tasks of a chunk, if chunks are dealt in turn; None: a block a core
+    )
 
     def __post_init__(self) -> None:
-        chosen(self.name, "round", self.round, _ROUNDS)
-        count(self.name, "chunk", self.chunk)
+        super().__post_init__()
         if self.chunk is not None and self.round != "block":
             raise InputError(f"technique {self.name}: round={self.round} applies to blocks, not to chunk={self.chunk}")
 
+    def numbers(self) -> tuple[float, ...]:
+        # No loop has 2**40 tasks; with that bound the products above fit into 64 bits.
+        return super().numbers()[:1] if self.chunk is None else (float(min(self.chunk, 2**40)),)
+
     def technique(self) -> Technique:
         if self.chunk is not None:
-            return Technique(
-                self.name,
-                _next_dealt,
-                memo_per_core=1,
-                source="OpenMP API specification 5.2, section 11.5.3",
-                # No loop has 2**40 tasks; with that bound the products above fit into 64 bits.
-                params=(float(min(self.chunk, 2**40)),),
-                places=True,
-                parameters=self,
-            )
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_per_core=1,
-            source="two-level paper, section 3",
-            params=(chosen(self.name, "round", self.round, _ROUNDS),),
-            parameters=self,
-        )
+            source = "OpenMP API specification 5.2, section 11.5.3"
+            return self.made(_next_dealt, source, memo_per_core=1, places=True)
+        return self.made(_next_chunk, "two-level paper, section 3", memo_per_core=1)
 
 
 STATIC = StaticParameters().technique()

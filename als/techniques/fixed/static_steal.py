@@ -21,10 +21,10 @@ Source: LLVM OpenMP runtime and LB4OMP, ``kmp_dispatch.cpp``, ``static_steal``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
-from als.techniques.contract import FIRST, Technique, technique_kernel
-from traces.base.errors import whole
+from als.parameters import WholeNumber
+from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
 from traces.compiled import Array, compiled
 
 # Places in ``memo`` of each core.
@@ -86,25 +86,15 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class Stealing:
-    """Parameters of static-steal. Raises InputError if it cannot be; the message names the technique and the parameter."""
+class Stealing(RuleParameters):
+    """Parameters of static-steal."""
 
     name: ClassVar[str] = "static-steal"
-    chunk: int = 1  # tasks of a chunk, >= 1
-
-    def __post_init__(self) -> None:
-        whole("technique static-steal: chunk", self.chunk, 1, 2**53)
+    chunk: Annotated[int, WholeNumber()] = 1  # tasks of a chunk
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_per_core=_PER_CORE,
-            source="LLVM OpenMP runtime and LB4OMP, static_steal",
-            params=(float(self.chunk),),
-            places=True,
-            parameters=self,
-        )
+        source = "LLVM OpenMP runtime and LB4OMP, static_steal"
+        return self.made(_next_chunk, source, memo_per_core=_PER_CORE, places=True)
 
 
 STATIC_STEAL = Stealing().technique()

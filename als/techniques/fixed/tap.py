@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import Positive
 from als.techniques.arithmetic import ceiling, clamped, given_or
-from als.techniques.contract import MEAN_S, SIGMA_S, Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, above_zero, not_negative
+from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, Technique, technique_kernel
 from traces.base.time import Seconds
 
 
@@ -37,27 +37,16 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TapParameters(Checked):
-    """``mu`` > 0 and ``sigma`` >= 0 in s, or None: from the job; ``alpha`` >= 0."""
+class TapParameters(RuleParameters):
+    """``mu`` and ``sigma`` in s, or None: from the job."""
 
     name: ClassVar[str] = "tap"
-    mu: Seconds | None = None
-    sigma: Seconds | None = None
-    alpha: float = 1.0
+    mu: Annotated[Seconds | None, Positive()] = None
+    sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
+    alpha: Annotated[float, Positive(or_zero=True)] = 1.0
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            source="Lucco, PLDI 1992",
-            params=(
-                above_zero(self.name, "mu", self.mu),
-                not_negative(self.name, "sigma", self.sigma),
-                not_negative(self.name, "alpha", self.alpha),
-            ),
-            moments=self.mu is None or self.sigma is None,
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Lucco, PLDI 1992", moments=self.mu is None or self.sigma is None)
 
 
 TAP = TapParameters().technique()

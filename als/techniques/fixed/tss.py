@@ -15,22 +15,27 @@ l.
 A whole δ is 0 where N/(2P) is small, and TSS then is a fixed-size rule. All is computed in whole numbers, exactly.
 
 Source: Tzen and Ni, IEEE Transactions on Parallel and Distributed Systems 4(1), 1993, doi:10.1109/71.205655.
+
+TFSS, trapezoid factoring self-scheduling: batches of P equal chunks, each the mean of P chunks of TSS.
+
+f = ⌈N/(2P)⌉, n = ⌈2N/(f + 1)⌉, δ = ⌊(f − 1)/(n − 1)⌋ as LB4OMP has them; a chunk of batch j is the mean of f − (jP +
+k)δ for k = 0 … P−1, rounded down; at least 1. Where f − jPδ is below 0, f − (n − 1)δ stands in its place, also as
+LB4OMP. In whole numbers, exactly.
+
+Source: Chronopoulos, Andonie, Benche and Grosu, "A class of loop self-scheduling for heterogeneous clusters", IEEE
+CLUSTER 2001, doi:10.1109/CLUSTR.2001.959989.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen, count
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError
-
-_STEP = ("integer", "real")
-_FIRST_ROUND = ("floor", "ceil")
-_STEPS = ("ceil", "floor")
 
 
 @technique_kernel
@@ -61,15 +66,15 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TssParameters(Checked):
-    """As the module says; ``first`` and ``last`` >= 1, ``last`` <= ``first``."""
+class TssParameters(RuleParameters):
+    """As the module says; ``last`` <= ``first``."""
 
     name: ClassVar[str] = "tss"
-    step: str = "integer"
-    first: int | None = None
-    last: int = 1
-    first_round: str = "floor"
-    steps: str = "ceil"
+    step: Annotated[str, OneOf("integer", "real")] = "integer"
+    first: Annotated[int | None, WholeNumber()] = None
+    last: Annotated[int, WholeNumber()] = 1
+    first_round: Annotated[str, OneOf("floor", "ceil")] = "floor"
+    steps: Annotated[str, OneOf("ceil", "floor")] = "ceil"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,20 +82,26 @@ class TssParameters(Checked):
             raise InputError(f"technique {self.name}: last: {self.last}; allowed: 1 to {self.first}, the first chunk")
 
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=3,
-            source="Tzen and Ni, IEEE TPDS 4(1), 1993",
-            params=(
-                chosen(self.name, "step", self.step, _STEP),
-                count(self.name, "first", self.first),
-                count(self.name, "last", self.last),
-                chosen(self.name, "first_round", self.first_round, _FIRST_ROUND),
-                chosen(self.name, "steps", self.steps, _STEPS),
-            ),
-            parameters=self,
-        )
+        return self.made(_next_chunk, "Tzen and Ni, IEEE TPDS 4(1), 1993", memo_size=3)
 
 
 TSS = TssParameters().technique()
+
+
+@technique_kernel
+def _next_factored(
+    n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
+) -> int:
+    # memo[0]: the batch's chunk.
+    if request % n_cores == 0:
+        first = (n_tasks + 2 * n_cores - 1) // (2 * n_cores)
+        steps = max(2, (2 * n_tasks + first) // (first + 1))
+        step = (first - 1) // (steps - 1)
+        top = first - request * step
+        if top < 0:
+            top = first - (steps - 1) * step
+        memo[0] = top - (step * (n_cores - 1) + 1) // 2
+    return clamped(int(memo[0]), 1, remaining)
+
+
+TFSS = Technique("tfss", _next_factored, memo_size=1, source="Chronopoulos, Andonie, Benche and Grosu, CLUSTER 2001")

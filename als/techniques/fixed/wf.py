@@ -21,15 +21,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
+from als.parameters import OneOf
 from als.techniques.arithmetic import ceiling, clamped, flooring
-from als.techniques.contract import Technique, technique_kernel
-from als.techniques.parameter_checks import Checked, chosen
+from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError, parse_real, shown
-
-_RULES = ("remaining", "halving")
-_ROUNDS = ("ceil", "floor")
 
 
 @technique_kernel
@@ -51,13 +48,17 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class WfParameters(Checked):
-    """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds; ``rule``, ``round`` as the module says."""
+class WfParameters(RuleParameters):
+    """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds."""
 
     name: ClassVar[str] = "wf"
     weights: str = ""
-    rule: str = "remaining"
-    round: str = "ceil"
+    rule: Annotated[str, OneOf("remaining", "halving")] = "remaining"
+    round: Annotated[str, OneOf("ceil", "floor")] = "ceil"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._weights()
 
     def _weights(self) -> tuple[float, ...]:
         if not self.weights:
@@ -78,21 +79,13 @@ class WfParameters(Checked):
             )
         return tuple(weights)
 
+    def numbers(self) -> tuple[float, ...]:
+        words = (("remaining", "halving").index(self.rule), ("ceil", "floor").index(self.round))
+        return (*map(float, words), *self._weights())
+
     def technique(self) -> Technique:
-        return Technique(
-            self.name,
-            _next_chunk,
-            memo_size=1,
-            memo_per_core=1,
-            source="Hummel, Schmidt, Uma and Wein, SPAA 1996",
-            params=(
-                chosen(self.name, "rule", self.rule, _RULES),
-                chosen(self.name, "round", self.round, _ROUNDS),
-                *self._weights(),
-            ),
-            only_cores=len(self._weights()) or None,
-            parameters=self,
-        )
+        source, n = "Hummel, Schmidt, Uma and Wein, SPAA 1996", len(self._weights())
+        return self.made(_next_chunk, source, memo_size=1, memo_per_core=1, only_cores=n or None)
 
 
 WF = WfParameters().technique()

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from als.application import ApplicationSimulator
+from als.application_parts import GraphPart
 from als.engine.dag import state as g
-from als.engine.dag.parts import Edges, GraphPart
+from als.engine.dag.state import Edges
 from als.network.state import NO_NETWORK
 from als.planners import Planner
 from als.streams import CHUNKS, uniform_from_word

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from als.engine.dag.parts import GraphPart
+from als.application_parts import GraphPart
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.lengths.draw import length_cov
 from als.network import topology

@@ -1,0 +1,252 @@
+"""What makes the speed of cores change: components, each a factor over time for some cores, and their kinds.
+
+A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fields are what may be written after the
+name, as in ``square:period=60s,low=0.5``; a field ``x_ns`` is written as the duration ``x``. It becomes a
+:class:`Component`, plain numbers that kernels read. The kinds here need a few numbers only; recorded speeds are in
+``als.core_speeds.trace``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from als.streams import fill_round_keys, fill_words, normal_from_word
+from traces.base.errors import InputError, real, shown
+from traces.base.time import MAX_NS, parse_instant_ns
+from traces.compiled import Array, compiled
+from traces.intervals import parse_intervals
+
+# How a component's factor is computed.
+SQUARE = 0  # by a period, and how long of it the factor is 1
+NOISE = 1  # by a random number a period
+PIECES = 2  # by a list of instants and the factors from them on
+
+#: No factor that a user gives may exceed this.
+MAX_FACTOR = 1000.0
+
+#: Longest period (73 years), so that an instant and a period never overflow int64.
+MAX_PERIOD_NS = MAX_NS // 2
+
+
+#: Products of factors that are not below this are not 0, unless there are dozens of them.
+_SMALL = 1e-9
+
+
+def _nothing() -> Array:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A factor over time, for some cores."""
+
+    kind: int  # ``SQUARE``, ``NOISE`` or ``PIECES``
+    cores: Array  # int64 (k,): the global numbers of the cores concerned, ascending
+    highest: float  # no factor is above this; at least 1
+    # of what repeats; 0: it does not
+    period_ns: int = 0
+    offset_ns: int = 0
+    high_ns: int = 0  # how long of each period the factor is 1 (``SQUARE``)
+    level: float = 0.0  # the other factor (``SQUARE``), or the standard deviation of the factor's logarithm (``NOISE``)
+    # int64 (k,): which pieces each of the cores has (``PIECES``)
+    piece_begin: Array = field(default_factory=_nothing)
+    piece_stop: Array = field(default_factory=_nothing)
+    # int64: when each piece begins; ascending for each core. Before its first piece a core's factor is 1.
+    piece_ns: Array = field(default_factory=_nothing)
+    piece_factor: Array = field(default_factory=lambda: np.zeros(0))  # float64: the factor from then on
+
+    @property
+    def may_be_zero(self) -> bool:
+        """Whether the factor may be 0, or so small that a product is."""
+        if self.kind == PIECES:
+            return bool((self.piece_factor < _SMALL).any())
+        return self.kind == SQUARE and self.level < _SMALL
+
+
+class SpeedKind(Protocol):
+    """The parameters of one kind of component: a frozen dataclass."""
+
+    #: As it is written on the command line.
+    name: ClassVar[str]
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        """The component with these parameters, for a machine of ``n_cores`` cores; None if it changes no speed.
+
+        Raises
+        ------
+        InputError
+            If a parameter is missing or out of range; the message begins with ``where``.
+        """
+        ...
+
+
+def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
+    """The component that gives all of ``cores`` the same pieces, (instant in ns, factor)."""
+    return Component(
+        PIECES,
+        cores,
+        max(1.0, *(factor for _, factor in pieces)),
+        piece_begin=np.zeros(len(cores), np.int64),
+        piece_stop=np.full(len(cores), len(pieces), np.int64),
+        piece_ns=np.array([at for at, _ in pieces], np.int64),
+        piece_factor=np.array([factor for _, factor in pieces], np.float64),
+    )
+
+
+def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = True) -> Array:
+    """The cores of a text such as ``0-3 8``, ascending; of an empty one all of the machine's, if it may be empty. Raises
+    InputError if it is no list of numbers, or names a core that the machine does not have."""
+    if not text.strip() and not all_if_empty:
+        raise InputError(f"{where}: is missing; allowed: core numbers, as 0-3 8")
+    if not text.strip():
+        return np.arange(n_cores, dtype=np.int64)
+    found = parse_intervals(text, where, n_cores)
+    for lo, hi in found:
+        if hi > n_cores:
+            raise InputError(f"{where}: core {max(lo, n_cores)}; allowed: 0 to {n_cores - 1}")
+    return np.concatenate([np.arange(lo, hi, dtype=np.int64) for lo, hi in found] or [_nothing()])
+
+
+def instant_ns(text: str, where: str) -> int:
+    """Nanoseconds since time 0 of an instant that is written as a duration; unlike a duration it may be 0."""
+    if not text.strip():
+        raise InputError(f"{where}: is missing; allowed: an instant since time 0, as 100s")
+    return parse_instant_ns(text, where)
+
+
+def period(ns: int, where: str) -> int:
+    """``ns`` as a period: given, and not too long."""
+    if ns == 0:
+        raise InputError(f"{where}: is missing; allowed: a duration, as 60s")
+    if not 2 <= ns <= MAX_PERIOD_NS:
+        raise InputError(f"{where}: {ns} ns; allowed: 2 to {MAX_PERIOD_NS} ns")
+    return ns
+
+
+@dataclass(frozen=True)
+class Square:
+    """``square:period=60s,low=0.5,duty=0.5,offset=0s,cores=0-3``.
+
+    With T the period and d = ``duty``·T, rounded to ns, the factor is 1 in [offset + kT, offset + kT + d) and ``low`` in
+    [offset + kT + d, offset + (k+1)T), for every whole k, those before the offset too.
+    """
+
+    name: ClassVar[str] = "square"
+    period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
+    # the other factor, 0 to ``MAX_FACTOR``. With 0 the core is not there in that part of every period.
+    low: float = 0.5
+    duty: float = 0.5  # share of the period at full speed, above 0 and below 1
+    offset: str = "0s"  # an instant at which a period begins
+    cores: str = ""  # which cores; empty: all
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        period_ns = period(self.period_ns, f"{where}:period")
+        low = real(f"{where}:low", self.low, 0.0, MAX_FACTOR)
+        high_ns = round(real(f"{where}:duty", self.duty, 0.0, 1.0) * period_ns)
+        if not 0 < high_ns < period_ns:
+            raise InputError(
+                f"{where}:duty: {self.duty:g} of {period_ns} ns; allowed: above 0 and below 1, of whole ns"
+            )
+        offset_ns = instant_ns(self.offset, f"{where}:offset") % period_ns
+        cores = chosen_cores(self.cores, n_cores, f"{where}:cores")
+        if low == 1.0:
+            return None
+        return Component(SQUARE, cores, max(1.0, low), period_ns, offset_ns, high_ns, low)
+
+
+@compiled(inner=True)
+def square_factor(period_ns: int, offset_ns: int, high_ns: int, low: float, t_ns: int) -> float:
+    """The wave's factor at an instant."""
+    return 1.0 if (t_ns - offset_ns) % period_ns < high_ns else low
+
+
+@compiled(inner=True)
+def square_next_ns(period_ns: int, offset_ns: int, high_ns: int, t_ns: int) -> int:
+    """The first instant after ``t_ns`` at which the wave changes."""
+    within = (t_ns - offset_ns) % period_ns
+    return t_ns + (high_ns if within < high_ns else period_ns) - within
+
+
+#: The purpose of the streams; that of the n-th noise (n = 0, 1, …) is this plus n·2³².
+CORE_SPEEDS = 4
+
+#: Largest standard deviation of the factor.
+MAX_SIGMA = 3.0
+
+
+@dataclass(frozen=True)
+class Noise:
+    """``noise:period=10s,sigma=0.1,cores=0-3``.
+
+    In [kT, (k+1)T), T the period, a core's factor is exp(s·z − s²/2), z standard normal and s = √ln(1 + σ²): lognormal, with
+    mean 1 and standard deviation σ, and never 0. Cores and periods are independent of each other.
+    """
+
+    name: ClassVar[str] = "noise"
+    period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
+    sigma: float = 0.1  # σ, 0 to ``MAX_SIGMA``
+    cores: str = ""  # which cores; empty: all
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        period_ns = period(self.period_ns, f"{where}:period")
+        sigma = real(f"{where}:sigma", self.sigma, 0.0, MAX_SIGMA)
+        cores = chosen_cores(self.cores, n_cores, f"{where}:cores")
+        if sigma == 0.0:
+            return None
+        spread = math.sqrt(math.log1p(sigma * sigma))
+        greatest_z = float(normal_from_word(np.uint64(2**64 - 1)))
+        return Component(NOISE, cores, math.exp(spread * greatest_z - 0.5 * spread * spread), period_ns, level=spread)
+
+
+@compiled(inner=True)
+def noise_factor(
+    keys: Array, words: Array, seed: np.uint64, core: int, purpose: int, period_ns: int, spread: float, t_ns: int
+) -> float:
+    """The factor of a core at an instant; ``keys``, uint64 (20,), and ``words``, uint64 (4,), are work space."""
+    k = t_ns // period_ns
+    fill_round_keys(keys, seed, np.uint64(core))
+    fill_words(words, keys, k // 4, purpose)
+    return math.exp(spread * normal_from_word(words[k % 4]) - 0.5 * spread * spread)
+
+
+@compiled(inner=True)
+def noise_next_ns(period_ns: int, t_ns: int) -> int:
+    """The beginning of the period after the one of ``t_ns``."""
+    return t_ns + period_ns - t_ns % period_ns
+
+
+@dataclass(frozen=True)
+class Late:
+    """``late:cores=5-7,at=100s``: the cores are not there before this instant."""
+
+    name: ClassVar[str] = "late"
+    cores: str = ""  # which cores; must be given
+    at: str = ""  # when they come, since time 0; with 0 they are never missed
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)
+        at_ns = instant_ns(self.at, f"{where}:at")
+        return of_pieces(cores, [(0, 0.0), (at_ns, 1.0)]) if at_ns else None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """``lost:cores=5,at=100s``: the cores are not there from this instant on."""
+
+    name: ClassVar[str] = "lost"
+    cores: str = ""  # which cores; must be given
+    at: str = ""  # when they go, since time 0
+    until: str = ""  # when they are back, after ``at``; empty: never
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)
+        pieces = [(instant_ns(self.at, f"{where}:at"), 0.0)]
+        if self.until.strip():
+            until_ns = instant_ns(self.until, f"{where}:until")
+            if until_ns <= pieces[0][0]:
+                raise InputError(f"{where}:until: {shown(self.until)}; allowed: after at, {shown(self.at)}")
+            pieces.append((until_ns, 1.0))
+        return of_pieces(cores, pieces)

@@ -1,0 +1,207 @@
+"""Regular task graphs: chain, fork-join, stencil and tree. All tasks weigh the same, and so do all edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
+from als.options import MAX_TASKS_PER_JOB
+from als.parameters import WholeNumber
+from traces.base.errors import InputError, one_of, shown
+
+
+@graph_kernel
+def _make_chain(draft: GraphDraft) -> int:
+    n = wanted(int(draft.params[0]), draft)
+    if not fits(draft, n, n - 1):
+        return NO_ROOM
+    equal_weights(draft, n, n - 1)
+    source, target = draft.source, draft.target
+    for k in range(n - 1):
+        source[k], target[k] = k, k + 1
+    return 0
+
+
+@dataclass(frozen=True)
+class Chain(Weights):
+    """Chain: each task waits for the one before it, so that nothing can be done at the same time; n tasks, n - 1 edges.
+
+    Source: Kwok and Ahmad, "Benchmarking and comparison of the task graph scheduling algorithms", JPDC 59(3), 1999,
+    doi:10.1006/jpdc.1999.1578, as of the fork-join and the tree.
+    """
+
+    name: ClassVar[str] = "chain"
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        n = wanted_tasks(self.tasks, tasks, cores)
+        return n, n - 1
+
+    def graph(self, variation: float) -> GraphModel:
+        return self.model(_make_chain, (self.tasks,), self.size, variation)
+
+
+@graph_kernel
+def _make_fork_join(draft: GraphDraft) -> int:
+    width, stages = wanted(int(draft.params[0]), draft), int(draft.params[1])
+    n, n_edges = stages * (width + 1) + 1, 2 * stages * width
+    if not fits(draft, n, n_edges):
+        return NO_ROOM
+    equal_weights(draft, n, n_edges)
+    source, target, e = draft.source, draft.target, 0
+    for stage in range(stages):
+        fork = stage * (width + 1)
+        join = fork + width + 1
+        for k in range(fork + 1, join):
+            source[e], target[e] = fork, k
+            source[e + width], target[e + width] = k, join
+            e += 1
+        e += width
+    return 0
+
+
+@dataclass(frozen=True)
+class ForkJoin(Weights):
+    """Fork–join: a task forks into w tasks beside each other, and another joins them, which is the fork of the next
+    stage.
+
+    With s stages it has N = s·(w + 1) + 1 tasks and E = 2·s·w edges. Task 0 is the first fork; the tasks of stage i =
+    0, 1, … are i·(w + 1) + 1 to i·(w + 1) + w, and the next one joins them."""
+
+    name: ClassVar[str] = "fork-join"
+    # how many tasks between a fork and its join; 0: as many as the job is to have
+    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
+    stages: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1  # how often it forks
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_size("graph fork-join", *self.size(0, 1))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        width = wanted_tasks(self.width, tasks, cores)
+        return self.stages * (width + 1) + 1, 2 * self.stages * width
+
+    def graph(self, variation: float) -> GraphModel:
+        return self.model(_make_fork_join, (self.width, self.stages), self.size, variation)
+
+
+@graph_kernel
+def _make_stencil(draft: GraphDraft) -> int:
+    params = draft.params
+    width, steps, reach = int(params[0]), int(params[1]), int(params[2])
+    if width == 0:
+        width = draft.n_cores
+    if steps == 0:
+        steps = (wanted(0, draft) + width - 1) // width
+    neighbours = width
+    for away in range(1, min(reach, width - 1) + 1):
+        neighbours += 2 * (width - away)
+    n, n_edges = width * steps, neighbours * (steps - 1)
+    if not fits(draft, n, n_edges):
+        return NO_ROOM
+    equal_weights(draft, n, n_edges)
+    source, target, e = draft.source, draft.target, 0
+    for step in range(steps - 1):
+        for cell in range(width):
+            for other in range(max(0, cell - reach), min(width, cell + reach + 1)):
+                source[e], target[e] = step * width + cell, (step + 1) * width + other
+                e += 1
+    return 0
+
+
+@dataclass(frozen=True)
+class Stencil(Weights):
+    """Stencil: the cells of a line, each computed again in every step from its neighbours of the step before.
+
+    With width w, s steps and p points, thus a reach of r = (p - 1)/2 cells, it has N = w·s tasks and, for w > r, E = (s
+    - 1)·(p·w - r·(r + 1)) edges: a cell waits for itself and r neighbours on either side, as far as the line goes. Cell
+    c of step t is task t·w + c.
+
+    Source: the pattern ``stencil_1d`` of Slaughter et al., "Task Bench", SC 2020, doi:10.1109/SC41405.2020.00066.
+    """
+
+    name: ClassVar[str] = "stencil"
+    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one for each core of the job
+    # how often each is computed; 0: as often as it takes to the number of tasks that the job is to have
+    steps: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
+    points: int = 3  # from how many cells a cell is computed: 3 or 5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.points, bool) or self.points not in (3, 5):
+            raise InputError(f"graph stencil: points: {shown(self.points)}; allowed: 3, 5")
+        check_size("graph stencil", *self.size(0, 1))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        width = self.width or cores
+        steps = self.steps or -(-wanted_tasks(0, tasks, cores) // width)
+        reach = min(self.points // 2, width - 1)
+        return width * steps, (steps - 1) * (width + 2 * reach * width - reach * (reach + 1))
+
+    def graph(self, variation: float) -> GraphModel:
+        return self.model(_make_stencil, (self.width, self.steps, self.points // 2), self.size, variation)
+
+
+#: Which way data go: to the root, or from it.
+DIRECTIONS = ("in", "out")
+
+
+@graph_kernel
+def _make_tree(draft: GraphDraft) -> int:
+    params, source, target = draft.params, draft.source, draft.target
+    depth, arity, outward = int(params[0]), int(params[1]), params[2] != 0.0
+    least = 0 if depth > 0 else wanted(0, draft)
+    n, level, levels = 1, 1, 1
+    while levels < depth or n < least:
+        level *= arity
+        n += level
+        levels += 1
+    if not fits(draft, n, n - 1):
+        return NO_ROOM
+    equal_weights(draft, n, n - 1)
+    for k in range(1, n):
+        parent = (k - 1) // arity
+        if outward:
+            source[k - 1], target[k - 1] = parent, k
+        else:
+            source[n - 1 - k], target[n - 1 - k] = n - 1 - k, n - 1 - parent
+    return 0
+
+
+@dataclass(frozen=True)
+class TreeParameters(Weights):
+    """Tree: a reduction, in which each task waits for a others, or a broadcast, in which a others wait for each task.
+
+    With d levels of tasks and arity a it has N = (a^d - 1)/(a - 1) tasks (d, if a is 1) and E = N - 1 edges. In a
+    broadcast (``direction=out``) the root is task 0 and the children of task k are a·k + 1 to a·k + a; a reduction
+    (``in``) is the same with all edges turned round and tasks numbered from the last: its root is task N - 1."""
+
+    name: ClassVar[str] = "tree"
+    # levels of tasks, the root's among them; 0: as few as hold the tasks that the job is to have
+    depth: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
+    arity: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 2  # how many children a task has that has any
+    direction: str = "in"  # ``in``: a reduction; ``out``: a broadcast
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.direction not in DIRECTIONS:
+            raise one_of("direction", self.direction, DIRECTIONS, "graph tree")
+        check_size("graph tree", *self.size(0, 1))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        """Numbers of tasks and of edges; of a graph that is too large, numbers that are too large."""
+        least = 0 if self.depth else wanted_tasks(0, tasks, cores)
+        if self.arity == 1:
+            n = self.depth or least
+            return n, n - 1
+        n, level, levels = 1, 1, 1
+        while (levels < self.depth or n < least) and n <= MAX_TASKS_PER_JOB:
+            level *= self.arity
+            n += level
+            levels += 1
+        return n, n - 1
+
+    def graph(self, variation: float) -> GraphModel:
+        return self.model(_make_tree, (self.depth, self.arity, float(self.direction == "out")), self.size, variation)

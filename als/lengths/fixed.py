@@ -1,0 +1,201 @@
+"""Lengths of tasks with nothing random: equal ones, straight lines, those of a file, and those of a Mandelbrot picture."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from als.lengths.contract import COUNT, PATTERN, LengthModel, equal_lengths, length_kernel
+from als.options import MAX_TASKS_PER_JOB
+from als.parameters import Checked, RealNumber, WholeNumber
+from traces.base.errors import InputError, one_of, parse_real, shown
+from traces.compiled import Array, compiled
+from traces.kernels.signatures import Floats
+
+
+@dataclass(frozen=True)
+class Equal:
+    """Equal lengths; no parameters."""
+
+    name: ClassVar[str] = "equal"
+
+    def lengths(self, variation: float) -> LengthModel:
+        return equal_lengths()
+
+
+@length_kernel
+def _pattern_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(pattern[k])
+
+
+def pattern_lengths(name: str, pattern: Array, source: str, *, mode: int = PATTERN) -> LengthModel:
+    """As many tasks as ``pattern`` has numbers, of these lengths, scaled to the work of the loop if ``mode`` is ``PATTERN``."""
+    cov = float(pattern.std() / pattern.mean())
+    return LengthModel(name, _pattern_length, pattern=pattern, mode=mode, count=len(pattern), cov=cov, source=source)
+
+
+@length_kernel
+def _line_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(params[0] + (params[1] - params[0]) * ((k + 0.5) / n))
+
+
+@dataclass(frozen=True)
+class Triangular(Checked):
+    """Increasing or decreasing lengths (triangular loops): in a straight line from one end to the other; the name says which.
+
+    Task k of n has a length proportional to first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part
+    of the loop, as of a triangular matrix. No task has the length 0, even if one end is 0. The coefficient of variation is
+    √((1 - 1/n²)/12)·|last - first| / ((first + last)/2): 1/√3 for many tasks if one end is 0.
+    """
+
+    noun = "lengths"
+    name: str
+    # lengths at the beginning and the end of the loop, in any unit; only their ratio matters. The first is below the last where
+    # they grow, above it where they fall.
+    first: Annotated[float, RealNumber(0.0, 1e9)]
+    last: Annotated[float, RealNumber(0.0, 1e9)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        first, last, grows = self.first, self.last, self.name == "increasing"
+        if not (first < last if grows else first > last):
+            allowed = f"first {'below' if grows else 'above'} last"
+            raise InputError(f"lengths {self.name}: first={first:g}, last={last:g}; allowed: {allowed}")
+
+    def lengths(self, variation: float) -> LengthModel:
+        return LengthModel(self.name, _line_length, (self.first, self.last), mode=PATTERN, source="its definition")
+
+
+INCREASING = Triangular("increasing", 0.0, 1.0)
+DECREASING = Triangular("decreasing", 1.0, 0.0)
+
+
+#: What the numbers may be, and how many GFLOP each is.
+UNITS = {"gflop": 1.0, "flop": 1e-9}
+
+
+def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
+    """The lengths in a file. ``path``: text in UTF-8, one number a line. ``unit``: of the numbers: a key of :data:`UNITS`.
+    Returns ndarray of float64: GFLOP of each task. Raises InputError if the file cannot be read, a line is not one number
+    above 0, or there is none."""
+    source = os.fspath(path)
+    if unit not in UNITS:
+        raise one_of("unit of lengths", unit, UNITS, source)
+    try:
+        with open(source, encoding="utf-8-sig") as file:
+            found = np.array(
+                [
+                    _parsed_length(text, f"{source}: line {number}")
+                    for number, line in enumerate(file, 1)
+                    if (text := line.partition("#")[0].strip())
+                ]
+            )
+    except FileNotFoundError:
+        raise InputError(f"{source}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{source}: is a directory, not a file of task lengths") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source}: not text: byte {error.start} is not UTF-8") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if not len(found):
+        raise InputError(f"{source}: no numbers; allowed: one task length a line")
+    if len(found) > MAX_TASKS_PER_JOB:
+        raise InputError(f"{source}: {len(found)} task lengths; allowed: up to {MAX_TASKS_PER_JOB}")
+    scaled: Array = found * UNITS[unit]
+    return scaled
+
+
+def _parsed_length(text: str, where: str) -> float:
+    try:
+        value = parse_real(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise InputError(f"{where}: {shown(text)} is not a number; allowed: one task length a line")
+    if not 0.0 < value < math.inf:
+        raise InputError(f"{where}: {shown(text)} is out of range; allowed: task lengths above 0, finite")
+    return value
+
+
+@dataclass(frozen=True)
+class LengthsFile:
+    """Lengths of a file, ``file:PATH,unit=flop``: one number a line, as LoopSim takes the FLOPs of a loop's iterations.
+
+    Blank lines do not count, nor does what follows a ``#``. The loop has as many tasks as the file has numbers, in its order.
+    """
+
+    name: ClassVar[str] = "file"
+    path: str = ""  # the file; empty until one is named
+    unit: str = "gflop"  # of its numbers: ``gflop`` or ``flop``
+    scale: bool = True  # whether the lengths are scaled to the work of the loop
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model, whatever the run's variation; reads the file."""
+        if not self.path:
+            raise InputError(
+                "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"
+            )
+        lengths = read_lengths(self.path, self.unit)
+        return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)
+
+
+#: Most steps that a picture may take, pixels × iterations: some ten seconds.
+MAX_STEPS = 4_000_000_000
+
+
+@compiled()
+def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> None:
+    """Iterations until each point leaves the circle of radius 2, row by row."""
+    for row in range(height):
+        c_y = -1.25 + 2.5 * ((row + 0.5) / height)
+        for column in range(width):
+            c_x = -2.0 + 2.5 * ((column + 0.5) / width)
+            x, y, steps = 0.0, 0.0, 0
+            while steps < iterations and x * x + y * y <= 4.0:
+                x, y = x * x - y * y + c_x, 2.0 * (x * y) + c_y
+                steps += 1
+            counts[row * width + column] = steps
+
+
+@dataclass(frozen=True)
+class Mandelbrot(Checked):
+    """The lengths of a Mandelbrot picture: task k is pixel (⌊k/w⌋, k mod w) of h rows of w pixels.
+
+    Pixel (row, column) stands for the number c at its middle, with real part -2 + 2.5·(column + ½)/w and imaginary part -1.25 +
+    2.5·(row + ½)/h. Its count is the number of steps z ← z² + c from z = 0 until |z| > 2, at most ``iterations``. A length is
+    proportional to count + 1: the one is what a pixel costs besides its steps, and lets no task be 0.
+
+    Source: B. Mandelbrot, "Fractal aspects of the iteration of z → λz(1 - z)", Annals of the New York Academy of Sciences 357,
+    1980, doi:10.1111/j.1749-6632.1980.tb29690.x.
+    """
+
+    noun = "lengths"
+    name: ClassVar[str] = "mandelbrot"
+    # pixels; the loop has width·height tasks, whatever the cores
+    width: Annotated[int, WholeNumber(1, 10_000)] = 64
+    height: Annotated[int, WholeNumber(1, 10_000)] = 64
+    # most steps of a pixel; all pixels times it: up to ``MAX_STEPS``
+    iterations: Annotated[int, WholeNumber(1, 1_000_000)] = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width * self.height * self.iterations > MAX_STEPS:
+            raise InputError(
+                f"lengths mandelbrot: {self.width} x {self.height} pixels of {self.iterations} iterations; "
+                f"allowed: up to {MAX_STEPS} iterations in all"
+            )
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model, whatever the run's variation; computes the picture."""
+        counts = np.empty(self.width * self.height)
+        _fill_counts(counts, self.width, self.height, self.iterations)
+        return pattern_lengths(self.name, counts + 1.0, "Mandelbrot 1980")

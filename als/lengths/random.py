@@ -1,0 +1,240 @@
+"""Random lengths of tasks, by the distributions that the literature names; µ is the mean, z a standard normal number, u
+a uniform one between 0 and 1."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from als.lengths.contract import MAX_COV, WORK_NORMAL, LengthModel, equal_lengths, length_kernel
+from als.parameters import Checked, RealNumber
+from als.streams import next_word, normal_from_word, uniform_from_word
+from traces.base.errors import real
+from traces.compiled import Array
+
+
+@dataclass(frozen=True)
+class Spread(Checked):
+    """A distribution whose standard deviation over the mean is a parameter, or the run's variation."""
+
+    noun = "lengths"
+    name: ClassVar[str]
+    max_cov: ClassVar[float] = MAX_COV
+    # standard deviation over mean, 0 to ``max_cov``; None: the run's variation. 0: equal lengths.
+    cov: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cov is not None:
+            object.__setattr__(self, "cov", self._checked(self.cov))
+
+    def _checked(self, cov: float) -> float:
+        return real(f"lengths {self.name}: cov", cov, 0.0, self.max_cov)
+
+    def lengths(self, variation: float) -> LengthModel:
+        """The model with this cov or the run's."""
+        cov = self._checked(variation) if self.cov is None else self.cov
+        return self.model(cov) if cov else equal_lengths(self.name)
+
+    @abstractmethod
+    def model(self, cov: float) -> LengthModel:
+        """The model with this cov, above 0."""
+
+
+@length_kernel
+def _normal_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(mean + (params[0] * mean) * normal_from_word(next_word(keys, cursor, words)))
+
+
+@dataclass(frozen=True)
+class Normal(Spread):
+    """Normal: mean µ, standard deviation cov·µ, lengths that are not above 0 drawn again (two-level paper, section
+    5.1).
+
+    This cuts the distribution off at 0. At cov 0.25, the paper's largest, it concerns one draw of 31,574. With a large
+    cov the mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)): with the paper's draw the loop has fewer, longer
+    tasks; otherwise the lengths are scaled to the work."""
+
+    name: ClassVar[str] = "normal"
+
+    def model(self, cov: float) -> LengthModel:
+        return LengthModel(
+            self.name, _normal_length, (cov,), mode=WORK_NORMAL, cov=cov, source="two-level paper, section 5.1"
+        )
+
+
+@length_kernel
+def _uniform_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return float(mean * (1.0 + params[0] * (2.0 * uniform_from_word(next_word(keys, cursor, words)) - 1.0)))
+
+
+@dataclass(frozen=True)
+class Uniform(Spread):
+    """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov), since the standard deviation over an interval of width d is
+    d/√12.
+
+    At cov = 1/√3 the interval begins at 0; it cannot be wider.
+    """
+
+    name: ClassVar[str] = "uniform"
+    max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # numbers are not below 0
+
+    def model(self, cov: float) -> LengthModel:
+        # At the largest cov the product may be above 1 by a rounding.
+        half = min(1.0, math.sqrt(3.0) * cov)
+        return LengthModel(self.name, _uniform_length, (half,), cov=cov, source="its definition")
+
+
+@length_kernel
+def _exponential_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    return -mean * math.log(uniform_from_word(next_word(keys, cursor, words)))
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """Exponential: -µ·ln u; the coefficient of variation is 1, whatever the run's."""
+
+    name: ClassVar[str] = "exponential"
+
+    def lengths(self, variation: float) -> LengthModel:
+        return LengthModel(self.name, _exponential_length, cov=1.0, source="its definition")
+
+
+@length_kernel
+def _gamma_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    shape, d, c = params[0], params[1], params[2]
+    while True:
+        z = normal_from_word(next_word(keys, cursor, words))
+        v = 1.0 + c * z
+        u = uniform_from_word(next_word(keys, cursor, words))
+        if v <= 0.0:
+            continue
+        v = v * v * v
+        # The paper's quick test that avoids the logarithms, and its exact one.
+        if u < 1.0 - 0.0331 * (z * z) * (z * z) or math.log(u) < 0.5 * z * z + d * (1.0 - v + math.log(v)):
+            break
+    length = mean * (d * v / shape)
+    if shape < 1.0:
+        length *= math.exp(math.log(uniform_from_word(next_word(keys, cursor, words))) / shape)
+    return float(length)
+
+
+@dataclass(frozen=True)
+class Gamma(Spread):
+    """Gamma: shape a = 1/cov², scale µ/a; cov = 1 is the exponential distribution.
+
+    A gamma number of shape a >= 1 is d·v with d = a - 1/3 and v = (1 + z/√(9d))³, accepted by a uniform number; for a <
+    1 it is one of shape a + 1 times u^(1/a). Words of the stream are taken in the order z, u of each try, the last u at
+    the end.
+
+    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000,
+    doi:10.1145/358407.358414."""
+
+    name: ClassVar[str] = "gamma"
+
+    def model(self, cov: float) -> LengthModel:
+        # Below this the shape is beyond every float, and lengths do not differ.
+        if cov < 1e-9:
+            return equal_lengths(self.name)
+        shape = 1.0 / (cov * cov)
+        d = (shape if shape >= 1.0 else shape + 1.0) - 1.0 / 3.0
+        params = (shape, d, 1.0 / math.sqrt(9.0 * d))
+        return LengthModel(self.name, _gamma_length, params, cov=cov, source="Marsaglia and Tsang 2000")
+
+
+@length_kernel
+def _lognormal_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    s = params[0]
+    return float(mean * math.exp(s * normal_from_word(next_word(keys, cursor, words)) - 0.5 * s * s))
+
+
+@dataclass(frozen=True)
+class Lognormal(Spread):
+    """Lognormal: µ·exp(s·z - s²/2) with s² = ln(1 + cov²): mean µ, standard deviation cov·µ."""
+
+    name: ClassVar[str] = "lognormal"
+
+    def model(self, cov: float) -> LengthModel:
+        s = math.sqrt(math.log1p(cov * cov))
+        return LengthModel(self.name, _lognormal_length, (s,), cov=cov, source="its definition")
+
+
+@length_kernel
+def _bimodal_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    if uniform_from_word(next_word(keys, cursor, words)) < params[0]:
+        return float(mean * params[2])
+    return float(mean * params[1])
+
+
+@dataclass(frozen=True)
+class Bimodal(Checked):
+    """Bimodal: a task is long with probability s, independently of the others, and then r times as long as a short one.
+
+    The mean stays µ: short = µ / (1 - s + s·r). The coefficient of variation is √(s·(1 - s))·(r - 1) / (1 - s + s·r),
+    whatever the run's."""
+
+    noun = "lengths"
+    name: ClassVar[str] = "bimodal"
+    share: Annotated[float, RealNumber(0.0, 1.0)] = 0.1  # s, share of the tasks that is long
+    ratio: Annotated[float, RealNumber(1.0, 1e6)] = 10.0  # r, a long task over a short one
+
+    def lengths(self, variation: float) -> LengthModel:
+        s, r = self.share, self.ratio
+        over = 1.0 - s + s * r
+        cov = math.sqrt(s * (1.0 - s)) * (r - 1.0) / over
+        return LengthModel(self.name, _bimodal_length, (s, 1.0 / over, r / over), cov=cov, source="its definition")
+
+
+@length_kernel
+def _correlated_length(
+    k: int, n: int, mean: float, params: Array, pattern: Array, memo: Array, keys: Array, cursor: Array, words: Array
+) -> float:
+    cov, kept, moved = params[0], params[1], params[2]
+    if k == 0:
+        kept, moved = 0.0, 1.0
+    while True:
+        x = kept * memo[0] + moved * normal_from_word(next_word(keys, cursor, words))
+        length = mean * (1.0 + cov * x)
+        if length > 0.0:
+            memo[0] = x
+            return float(length)
+
+
+@dataclass(frozen=True)
+class Correlated(Spread):
+    """Correlated: a normal number that moves along the loop, so that neighbours are alike (AR(1)).
+
+    x₀ = z, x_k = ρ·x_(k-1) + √(1 - ρ²)·z_k, and a length is µ·(1 + cov·x_k). Every x_k is a standard normal number; the
+    correlation of two lengths j tasks apart is ρ^j. A number whose length would not be above 0 is drawn again from the
+    same x_(k-1): at cov = 0.25 hardly ever; with ρ >= 0 at most every second one.
+
+    Source: Box and Jenkins, "Time Series Analysis", section 3.2 (first-order autoregressive process).
+    """
+
+    name: ClassVar[str] = "correlated"
+    rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation of a task's length with the next one's
+
+    def model(self, cov: float) -> LengthModel:
+        return LengthModel(
+            self.name,
+            _correlated_length,
+            (cov, self.rho, math.sqrt(1.0 - self.rho * self.rho)),
+            memo_size=1,
+            cov=cov,
+            sum_cov=cov * math.sqrt((1.0 + self.rho) / (1.0 - self.rho)),
+            source="Box and Jenkins, section 3.2",
+        )

@@ -1,0 +1,119 @@
+"""Parameters of plug-ins: a frozen dataclass declares each once, with what is allowed, and is checked as it is made."""
+
+from __future__ import annotations
+
+import functools
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+
+from traces.base.errors import InputError, one_of, real, shown, whole
+
+#: Beyond it not every whole number is a float64, which is what rules find in ``params``.
+MOST = 2**53
+
+#: Beyond it an integer is no float64.
+_LARGEST = sys.float_info.max
+
+
+@dataclass(frozen=True)
+class WholeNumber:
+    """A whole number within these limits."""
+
+    lowest: int = 1
+    highest: int = MOST
+
+    def checked(self, where: str, value: Any) -> int:
+        return whole(where, value, self.lowest, self.highest)
+
+
+@dataclass(frozen=True)
+class RealNumber:
+    """A number within these limits."""
+
+    lowest: float
+    highest: float
+
+    def checked(self, where: str, value: Any) -> float:
+        return real(where, value, self.lowest, self.highest)
+
+
+@dataclass(frozen=True)
+class Positive:
+    """A finite number above 0, or, ``or_zero``, of at least 0."""
+
+    or_zero: bool = False
+
+    def checked(self, where: str, value: Any) -> float:
+        if not isinstance(value, bool) and isinstance(value, Real) and value <= _LARGEST:
+            number = float(value)
+            if number > 0.0 or (self.or_zero and number == 0.0):
+                return number
+        text = f"{value:g}" if isinstance(value, float) else shown(value)
+        raise InputError(f"{where}: {text}; allowed: {'0 or more' if self.or_zero else 'above 0'}")
+
+
+class OneOf:
+    """One of these words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def checked(self, where: str, value: Any) -> str:
+        if value not in self.words:
+            raise one_of(where.rpartition(": ")[2], value, self.words, where)
+        word: str = value
+        return word
+
+
+class Checked:
+    """A frozen dataclass whose fields are checked as it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
+
+    A field that may be None is not checked where it is. Raises InputError; the message begins with the kind of plug-in, its
+    name and the parameter.
+    """
+
+    noun: ClassVar[str]  # what errors call the kind of plug-in, as ``graph``
+    if TYPE_CHECKING:
+
+        @property
+        def name(self) -> str: ...
+
+    def __post_init__(self) -> None:
+        for field, allowed in _allowed(self).items():
+            if (value := getattr(self, field)) is not None:
+                object.__setattr__(self, field, allowed.checked(f"{self.noun} {self.name}: {field}", value))
+
+    def numbers(self) -> tuple[float, ...]:
+        """All parameters in order, as ``params`` has them: a word by its place among the allowed ones, NaN for None."""
+        names = [field.name for field in fields(self) if field.name != "name"]  # type: ignore[arg-type]
+        return tuple(_number(getattr(self, name), _allowed(self).get(name)) for name in names)
+
+
+def _number(value: Any, allowed: Any) -> float:
+    if value is None:
+        return math.nan
+    return float(allowed.words.index(value) if isinstance(allowed, OneOf) else value)
+
+
+def _allowed(plug_in: object) -> dict[str, Any]:
+    kind: Any = type(plug_in)
+    return _declared(kind)
+
+
+@functools.cache
+def _declared(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    of = {name: get_args(hint)[-1] for name, hint in hints.items() if get_origin(hint) is Annotated}
+    return {name: allowed for name, allowed in of.items() if hasattr(allowed, "checked")}
+
+
+def floats(where: str, params: Iterable[Any]) -> tuple[float, ...]:
+    """What a rule finds in ``params``. Raises InputError if they are no numbers."""
+    try:
+        return tuple(float(value) for value in params)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{where}: params {shown(params)}; allowed: numbers") from None
