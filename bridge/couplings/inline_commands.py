@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from als.engine.status import SUSPENDED
-
 from als.core_speeds import comes_ns, factor, next_change_ns
 from als.engine.codes import SUSPENDED
 from als.engine.features.width import give, open_slot, resize, slot_for, take

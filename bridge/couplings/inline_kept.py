@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from als.engine.status import SUSPENDED
-
+from als.engine.codes import SUSPENDED
 from als.engine.features.hints import hint
 from als.engine.loop import begin
 from als.engine.scaling import begin_varying

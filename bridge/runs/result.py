@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from als.summaries import distributions
 
 from als.lengths import takes_variation
 from als.metrics.graphs import GRAPH_METRICS

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from als.engine.status import FINISHED, STOPPED
 
 from als.application import ApplicationSimulator
+from als.engine.codes import FINISHED, STOPPED
 from als.engine.state import NEVER
 from als.lengths import normal_lengths
 from als.lengths.draw import length_cov

@@ -11,9 +11,6 @@ from typing import Protocol, TypeVar
 from als.network.state import FULL, SHARED, STAR
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
-from als.network.topologies.full import Full
-from als.network.topologies.shared import Shared
-from als.network.topologies.star import Star
 from traces.base.errors import InputError, begins_at, one_of, shown
 from traces.base.plugins import split_parameters, with_parameters
 
