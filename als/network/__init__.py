@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated
 
-from als.network.state import HOCKNEY, NONE, SHARING, NetworkState, new_network
+from als.network.state import HOCKNEY, NONE, SHARING, NetworkState
 from als.network.topologies import TOPOLOGIES, Topology, topology, with_its_parameters
 from als.network.topologies import topology as find_topology
 from als.options import NETWORK
