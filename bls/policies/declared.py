@@ -6,7 +6,7 @@ that decides in a run.
 ``decision_columns``
     What it notes of its decisions (``View.note``): names of columns and their types, of ``bls.seen.notes.NOTED``.
 ``unaware_of``
-    What it knows nothing of, of ``bls.constraints.unaware.UNAWARE``: a run that has it is refused before it begins.
+    What it knows nothing of, of ``bls.conflicts.UNAWARE``: a run that has it is refused before it begins.
 ``needs_signals``
     What it goes by that is known over time: columns of the file of ``signals``. A run that has none is refused, too.
 ``totals()``
@@ -23,7 +23,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 from bls.conflicts import POLICY
-from bls.options import BACKFILL, COORDINATION, RESIZE
 from bls.policies.contract import DIRECTIONS, AnyPolicy, BatchPolicy, DecidingPolicy, directs, may_direct
 from bls.policies.reject import Reject
 from bls.scheduler_options import Rules
@@ -147,17 +146,6 @@ class Chosen:
         """What it does, or may do, as nobody knows yet."""
         return [what for what in DIRECTIONS if may_direct(self.policy, what)]
 
-    def names(self) -> dict[str, str]:
-        """What names in braces stand for in the tables of conflicts."""
-        rules = self.rules
-        return {
-            "policy": f"batch policy {self.policy.name}",
-            "backfill": f"{BACKFILL:{rules.backfill}}",
-            "resize": f"{RESIZE:{rules.resized}}",
-            "coordination": f"{COORDINATION:{rules.coordination}}",
-            "widths": "decide, none" if "widths" in self.may_direct else "none",
-        }
-
 
 def check_rules(rules: Rules, policy: AnyPolicy) -> None:
     """See that a policy can be used with these rules.
@@ -167,5 +155,4 @@ def check_rules(rules: Rules, policy: AnyPolicy) -> None:
     InputError
         If there is a conflict of ``bls.conflicts.POLICY``.
     """
-    chosen = Chosen(rules, policy)
-    check(POLICY, chosen, chosen.names())
+    check(POLICY, Chosen(rules, policy))

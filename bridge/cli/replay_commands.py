@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
-from als.options import ALS
 from bls import options as b
-from bls.options import PLATFORM
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import (
     BESIDE,
@@ -120,10 +118,10 @@ def replay_command(
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
-    from bridge.scenarios.companions import check_used
+    from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
-    from traces.base.errors import InputError
+    from traces.base.conflicts import check
 
     planned = given_plan(
         report.report,
@@ -149,12 +147,12 @@ def replay_command(
         slurm.cleanup,
     )
     recorded = not shared.application.simulated
-    if tables.tasks and recorded:
-        raise InputError(f"{TASKS}: with {ALS:recorded} there are no tasks")
     if not report.report_only:
         installed_slurm()  # it is said first if there is none
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
-    check_used([values(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
+    given = values(shared)
+    check(TYPED, given | {"tasks": tables.tasks})
+    check_used([given | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
     log = shared.log()
     machine = _machine(log, shared, chosen, replayed=recorded)
     options = replay_options(shared)
@@ -198,12 +196,12 @@ def replay_command(
 
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
+    from bridge.scenarios.conflicts import REPLAY
     from bridge.scenarios.machine import platform_for
-    from traces.base.errors import InputError
+    from traces.base.conflicts import check
 
     machine = chosen.machine()
-    if machine is not None and shared.machine.platform is not None:
-        raise InputError(f"{PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
+    check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})
     if machine is None:
         machine = platform_for(shared.machine.platform, log, replayed=replayed)
     chosen.phase(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected

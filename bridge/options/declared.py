@@ -39,6 +39,9 @@ TRACE_FORMATS = Option(
     bare="otf2",
     help="Formats of the trace, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none",
 )
+#: What it takes in place of formats: none.
+NO_FORMATS = "none"
+
 #: Of commands that write none where nothing is said.
 TRACE = Option[str | None](
     name="trace",

@@ -15,8 +15,10 @@ from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
 from bridge.replay.site import of_site
+from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
+from traces.base.conflicts import check
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 
@@ -154,8 +156,7 @@ def given_choice(
     """A choice as options give it; each is checked. Raises InputError if one is out of its range, or two cannot be
     together."""
     settle_s = None if settle_s is None else SETTLE.check(settle_s)
-    if settle_s and rate:
-        raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")
+    check(REPLAY, {"settle": settle_s, "rate": rate})
     phase_ns = None if phase_s is None else round(PHASE.check(phase_s) * NS_PER_S)
     cleanup_ns = round(CLEANUP.check(cleanup_s) * NS_PER_S)
     return SlurmChoice(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any, get_type_hints
+from collections.abc import Mapping
+from typing import Any
 
 from bls.options import DECISIONS, FAIR_START, OBSERVE
-from bridge.options.bundles import declaration
-from bridge.options.declared import NO_TRACE, OUT, TASKS_TABLE, TRACE_FORMATS, WORKLOAD
-from bridge.options.tracing import TraceOptions
+from bridge.options.declared import (
+    NO_TRACE,
+    OUT,
+    TASKS_TABLE,
+    TRACE_CORES,
+    TRACE_DETAIL,
+    TRACE_FORMATS,
+    TRACE_WINDOW,
+    WORKLOAD,
+)
 from bridge.scenarios.scenario import Scenario
 from bridge.spelling import flag
 from traces.base.declaration import places
@@ -58,9 +64,8 @@ def _traced(arguments: Mapping[str, Any]) -> list[str]:
     words = []
     if isinstance(formats, list) and formats != [TRACE_FORMATS.default]:
         words = [flag(TRACE_FORMATS.name), ",".join(formats)]
-    for name, option in _declared(TraceOptions):
-        if name not in ("trace", "no_trace"):
-            words += _given(option, arguments.get(name))
+    for option in (TRACE_DETAIL, TRACE_WINDOW, TRACE_CORES):
+        words += _given(option, arguments.get(option.key))
     return words
 
 
@@ -68,13 +73,6 @@ def run_options() -> dict[str, Option[Any]]:
     """The declared options of ``twolevel run`` by their fields' names."""
     apart = (WORKLOAD, *_WRITTEN.values())
     return {place.option.key: place.option for place in places(Scenario) if place.option not in apart}
-
-
-def _declared(bundle: type) -> Iterator[tuple[str, Option[Any]]]:
-    hints = get_type_hints(bundle, include_extras=True)
-    for one in fields(bundle):
-        if option := declaration(hints[one.name]):
-            yield one.name, option
 
 
 def _value(arguments: Mapping[str, Any], name: str, option: Option[Any]) -> Any:

@@ -19,24 +19,19 @@ from bls.view import AnyObserver
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, RunWatch, Watch, check_execution, coupling
 from bridge.couplings.contract import BatchLevel, nothing_done
-from bridge.options.declared import (
-    ALS_COMMAND,
-    COUPLING,
-    KEEP_TASKS,
-)
+from bridge.options.declared import COUPLING, KEEP_TASKS
 from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
-from bridge.scenarios.companions import check_used
-from bridge.scenarios.conflicts import RUN
+from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario, check_ready
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from bridge.watches import Pace
 from traces.base.conflicts import check
-from traces.base.errors import InputError, at
+from traces.base.errors import InputError
 from traces.base.memory import free_memory_bytes, give_back_memory
 from traces.compiled import Array
 from traces.kernels.progress import working_s
@@ -231,8 +226,7 @@ class ResultRequest:
         InputError
             If not.
         """
-        command = self.execution.als_command
-        check(RUN, self, {"als_command": at(str(ALS_COMMAND), command)})
+        check(RUN, self)
         if self.fair_start:
             check_fair_start(self.ready.policy, self.ready.options.batch)
 

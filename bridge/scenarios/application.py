@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 #: The name that skips the application level.
 RECORDED = "recorded"
 
-#: Data are at once where they are needed.
-NO_NETWORK = a.NETWORK.default
-
-#: Who calculates chunks: each core for itself, or a master one request after another.
-ASSIGNMENTS = a.ASSIGNMENT.choices
-
 
 @dataclass(frozen=True)
 class Application:

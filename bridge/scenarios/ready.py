@@ -34,9 +34,8 @@ from bls.view import AnyObserver, Observer
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import NO_NETWORK as NO_NAME
 from bridge.scenarios.application import RECORDED
-from bridge.scenarios.conflicts import SCENARIO
+from bridge.scenarios.conflicts import READY, SCENARIO
 from bridge.scenarios.scenario import Scenario
 from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
@@ -102,9 +101,19 @@ class ReadyScenario:
     power: PowerPlan | None = None
 
     @property
+    def networked(self) -> bool:
+        """Whether data between tasks take time."""
+        return self.options.application.network != a.NETWORK.default
+
+    @property
     def sends(self) -> bool:
         """Whether there are transfers: a job may have a graph, and there is a network."""
-        return self.programs is not None and self.programs.has_graph and self.options.application.network != NO_NAME
+        return self.programs is not None and self.programs.has_graph and self.networked
+
+    @property
+    def blind_to_switches(self) -> bool:
+        """Whether the allocator is known not to look at switches."""
+        return self.allocator in ALLOCATORS.values() and self.allocator.name != "topology"
 
     @property
     def notes(self) -> bool:
@@ -149,7 +158,7 @@ class ReadyScenario:
         level = options.application
         if level.simulated:
             known = _technique(level.technique)
-        check(SCENARIO, options, options.given())
+        check(SCENARIO, options)
         model = TaskModel(level.variation, level.tasks_per_core, options.seed)
         known_policy: object = options.batch.decides
         if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
@@ -159,8 +168,6 @@ class ReadyScenario:
             raise PluginError(f"{b.BLS}: {chosen.name} has neither keys() nor scored() nor decide()")
         check_rules(options.batch, chosen)
         placed = _found("allocator", options.batch.allocator, Allocator, allocator)
-        if options.batch.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
-            raise InputError(f"{b.SWITCHES}: allocator {placed.name} does not look at switches; allowed: topology")
         seen = tuple(_observer(observer) for observer in observers)
         workload, constraints = constrain(workload, platform, options.batch, seed=options.seed, known_jobs=known_jobs)
         applications: tuple[Program, ...] = ()
@@ -175,16 +182,9 @@ class ReadyScenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, level.variation)
-            if options.batch.resizing and programs.has_graph and level.network != NO_NAME:
-                raise InputError(
-                    f"{b.RESIZE:{options.batch.resized}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
-                    f"of data on a core that leaves; allowed: {NO_NAME}"
-                )
-            if level.network != NO_NAME and not programs.has_graph:
-                raise InputError(f"{a.NETWORK}: {level.network}: no job has a task graph; allowed: {NO_NAME}")
         network = platform_network(platform, level.network)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
-        return cls(
+        ready = cls(
             workload,
             platform,
             options,
@@ -202,6 +202,8 @@ class ReadyScenario:
             network,
             _power(options, workload, platform, known_jobs, place, constraints.partition),
         )
+        check(READY, ready)
+        return ready
 
 
 def check_ready(scenario: object) -> None:

@@ -10,7 +10,6 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from als.options import APPLICATIONS
 from bls import options as b
 from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
@@ -20,7 +19,7 @@ from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
 from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
-from traces.base.errors import InputError, at, shown
+from traces.base.errors import InputError, shown
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
@@ -153,17 +152,6 @@ class Scenario:
     def without_applications(self) -> Scenario:
         """The same for jobs that last their recorded run times: without all that says how applications are computed."""
         return replace(self, application=Application(technique=RECORDED))
-
-    def given(self) -> dict[str, str]:
-        """Options with their values, as errors begin with them: what names in braces stand for in the table of conflicts."""
-        said = {place.option: getattr(self.application, *place.path) for place in places(Application)}
-        said[APPLICATIONS] = None if self.application.map is None else self.application.map.source
-        named = {option.key: at(str(option), value) for option, value in said.items()}
-        batch = self.batch
-        return named | {
-            "coordination": f"{b.COORDINATION:{batch.coordination}}",
-            "resize": f"{b.RESIZE:{batch.resized}}",
-        }
 
     def names(self) -> dict[str, object]:
         """What decides the result, as plain values, for a record of the run; where the jobs come from says :meth:`source`."""

@@ -18,7 +18,7 @@ from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED
-from bridge.scenarios.companions import check_used
+from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario

@@ -14,8 +14,8 @@ from bls.workloads import sample_path
 from bls.workloads.seeded import given_workload, is_seeded
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
-from bridge.options.tracing import TraceOptions
-from bridge.scenarios.companions import check_used
+from bridge.options.output import RunOutput
+from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.machine import given_platform, machine_words, platform_for
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
@@ -327,7 +327,7 @@ class Preparation:
             "workload": file,
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
-            **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),
+            **({"trace": list(formats) or False} if chosen.slurm else RunOutput().trace_names(formats)),
         }
         return Unit(
             place,

@@ -25,11 +25,12 @@ from bridge.studies.input.run_options import (
     WITHOUT_EFFECT,
     Value,
     effects,
+    in_study,
     known_options,
 )
 from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, listed, one_of, shown
-from traces.base.mentions import in_table, spelled
+from traces.base.mentions import spelled
 from traces.base.ranges import whole
 from traces.base.shared_options import SEED
 from traces.figures.study.combinations import batch_label
@@ -251,7 +252,7 @@ class Study:
 
     def spelled(self, text: str) -> str:
         """The text; options that it mentions are spelled as keys if the study has a file, otherwise as they are typed."""
-        return spelled(text, in_table) if self.origins else on_command_line(text)
+        return spelled(text, in_study) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bls.workloads.calendar import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
+from bridge.options.declared import BESIDE, RATE, RATES, REPEATS, SIZES
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.finished import Finished
 from bridge.replay.report.measures import median_side
@@ -20,9 +20,10 @@ from bridge.replay.report.sides import SLURM, Side, engines, of_result, parse_be
 from bridge.replay.report.written import SlurmReport, write_report
 from bridge.replay.run import Replay
 from bridge.runs.simulation import run
+from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
+from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
-from traces.base.option import Option
 from traces.base.ranges import parse_real
 from traces.compiled import Array
 
@@ -123,22 +124,18 @@ def given_plan(
 ) -> ReportRequest | None:
     """What is asked for; None without a report. ``only``: of a replay that is there already. Raises InputError if one
     is out of its range, or there without ``--report``, or two cannot be together."""
-    repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
-    for option, value in repeated if only else ():
-        if value != option.default:
-            raise InputError(f"{option}: not with {REPORT_ONLY}, which starts no Slurm")
     report = report or only
+    asked = {
+        "report": report,
+        "report_only": only,
+        "beside": beside_,
+        "repeats": repeats,
+        "rates": rates,
+        "sizes": sizes,
+    }
+    check(REPLAY, asked | {"rate": rate, "phase": phase})
     if not report:
-        for option, value in ((BESIDE, beside_), *repeated):
-            if value != option.default:
-                raise InputError(f"{option}: needs {REPORT}")
         return None
-    if rate:
-        raise InputError(f"{REPORT}: not with {RATE}: the replay of a report is exact; allowed: {RATES}")
-    if phase is not None and repeats > 1:
-        raise InputError(f"{PHASE}: not with {REPEATS}, each of which has its own; allowed: one of them")
-    if sizes and not rates:
-        raise InputError(f"{SIZES}: needs {RATES}")
     found_rates = []
     for word in _numbers(rates, str(RATES)):
         try:
