@@ -77,7 +77,7 @@ ON_FAILURE = Choice(
     metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="coordination", panel=Panel.APPLICATION, default="none", what="coordination of the levels",
+    name="coordination", panel=Panel.BATCH, default="none", what="coordination of the levels",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     metavar="HOW",
     help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "

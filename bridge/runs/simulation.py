@@ -27,7 +27,7 @@ from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario, check_ready
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Scenario, spelled_as_parts
 from bridge.schedulers import decided
 from bridge.watches import Pace
 from traces.base.conflicts import check
@@ -396,12 +396,14 @@ def simulate(
     """
     if platform is not None:
         options["platform"] = platform
-    if isinstance(workload, Scenario):
-        scenario = workload.with_options(**options)
-    else:
-        scenario = Scenario.flat(workload=workload, **options)
-    ready = _ready(decided(scenario), observers, requested)
-    return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
+    nested = isinstance(workload, Scenario) and not options
+    with spelled_as_parts() if nested else nullcontext():
+        if isinstance(workload, Scenario):
+            scenario = workload.with_options(**options)
+        else:
+            scenario = Scenario.flat(workload=workload, **options)
+        ready = _ready(decided(scenario), observers, requested)
+        return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
 
 
 def _ready(

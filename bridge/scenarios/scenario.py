@@ -5,8 +5,10 @@ Nothing heavy is imported at the top: the help of the command line is made of th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,8 @@ from bridge.options.declared import WORKLOAD
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
 from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
-from traces.base.errors import InputError, shown
+from traces.base.errors import InputError, TwolevelError, shown
+from traces.base.mentions import Mention, in_python, spelled
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
@@ -191,6 +194,28 @@ class Scenario:
         window = None if jobs is None else jobs.window
         preset = window is not None and not window.empty
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
+
+
+def in_parts(mention: Mention) -> str:
+    """A mention of an option as the field of a scenario's part, ``batch.policy='sjf'``."""
+    path = _paths().get(mention.name)
+    return in_python(mention if path is None else mention._replace(keyword=".".join(path)))
+
+
+@cache
+def _paths() -> dict[str, tuple[str, ...]]:
+    of_names = {place.option.name: place.path for place in places(Scenario)}
+    return of_names | {place.option.off: place.path for place in places(Scenario) if place.option.off}
+
+
+@contextmanager
+def spelled_as_parts() -> Iterator[None]:
+    """Have errors mention options as fields of the scenario that was given."""
+    try:
+        yield
+    except TwolevelError as error:
+        error.args = (spelled(error.text, in_parts), *error.args[1:])
+        raise
 
 
 _PARTS = {
