@@ -1,6 +1,5 @@
 from .allocators import Allocator as Allocator, allocator as allocator, allocator_kernel as allocator_kernel
 from .analysis.description import describe as describe
-from .batch import Batch as Batch
 from .constraints.options import ConstraintOptions as ConstraintOptions
 from .engine.status import BatchStatus as BatchStatus
 from .machine.partitions import Partition as Partition
@@ -23,7 +22,7 @@ from .policies import (
     score_kernel as score_kernel,
 )
 from .power.options import Power as Power
-from .scheduler_options import Rules as Rules
+from .scheduler_options import Batch as Batch, Rules as Rules
 from .simulator import BatchSimulator as BatchSimulator
 from .view import (
     AdditionalData as AdditionalData,

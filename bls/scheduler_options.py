@@ -1,4 +1,4 @@
-"""How the batch level behaves besides its policy and its allocator: backfilling, kills, failures, the cost of deciding.
+"""How the batch level behaves, as a user declares it: policy, allocator, backfilling, kills, failures, the cost of deciding.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from bls import options as o
 from bls.conflicts import RULES
+from bls.constraints.options import ConstraintOptions, switch_limit
 from bls.engine.codes import Release, Resize
 from traces.base.conflicts import check
-from traces.base.declaration import holds, recorded
+from traces.base.declaration import holds, plain, recorded
 from traces.base.errors import InputError, shown
 from traces.base.ranges import whole
 
 if TYPE_CHECKING:
+    from bls.allocators import Allocator
     from bls.estimates import AnyEstimator
+    from bls.policies import AnyPolicy
 
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
@@ -187,3 +190,49 @@ class Rules:
             "resize": self.resized,
             "estimates": estimator(self.estimates).name,
         }
+
+
+@dataclass(frozen=True)
+class Batch(Rules, ConstraintOptions):
+    """Who decides at the batch level, by which rules, and what constrains its jobs.
+
+    Attributes
+    ----------
+    policy : str or policy, optional
+        A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an
+        installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
+    slack : float
+        EDF's deadline is submit + slack × estimate.
+    allocator : str or Allocator
+        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message names the option.
+    """
+
+    policy: str | AnyPolicy | None = holds(o.BLS, None)
+    slack: float = holds(o.SLACK)
+    allocator: str | Allocator = holds(o.ALLOCATOR)
+
+    def __post_init__(self) -> None:
+        Rules.__post_init__(self)
+        ConstraintOptions.__post_init__(self)
+        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
+        if self.switches is not None:
+            object.__setattr__(self, "switch_wait_ns", switch_limit(self.switches)[1])
+
+    @property
+    def resized(self) -> str:
+        """When the widths of running jobs change; by default ``expand+shrink`` if jobs are malleable."""
+        return self.resize or (o.RESIZE.default if self.malleable is None else o.RESIZED)
+
+    @property
+    def decides(self) -> str | AnyPolicy:
+        """The policy, or what is one by default."""
+        return o.BLS.default if self.policy is None else self.policy
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        return Rules.names(self) | {"bls": plain(self.decides)}

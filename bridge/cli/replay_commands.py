@@ -32,8 +32,7 @@ from bridge.options.declared import (
     WORKLOAD,
 )
 from bridge.options.declared import TASKS_TABLE as TASKS
-from bridge.scenarios.application import RECORDED
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
 from traces.base.declaration import values
 from traces.base.shared_options import SEED
@@ -210,9 +209,7 @@ def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: 
 
 def _say(done: Any, shared: Scenario, slurm: SlurmOptions, *, replayed: bool) -> None:
     from bls.workloads.rejected import rejects_text
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.machine import machine_words
-    from bridge.scenarios.time_limits import time_limit_words
+    from bridge.scenarios.remarks import log_words, machine_words, time_limit_words
 
     scenario = done.result.scenario
     log = scenario.workload

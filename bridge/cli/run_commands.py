@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.bundles import bundled
+from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput
-from bridge.options.values import QuickCommand, QuickGroup
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
 from traces.base.declaration import values
@@ -188,26 +187,11 @@ def _say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, same: list[tuple[str, str]]) -> None:
-    from bridge.scenarios.balance import balance_words
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.machine import machine_words
-    from bridge.scenarios.map_words import unmatched_words
-    from bridge.scenarios.power_words import power_words
-    from bridge.scenarios.time_limits import time_limit_words
-    from bridge.scenarios.wishes import wish_words
+    from bridge.scenarios.remarks import remarks_of_run
 
-    scenario = result.scenario
-    _say_jobs(scenario.workload)
-    given, replayed = scenario.options.machine.platform, scenario.technique is None
-    for words in machine_words(scenario.workload, scenario.platform, given, replayed=replayed):
+    _say_jobs(result.scenario.workload)
+    for words in remarks_of_run(result.scenario):
         say(words)
-    of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
-    limits = time_limit_words(scenario.workload, [scenario.options])
-    balance = balance_words([scenario.options])
-    more = (balance, wish_words(scenario), unmatched_words(scenario), *power_words(scenario))
-    for words in (*of_log, limits, *more):
-        if words:
-            say(words)
     if missing := result.notes.missing_dependencies:
         say(f"jobs that name a preceding job that is not simulated, and do not wait for it: {missing}")
     print(lined_up(result.summary() + same))

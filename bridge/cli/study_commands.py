@@ -115,9 +115,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.rejected import rejects_text
-    from bridge.scenarios.balance import balance_words
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.time_limits import time_limit_words
+    from bridge.scenarios.remarks import balance_words, log_words, time_limit_words
     from bridge.studies.replicates import replicates_words
 
     said: set[str] = set()

@@ -7,8 +7,8 @@ from typing import cast
 
 from bridge.couplings.contract import Applications, Coupling
 from bridge.options.declared import COUPLING, LISTEN, TOKEN_FILE
-from bridge.options.execution import Execution
 from bridge.scenarios.conflicts import PROCESSES
+from bridge.scenarios.scenario import Execution
 from bridge.watches import RunWatch, Watch
 from traces.base.conflicts import check
 from traces.base.errors import at, one_of

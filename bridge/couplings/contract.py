@@ -12,8 +12,8 @@ from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings, JobColumns
 from bls.simulator import BatchSimulator
-from bridge.options.execution import Execution
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Execution
 from bridge.watches import Watch
 from traces.compiled import Array
 from traces.kernels.signatures import Floats, Ints, Shorts

@@ -20,8 +20,8 @@ from bridge.couplings.contract import Applications
 from bridge.couplings.inline_kernel import drive, reorder
 from bridge.couplings.inline_state import HOOKS, new_inline_state, with_application, with_room
 from bridge.couplings.inline_status import InlineStatus
-from bridge.options.execution import Execution
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch
 from traces.compiled import Array
 from traces.kernels.slabs import give_again

@@ -15,7 +15,6 @@ from bls.workloads.calendar import Calendar
 from bridge.couplings import Applications, Watch
 from bridge.couplings.contract import nothing_done
 from bridge.options.declared import SLURM_SET
-from bridge.options.execution import Execution
 from bridge.replay.clock import Clock, ClockPace
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
@@ -28,7 +27,7 @@ from bridge.replay.trace.submissions import configured, submissions
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
 from traces.base.written_file import write_text

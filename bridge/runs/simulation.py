@@ -20,14 +20,13 @@ from bls.workloads.workload import Workload
 from bridge.couplings import Applications, RunWatch, Watch, check_execution, coupling
 from bridge.couplings.contract import BatchLevel, nothing_done
 from bridge.options.declared import COUPLING, KEEP_TASKS
-from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario, check_ready
-from bridge.scenarios.scenario import Scenario, spelled_as_parts
+from bridge.scenarios.scenario import Execution, Scenario, spelled_as_parts
 from bridge.schedulers import decided
 from bridge.watches import Pace
 from traces.base.conflicts import check

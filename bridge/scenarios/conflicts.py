@@ -14,7 +14,7 @@ from als import options as a
 from bls import options as b
 from bls.conflicts import STREAMED
 from bridge.options import declared as d
-from bridge.scenarios.application import RECORDED, Application
+from bridge.scenarios.scenario import RECORDED, Application
 from traces.base.conflicts import Conflict, Feature, has, needs, option_given
 from traces.base.declaration import places, plain
 from traces.base.errors import InputError, at
@@ -132,7 +132,7 @@ READY: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of a :class:`bridge.options.execution.Execution`: the hosts that may join.
+# Of a :class:`bridge.scenarios.scenario.Execution`: the hosts that may join.
 
 _LISTENS: Final = option_given(d.LISTEN, lambda how: how.listen, "tls://127.0.0.1:0")
 _ALS_COMMAND: Final = option_given(d.ALS_COMMAND, lambda how: how.als_command, "x")

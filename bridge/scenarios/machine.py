@@ -7,17 +7,14 @@ from pathlib import Path
 
 from bls.machine.platform import Platform, load_platform
 from bls.machine.published import PUBLISHED
-from bls.options import OVERSIZE, PLATFORM
+from bls.options import PLATFORM
 from bls.workloads.named_machine import named_machine
-from bls.workloads.workload import TOO_WIDE, Workload
+from bls.workloads.workload import Workload
 from traces.base.errors import InputError
 
 #: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
 #: ``./paper``, ``./log``.
 _PAPER, _LOG = "paper", "log"
-
-#: If more of a log's jobs are too wide, it is said what to do.
-_FEW = 0.01
 
 
 def is_word(platform: object) -> bool:
@@ -69,46 +66,6 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
             "or a file, as twolevel platform > FILE begins one"
         )
     return named or Platform()
-
-
-def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """What a user should know of the machine, a line each: which one it is, if they did not say; and whether it is too small.
-
-    Parameters
-    ----------
-    jobs : Workload
-        Fitted to the machine.
-    machine : Platform
-    platform : object
-        What the user gave, None for nothing.
-    replayed : bool
-        As of :func:`platform_for`.
-    """
-    paper, named = Platform(), named_machine(jobs)
-    size = f"{machine.n_cores:,} cores"
-    words = []
-    if platform is None and named is None:
-        words.append(f"machine: {size}, since the log names none; {PLATFORM} FILE says which (twolevel platform)")
-    elif platform is None and named is not None and named != paper:
-        if replayed:
-            hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
-            words.append(f"machine: {size} on {hosts}, as the log says; {PLATFORM:{_PAPER}}: {paper.n_cores} cores")
-        else:
-            words.append(
-                f"machine: {size}, the two-level paper's, since applications are simulated task by task; "
-                f"{PLATFORM:{_LOG}}: the log's {named.n_cores:,} cores"
-            )
-    wide = jobs.rejects[TOO_WIDE]
-    valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
-    if wide > _FEW * valid:
-        larger = f"{PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
-        if named is not None and named.n_cores > machine.n_cores:
-            larger = f"{PLATFORM:{_LOG}} takes the log's {named.n_cores:,}"
-        words.append(
-            f"warning: {wide:,} of {valid:,} jobs are wider than {size} and left out: {larger}, "
-            f"{OVERSIZE:clamp} gives each of them all cores"
-        )
-    return words
 
 
 def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:

@@ -14,7 +14,7 @@ from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
 from bls.workloads.seeded import is_seeded
-from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 
 
 def _unset(value: object) -> bool:

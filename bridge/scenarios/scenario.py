@@ -5,6 +5,8 @@ Nothing heavy is imported at the top: the help of the command line is made of th
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -12,22 +14,178 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from als import options as a
 from bls import options as b
-from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
-from bls.scheduler_options import Rules
-from bridge.options.declared import WORKLOAD
-from bridge.options.execution import Execution
-from bridge.scenarios.application import RECORDED, Application
+from bls.scheduler_options import Batch, Rules
+from bridge.options import declared as d
 from traces.base.declaration import built, by_keyword, holds, part, places, recorded, with_values
 from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.mentions import Mention, in_python, spelled
 from traces.base.shared_options import SEED
 
 if TYPE_CHECKING:
+    from als.schedulers import AnyScheduler
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
+    from bridge.scenarios.application_map import ApplicationMap
+
+#: The name that skips the application level.
+RECORDED = "recorded"
+
+
+@dataclass(frozen=True)
+class Application:
+    """How jobs are computed.
+
+    Attributes
+    ----------
+    technique : str, Technique, Selection or Planner
+        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
+        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
+    variation : float
+        Task variation factor: standard deviation over mean of a job's task lengths.
+    tasks_per_core : int
+        Mean number of tasks a core, >= 1.
+    lengths : str
+        Distribution of task lengths (``als.lengths``); empty: normal, as in the paper.
+    applications : str, Path, ApplicationMap or None
+        Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
+    overhead_ns : int
+        What a core pays before each chunk.
+    latency_ns : int
+        What a request message between two hosts takes, one way, 0 to 10**12 ns; the master is on the job's first host.
+    assignment : str
+        ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
+    resize_ns : int
+        What a change of its width costs each core of a job, once, before its next chunk.
+    speeds : tuple of str
+        How core speeds change (``als.core_speeds``).
+    network : str
+        What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be.
+    """
+
+    technique: str | AnyScheduler = holds(replace(a.ALS, help=f"{a.ALS.help}; or recorded: none"))
+    variation: float = holds(a.VARIATION)
+    tasks_per_core: int = holds(a.TASKS_PER_CORE)
+    applications: str | Path | ApplicationMap | None = holds(a.APPLICATIONS)
+    speeds: tuple[str, ...] = holds(a.SPEEDS)
+    lengths: str = holds(a.LENGTHS)
+    overhead_ns: int = holds(a.OVERHEAD)
+    latency_ns: int = holds(a.LATENCY)
+    assignment: str = holds(a.ASSIGNMENT)
+    network: str = holds(a.NETWORK)
+    resize_ns: int = holds(a.RESIZE_COST)
+
+    def __post_init__(self) -> None:
+        from als.network import network_model
+
+        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
+        object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
+        a.ASSIGNMENT.check(self.assignment)
+        a.VARIATION.check(self.variation)
+        a.TASKS_PER_CORE.check(self.tasks_per_core)
+        object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
+        speeds: object = self.speeds
+        object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
+        network_model(self.network)
+        if isinstance(self.applications, str | Path):
+            from bridge.scenarios.application_map import load_application_map
+
+            object.__setattr__(self, "applications", load_application_map(self.applications))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether jobs are computed, and do not last as long as recorded."""
+        return self.technique != RECORDED
+
+    @property
+    def map(self) -> ApplicationMap | None:
+        """The applications' map, read."""
+        assert not isinstance(self.applications, str | Path)
+        return self.applications
+
+    @property
+    def master(self) -> bool:
+        """Whether a master calculates chunks."""
+        return self.assignment == "master"
+
+    def names(self) -> dict[str, object]:
+        """The options as plain values, for a record of the run."""
+        return recorded(self)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How applications are run, and another program that decides.
+
+    Attributes
+    ----------
+    coupling : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    workers : int, optional
+        How many processes run applications; without it one per processor, or none on this host where others may join.
+    als_command : str, optional
+        A command line that starts an application simulator of the user's own; None is ours.
+    als_timeout_s : float
+        How long it may take to answer.
+    socket : str
+        The kind of socket that other processes are connected by.
+    bls_command, bls_timeout_s
+        A command line that starts a scheduler of the user's own, which decides in place of a policy; and how long it may take
+        to answer.
+    listen, token_file, certificate : str, optional
+        Where workers of other hosts may join, and with what.
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message names the option.
+    """
+
+    coupling: str = holds(d.COUPLING)
+    workers: int | None = holds(d.WORKERS)
+    als_command: str | None = holds(d.ALS_COMMAND)
+    als_timeout_s: float = holds(d.ALS_TIMEOUT)
+    socket: str = holds(d.SOCKET)
+    bls_command: str | None = holds(b.BLS_COMMAND)
+    bls_timeout_s: float = holds(d.BLS_TIMEOUT)
+    listen: str | None = holds(d.LISTEN)
+    token_file: str | None = holds(d.TOKEN_FILE)
+    certificate: str | None = holds(d.CERTIFICATE)
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            object.__setattr__(self, "workers", d.WORKERS.check(self.workers))
+        object.__setattr__(self, "als_timeout_s", d.ALS_TIMEOUT.check(self.als_timeout_s))
+        object.__setattr__(self, "bls_timeout_s", d.BLS_TIMEOUT.check(self.bls_timeout_s))
+        if self.als_command is not None:
+            try:
+                words = shlex.split(self.als_command)
+            except ValueError as error:
+                raise InputError(f"{d.ALS_COMMAND}: {shown(self.als_command)}: {error}") from None
+            if not words:
+                raise InputError(f"{d.ALS_COMMAND}: empty; allowed: a command line")
+        d.SOCKET.check(self.socket)
+
+    def how_many(self) -> int:
+        """The number of workers on this host."""
+        if self.workers is None and self.listen is not None:
+            return 0
+        return self.workers or len(os.sched_getaffinity(0))
+
+    def names(self) -> dict[str, object]:
+        """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
+        scheduler = (b.BLS_COMMAND, d.BLS_TIMEOUT) if self.bls_command is None else ()
+        hosts = (d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE) if self.listen is None else ()
+        without = [option.keyword for option in (*scheduler, *hosts)]
+        return {name: value for name, value in recorded(self).items() if name not in without}
 
 
 @dataclass(frozen=True)
@@ -51,7 +209,7 @@ class JobSelection:
         With the jobs that were withdrawn before they started.
     """
 
-    source: Workload | str | Path | None = holds(WORKLOAD)
+    source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
     oversize: str = holds(b.OVERSIZE)
     preset: bool | None = holds(b.PRESET)

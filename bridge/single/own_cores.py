@@ -14,7 +14,7 @@ from als.core_speeds import CoreSpeeds
 from als.network.master import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
 from bridge.options.declared import CORE_SPEED, HOSTS
-from bridge.runs.library_versions import versions
+from bridge.runs.record import versions
 from traces.base.errors import InputError, shown
 from traces.base.processor import processor_model
 from traces.base.ranges import parse_real

@@ -16,8 +16,9 @@ from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
 from bridge.options.output import RunOutput
 from bridge.scenarios.conflicts import check_used
-from bridge.scenarios.machine import given_platform, machine_words, platform_for
+from bridge.scenarios.machine import given_platform, platform_for
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.remarks import machine_words
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (

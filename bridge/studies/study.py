@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bls.options import SELECT
-from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 from bridge.spelling import on_command_line
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (

@@ -9,9 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bridge.runs.directory import read_record, write_record
-from bridge.runs.library_versions import versions
-from bridge.runs.ownership import FIGURES, ours_in
+from bridge.runs.directory import FIGURES, ours_in, read_record, write_record
+from bridge.runs.record import versions
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs

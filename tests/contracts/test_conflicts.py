@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import twolevel
 
 import bridge
-from bls import BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
+from bls import Batch, BatchSimulator, ConstraintOptions, HostGroup, Platform, Rules, Workload, allocator, policy
 from bls.conflicts import RUN, STREAM
 from bls.constraints.constrain import constrain
 from bls.machine.host_power import HostPower
@@ -125,3 +126,18 @@ def test_a_conflict_is_refused(row: Conflict, tmp_path: Path, monkeypatch: pytes
 
 def test_the_page_has_all_of_them() -> None:
     assert conflicts.PAGE.read_text(encoding="utf-8") == conflicts.page()  # python -m tools.conflicts
+
+
+def test_each_surface_spells_the_same_error(tmp_path: Path) -> None:
+    given = {"workload": Workload.from_jobs(JOBS), "machine": bridge.Machine(MACHINE)}
+    with pytest.raises(InputError, match=r"^slack=3: bls='sjf' reads no deadlines; allowed: edf$"):
+        bridge.simulate(given["workload"], MACHINE, bls="sjf", slack=3.0)
+    with pytest.raises(InputError, match=r"^batch.slack=3: batch.policy='sjf' reads no deadlines; allowed: edf$"):
+        bridge.simulate(bridge.Scenario(**given, batch=Batch(policy="sjf", slack=3.0)))
+    ran = twolevel("run", "sample", "--bls", "sjf", "--slack", 3, "--out", tmp_path / "run")
+    assert ran.err == "twolevel: --slack 3: --bls sjf reads no deadlines; allowed: edf\n"
+    study = tmp_path / "study.toml"
+    study.write_text('[study]\n[workload]\nsource = "sample"\n[batch]\npolicy = ["sjf", "fcfs"]\nslack = 3\n')
+    ran = twolevel("study", study, "--out", tmp_path / "study")
+    words = "[batch] slack = 3: [batch] policy = 'sjf', [batch] policy = 'fcfs' reads no deadlines; allowed: edf"
+    assert ran.err == f"twolevel: {study}: {words}\n" or ran.err == f"twolevel: {words}\n", ran.err

@@ -12,8 +12,7 @@ from typing import Any
 
 from bridge.options.declared import FORCE, OUT, REPORT_ONLY
 from bridge.replay.report.sides import SLURM, Side, of_table
-from bridge.runs.directory import read_record, write_record
-from bridge.runs.ownership import ours_in, put_aside, remove_files
+from bridge.runs.directory import ours_in, put_aside, read_record, remove_files, write_record
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.errors import InputError, shown
 from traces.base.parsing import parse_json
