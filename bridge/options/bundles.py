@@ -64,19 +64,10 @@ class _Bundle:
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
     """A command as Typer takes it, of one whose options are declared, or are the fields of dataclasses.
 
-    Parameters
-    ----------
-    command : callable
-        Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
-        annotated with a dataclass, whose fields are such or hold options (``traces.base.declaration``), is given an instance
-        of it: each field is an option of its own. ``Annotated[kind, Taken(…)]`` takes some of the options.
-
-    Returns
-    -------
-    callable
-        The same, with the fields in place of such an argument. Its ``options`` are what is declared, by the argument's
-        name, each with what it has by default.
-    """
+    Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
+    annotated with a dataclass, whose fields are such or hold options (``traces.base.declaration``), is given an instance:
+    each field is an option. ``Annotated[kind, TakenOptions(…)]`` takes some of the options. The ``options`` of the result
+    are what is declared, by the argument's name, each with its default."""
     bundles: dict[str, _Bundle] = {}
     options: dict[str, tuple[Option[Any], Any]] = {}
     arguments: list[inspect.Parameter] = []

@@ -394,18 +394,8 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
 
 
 def check_used(runs: Iterable[Values]) -> None:
-    """Check that each option is of use to some run of an experiment that has it.
-
-    Parameters
-    ----------
-    runs : iterable of mapping
-        What each run is given, by the keys of options. An option that is not there is not checked; its default is as not given.
-
-    Raises
-    ------
-    InputError
-        If an option is of use to none.
-    """
+    """Check that each option is of use to some run of an experiment that has it. An option that a run does not have is not
+    checked, and its default is as not given. Raises InputError if an option is of use to none."""
     of_runs = list(runs)
     for row in COMPANIONS:
         given = [run for run in of_runs if row.first.found(run)]

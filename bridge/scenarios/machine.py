@@ -24,13 +24,7 @@ def is_word(platform: object) -> bool:
 
 def given_platform(platform: Platform | str | Path | None) -> Platform | None:
     """A platform from what a user gives: a platform, one of ``bls.machine.published``, as ``paper``, or the path of a file;
-    None where it depends on the log.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be used.
-    """
+    None where it depends on the log. Raises InputError if the file cannot be used."""
     if platform is None or platform == _LOG:
         return None
     if isinstance(platform, Platform):
@@ -40,22 +34,9 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
 
 
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
-    """The machine that a log is simulated on.
-
-    Parameters
-    ----------
-    platform : Platform, str, Path or None
-        What a user gives (:func:`given_platform`); ``log``: the machine that the log names
-        (``bls.workloads.named_machine``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
-    log : Workload
-    replayed : bool
-        Whether all jobs last their recorded run times.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be used, or ``log`` is asked of a log that names no machine.
-    """
+    """The machine that a log is simulated on: the one given, or with ``log`` the one that the log names
+    (``bls.workloads.named_machine``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
+    Raises InputError if a file cannot be used, or ``log`` is asked of a log that names no machine."""
     given = given_platform(platform)
     if given is not None:
         return given
@@ -69,14 +50,7 @@ def platform_for(platform: Platform | str | Path | None, log: Workload, *, repla
 
 
 def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:
-    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one.
-
-    Parameters
-    ----------
-    jobs : Workload
-    machine : Platform
-        The machine that the jobs are simulated on.
-    """
+    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one."""
     named = named_machine(jobs)
     if machine == Platform() and named is not None and named != machine:
         warnings.warn(

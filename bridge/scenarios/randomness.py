@@ -63,12 +63,7 @@ _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
 
 
 def draws(options: Mapping[str, object]) -> bool:
-    """Whether a run with these options may draw something at random; without an option, its default counts.
-
-    Parameters
-    ----------
-    options : mapping
-        As in ``arguments`` of run.json, or of :meth:`bridge.scenarios.scenario.Options.names`.
-    """
+    """Whether a run with these options, as in ``arguments`` of run.json, may draw something at random; a missing option has
+    its default."""
     fixed = dict(_FIXED) if options.get("als") == RECORDED else {**_FIXED, **_FIXED_APPLICATIONS}
     return not all(holds(options[name]) for name, holds in fixed.items() if name in options)

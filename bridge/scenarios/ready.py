@@ -248,13 +248,8 @@ def _technique(given: object) -> AnyScheduler:
 
 
 def platform_network(platform: Platform, model: str) -> NetworkState:
-    """A platform's network as the application level takes it.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or the platform's hosts do not fit its topology.
-    """
+    """A platform's network as the application level takes it. Raises InputError if there is no such model, or the
+    platform's hosts do not fit its topology."""
     network = platform.network
     return network_state(
         network_model(model),
@@ -295,17 +290,8 @@ def load_workload(
     preset: bool | None = b.PRESET.default,
     cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
-    """A workload from what a user gives, fitted to the platform, then selected.
-
-    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
-    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
-    withdrawn before they started; for files.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or nothing is left of it.
-    """
+    """A workload from what a user gives, fitted to the platform, then selected, with ``preset`` and ``cancelled`` as of
+    ``bridge.scenarios.scenario.JobSelection``. Raises InputError if it cannot be read, or nothing is left of it."""
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

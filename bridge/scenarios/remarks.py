@@ -43,18 +43,8 @@ _FEW = 0.01
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """What a user should know of the machine, a line each: which one it is, if they did not say; and whether it is too small.
-
-    Parameters
-    ----------
-    jobs : Workload
-        Fitted to the machine.
-    machine : Platform
-    platform : object
-        What the user gave, None for nothing.
-    replayed : bool
-        As of :func:`platform_for`.
-    """
+    """What a user should know of the machine, a line each: which one it is, if ``platform``, which the user gave, is None;
+    and whether it is too small for the jobs, which are fitted to it."""
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []
@@ -87,17 +77,8 @@ _GPUS = ("gpus", "gpu")
 
 
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
-    """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know.
-
-    Parameters
-    ----------
-    jobs : Workload
-        Selected.
-    platform : Platform, optional
-        The machine of the runs that simulate them.
-    options : iterable of Scenario
-        Of these runs; none where the log is only described.
-    """
+    """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know; ``platform`` and
+    ``options`` are those of the runs, and missing where the log is only described."""
     options = list(options)
     if words := held_words(int(np.count_nonzero(jobs.held))):
         yield words
@@ -130,16 +111,8 @@ def _jobs(n: int) -> str:
 
 
 def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
-    """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them; empty
-    if none does, or the log has limits.
-
-    Parameters
-    ----------
-    jobs : Workload
-        Selected.
-    options : iterable of Scenario
-        Of the runs that simulate them.
-    """
+    """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them;
+    empty if none does, or the log has limits."""
     if np.any(jobs.estimate_ns != jobs.run_ns):
         return ""
     who: dict[str, None] = {}
@@ -161,13 +134,7 @@ def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
 
 
 def balance_words(options: Iterable[Scenario]) -> str:
-    """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length.
-
-    Parameters
-    ----------
-    options : iterable of Scenario
-        Of the runs.
-    """
+    """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length."""
     for one in (scenario.application for scenario in options):
         if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
             continue
@@ -216,9 +183,9 @@ _MOST = 20
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
-    """A line each: that limits are below what the machine draws at least, so that they cannot be kept; that an option is of no
-    effect, as nobody is slowed, limits are ignored, or nobody says what jobs draw; that users who allow it have no job; that to
-    sleep saves nothing."""
+    """A line each: that limits are below what the machine draws at least; that an option has no effect, as no job is
+    slowed, limits are ignored, or nothing says what jobs draw; that users who allow it have no job; that sleeping saves
+    nothing."""
     plan = scenario.power
     if plan is None:
         return

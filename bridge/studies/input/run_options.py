@@ -199,13 +199,8 @@ class Entry(NamedTuple):
 
 
 def entries(given: Mapping[str, Any], where: str) -> Iterator[Entry]:
-    """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``.
-
-    Raises
-    ------
-    InputError
-        If a part has no such key, or an option is there twice.
-    """
+    """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
+    part has no such key, or an option is there twice."""
     seen: set[str] = set()
     for key, value in given.items():
         grouped = key in parts() and isinstance(value, dict)
@@ -226,13 +221,8 @@ def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[Entry]:
 
 
 def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[Entry]:
-    """The options of a table that is a part of a scenario; nothing of workloads that are several tables.
-
-    Raises
-    ------
-    InputError
-        If it is no table, or has no such key.
-    """
+    """The options of a table that is a part of a scenario; nothing of workloads that are several tables. Raises InputError
+    if it is no table, or has no such key."""
     table = given[part]
     if part == "workload":
         table = {key: value for key, value in table.items() if key not in NAMED} if isinstance(table, dict) else {}
@@ -253,13 +243,7 @@ def column_name(option: str) -> str:
 
 
 def checked_value(name: str, value: object, where: str) -> Value:
-    """A value of the type that an option has.
-
-    Raises
-    ------
-    InputError
-        If there is no such option, or it takes no such value.
-    """
+    """A value of the type that an option has. Raises InputError if there is no such option, or it takes no such value."""
     known = known_options()
     if name == SEED:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
@@ -272,15 +256,9 @@ def checked_value(name: str, value: object, where: str) -> Value:
 
 
 def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] | None = None) -> Value:
-    """A value of a file as an option takes it that is ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts.
-
-    Of an option that is ``declared`` as a time, a text as ``1ms`` is the number that it stands for.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+    """A value of a file as an option takes it that is ``bool``, ``int``, ``float``, ``str``, or ``tuple`` of texts; of an
+    option that is ``declared`` as a time, a text as ``1ms`` is the number that it stands for. Raises InputError if it is
+    none."""
     if declared is not None:
         value = declared.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
@@ -344,23 +322,9 @@ def drawn(
     beside_techniques: bool,
     keep_decisions: bool = False,
 ) -> Drawn:
-    """The options of a run.
-
-    Parameters
-    ----------
-    given : mapping
-        Options by name; those that are missing have their defaults.
-    seed : int
-    beside_techniques : bool
-        Whether other cells simulate applications: then one of recorded run times is what those are compared with, and the
-        options that say how applications are computed are not its own.
-    keep_decisions : bool
-
-    Raises
-    ------
-    InputError
-        If a value cannot be.
-    """
+    """The options of a run, from those that are given by name; others have their defaults. ``beside_techniques``: other
+    cells simulate applications, so that one of recorded run times is what those are compared with, and the options that
+    say how applications are computed are not its own. Raises InputError if a value cannot be."""
     batch: BatchOptions = _bundle(BatchOptions, given)
     slurm = given_choice(
         batch.slurm_conf, batch.set, batch.settle, 0.0, batch.phase, batch.topology, batch.priorities, batch.cleanup
