@@ -16,6 +16,7 @@ from bls.options import BLS, DECISIONS
 from bridge.cli import INTERRUPTED
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import (
+    DATA,
     FORCE,
     OUT,
     POLICIES,
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
     from bridge.studies.run_study import Report
     from bridge.studies.study import Study
 
-DataOption = Annotated[
-    list[str] | None, typer.Option(metavar="DIR", help="A further folder with logs and other files; may be repeated.")
-]
+DataOption = Annotated[list[str] | None, DATA]
 ClusterOption = Annotated[
     str | None,
     typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),

@@ -143,6 +143,9 @@ VARIATIONS = Option(
     help=f"Task variation factors, {a.VARIATION.limits}, separated by commas; 0 alone for task lengths that take none"
 )
 
+DATA = Option[tuple[str, ...]](
+    name="data", default=(), metavar="DIR", help="A further folder with logs and other files; may be repeated"
+)
 REPLICATE = Option[str | None](
     name="replicate", panel=Panel.JOBS, default=None, metavar="LENGTH",
     help="Run each cell for every window of this length of the log, as 7d, in place of seeds"

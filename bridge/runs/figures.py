@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -61,39 +62,16 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
     )
 
 
-def _waits(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.wait_times import waits_figure
+def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
+    # How a figure of ``traces.figures`` is drawn: of the ``chosen`` jobs alone, and with these fields of the view.
+    def draw(table: pd.DataFrame, view: FigureView) -> Figure:
+        module, _, name = function.partition(":")
+        made: Any = getattr(import_module(f"traces.figures.{module}"), name)
+        given = {field: getattr(view, field) for field in (*takes, "title")}
+        figure: Figure = made(_chosen(table, view) if chosen else table, **given)
+        return figure
 
-    return waits_figure(_chosen(jobs, view), title=view.title)
-
-
-def _imbalance(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.job_imbalance import imbalance_jobs_figure
-
-    return imbalance_jobs_figure(_chosen(jobs, view), title=view.title)
-
-
-def _gantt(tasks: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.gantt import core_gantt_figure
-
-    return core_gantt_figure(tasks, **_shown(view))
-
-
-def _shown(view: FigureView) -> dict[str, Any]:
-    # What figures of tasks take: a core that was released computes nothing.
-    return {name: getattr(view, name) for name in ("first_core", "host_names", "jobs", "cores", "title")}
-
-
-def _heat(frame: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.core_heat import heat_figure
-
-    return heat_figure(frame, **_shown(view), releases=view.releases, widths=view.widths)
-
-
-def _chunks(tasks: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.application.chunk_sizes import chunks_figure
-
-    return chunks_figure(_chosen(tasks, view), title=view.title)
+    return draw
 
 
 def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
@@ -112,25 +90,28 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-def _decisions(decisions: pd.DataFrame, view: FigureView) -> Figure:
-    # Of all passes, whatever is chosen.
-    from traces.figures.run.decisions import decisions_figure
-
-    return decisions_figure(decisions, title=view.title)
-
+# What figures of tasks take: a core that was released computes nothing.
+_CORES = ("first_core", "host_names", "jobs", "cores")
+_heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
 #: The figures of a run by name; the file of each is called so, too.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
-    "waits": RunFigure("jobs", _waits),
-    "imbalance": RunFigure("jobs", _imbalance),
+    "waits": RunFigure("jobs", _figure("run.wait_times:waits_figure")),
+    "imbalance": RunFigure("jobs", _figure("run.job_imbalance:imbalance_jobs_figure")),
     "held": RunFigure("jobs", _heat),
     "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
-    "gantt": RunFigure("tasks", _gantt, ("job_id", "core", "start_ns", "end_ns")),
-    "chunks": RunFigure("tasks", _chunks, ("job_id", "task", "chunk", "start_ns")),
+    "gantt": RunFigure(
+        "tasks",
+        _figure("run.gantt:core_gantt_figure", *_CORES, chosen=False),
+        ("job_id", "core", "start_ns", "end_ns"),
+    ),
+    "chunks": RunFigure(
+        "tasks", _figure("application.chunk_sizes:chunks_figure"), ("job_id", "task", "chunk", "start_ns")
+    ),
     "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
     "power": RunFigure("power", _power),
-    "decisions": RunFigure("decisions", _decisions),
+    "decisions": RunFigure("decisions", _figure("run.decisions:decisions_figure", chosen=False)),
 }
 
 

@@ -14,6 +14,7 @@ from bls.workloads import sample_path
 from bls.workloads.seeded import given_workload, is_seeded
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
+from bridge.options.declared import DATA
 from bridge.options.output import RunOutput
 from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.machine import given_platform, platform_for
@@ -31,7 +32,16 @@ from bridge.studies.input.named_files import (
     names_in,
 )
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects, known_options
+from bridge.studies.input.run_options import (
+    BATCH_OPTION,
+    OF_SLURM,
+    Drawn,
+    Value,
+    column_name,
+    drawn,
+    effects,
+    known_options,
+)
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
@@ -137,12 +147,12 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
     if found is None:
         origin = study.origins.get(("file", source.file), f"workload {source.name}")
         if is_seeded(source.file):
-            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with --data")
+            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with {DATA}")
         try:
             GivenFile(source.file, "workload file")  # it says best why not
         except InputError as error:
             raise InputError(
-                f"{origin}: {error.text}; say with --data in which folder it is, or download a log of the archive "
+                f"{origin}: {error.text}; say with {DATA} in which folder it is, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
         raise InputError(f"{origin}: {shown_path(source.file)} is no file")
@@ -276,7 +286,10 @@ class Preparation:
     def check(self, cells: Sequence[int]) -> None:
         """See that cells can be run, before anything is simulated. Raises TwolevelError if one cannot be; the message
         names it."""
-        check_used({name.replace("-", "_"): cell.value(name) for name in known_options()} for cell in self.study.cells)
+        try:
+            check_used({column_name(name): cell.value(name) for name in known_options()} for cell in self.study.cells)
+        except InputError as error:
+            raise InputError(self.study.spelled(error.text)) from None
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bridge.options.declared import DATA
 from bridge.runs.directory import FIGURES, ours_in, read_record, write_record
 from bridge.runs.record import versions
 from bridge.studies.input.study_file import parse_study
@@ -41,7 +42,7 @@ class StudyRecord:
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
             gone = shown_path(self.folders[0])
-            raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
+            raise InputError(f"{self.path}: there is no folder {gone} any more; say with {DATA} where its files are")
         try:
             study = parse_study(self.text, folders, self.name)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)

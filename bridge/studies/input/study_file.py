@@ -40,6 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from bls.machine.switches import printable_name
+from bridge.options.declared import DATA
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
@@ -92,7 +93,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     folders = [Path(path).resolve().parent]
     for folder in data:
         if not os.path.isdir(folder):
-            raise InputError(f"--data: {folder} is not a folder")
+            raise InputError(f"{DATA}: {folder} is not a folder")
         folders.append(Path(folder).resolve())
     try:
         study = parse_study(text, folders, Path(path).stem)
