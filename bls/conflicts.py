@@ -371,7 +371,7 @@ RUN: Final[tuple[Conflict, ...]] = (
             f"{o.REQUESTS} of units of several cores", lambda run: run.asks("unit_cores", 1),
             "jobs of units of several cores", requests="units.csv",
         ),
-        "of which one could leave without the others"
+        "as one could leave without the others"
     ),
     _no_widths(
         has(

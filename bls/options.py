@@ -72,7 +72,7 @@ ESTIMATES = Option(
     "or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
-    name="on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),
+    name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
     what="treatment of jobs that lose a host",
     metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
 )  # fmt: skip
@@ -165,7 +165,7 @@ KEEP_AWAKE = Whole(
     help="So many hosts that idle are kept awake",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
-    name="max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",
+    name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
 )  # fmt: skip
 CHARGE_DECISIONS = Option(

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
-#: So many times a run is checked, about, where that is asked for: a check looks at every job.
+#: About how often a run is checked, where that is asked for: a check reads every job.
 _CHECKS = 1000
 
 
@@ -362,7 +362,7 @@ def simulate(
     platform : Platform, str or Path, optional
         As :class:`bridge.scenarios.scenario.Machine` says.
     observers : sequence of str, Observer or AdditionalData
-        Who looks at the run, as objects or ``FILE.py:NAME``.
+        Observers of the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
     keep_tasks : bool

@@ -159,7 +159,7 @@ def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[t
     That is the application's name where jobs have applications of their own, what was chosen where techniques are chosen, and
     the technique elsewhere.
 
-    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are looked at.
+    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are read.
     """
     applications, chosen = columns.get("application"), columns.get("chosen")
     place: dict[str, int] = {}

@@ -1,8 +1,8 @@
 """The features of both levels and of a run that do not go together, each pair once (``traces.base.conflicts``).
 
 Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`READY` of these with
-their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of what is wanted of a run besides, and :data:`TYPED`,
-:data:`REPLAY` and :data:`COMPANIONS` of what is typed, or stands in a study.
+their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of the options of the run besides, and :data:`TYPED`,
+:data:`REPLAY` and :data:`COMPANIONS` of options that are typed, or stand in a study.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ READY: Final[tuple[Conflict, ...]] = (
     Conflict(
         has(str(b.SWITCHES), lambda ready: ready.options.batch.switches is not None, switches="1"),
         has(
-            f"an {b.ALLOCATOR} that does not look at switches", lambda ready: ready.blind_to_switches,
+            f"an {b.ALLOCATOR} that ignores switches", lambda ready: ready.blind_to_switches,
             lambda ready: f"allocator {ready.allocator.name}",
         ),
-        reason="{second} does not look at switches", allowed="topology"
+        reason="{second} ignores switches", allowed="topology"
     ),
     Conflict(
         has(
@@ -211,7 +211,7 @@ RUN: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of what is typed, by the keys of options: in Python what is of no use is no error.
+# Of the values that are typed, by the keys of options: in Python an option without a use is no error.
 
 
 def _typed(option: Option[Any], example: Any = None, said: str = "") -> Feature:
@@ -300,7 +300,7 @@ TYPED: Final[tuple[Conflict, ...]] = (
     ),
 )
 
-# Of what is typed for a replay, by the keys of options.
+# The same for a replay.
 
 _REPORTS: Final = has(f"no {d.REPORT}", lambda given: not given.get("report"))
 _RATE: Final = _typed(d.RATE, 10.0)
@@ -326,7 +326,7 @@ REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": True}),
 )
 
-# Options that change nothing without another one; of what each run of an experiment is given, by the keys of options.
+# Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
 
 
 def _companion(option: Option[Any], example: Any, *, default_counts: bool = False) -> Feature:

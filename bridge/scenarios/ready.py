@@ -67,7 +67,7 @@ class ReadyScenario:
     constraints : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     observers : tuple of Observer or AdditionalData
-        Who looks at the run, and who computes what its policy reads.
+        Observers of the run, and objects that compute additional data for its policy.
     applications : tuple of Program
         What jobs may compute; empty where they last their recorded run times.
     programs : Programs or None
@@ -111,7 +111,7 @@ class ReadyScenario:
 
     @property
     def blind_to_switches(self) -> bool:
-        """Whether the allocator is known not to look at switches."""
+        """Whether the allocator is known to ignore switches."""
         return self.allocator in ALLOCATORS.values() and self.allocator.name != "topology"
 
     @property

@@ -15,7 +15,7 @@ class Feature:
     """Something that a run may have. Texts mention options (``traces.base.mentions``)."""
 
     name: str  # as the page has it
-    found: Callable[[Any], object]  # whether it is there, of what a table is about
+    found: Callable[[Any], object]  # whether the object of the table has it
     given: str | Callable[[Any], str] = ""  # how an error names it; empty: by its name
     example: Mapping[str, Any] = field(default_factory=dict)  # keywords of ``bridge.simulate`` with which a run has it
 
