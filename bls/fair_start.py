@@ -44,8 +44,7 @@ from traces.kernels.snapshots import Snapshot
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
     """Raise InputError if parts of a run cannot be made again: the policy decides in Python, which may remember what it saw,
     decisions cost what the clock measures, or jobs release cores before their end."""
-    chosen = Chosen(rules, policy)
-    check(FAIR_START, chosen, chosen.names())
+    check(FAIR_START, Chosen(rules, policy))
 
 
 def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:

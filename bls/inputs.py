@@ -11,8 +11,9 @@ import numpy as np
 from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
-from bls.conflicts import POLICY, RUN
-from bls.constraints.job_constraints import JobConstraints, check_aware, check_signals, masks, outage_columns
+from bls.conflicts import POLICY, RUN, UNAWARE
+from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns
+from bls.constraints.unaware import LIMITS, check_signals, unaware_of
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
@@ -120,22 +121,10 @@ class Chosen:
         """What it does, or may do, as nobody knows yet."""
         return [what for what in DIRECTIONS if may_direct(self.policy, what)]
 
-    def names(self) -> dict[str, str]:
-        """What names in braces stand for in the tables of conflicts."""
-        rules = self.rules
-        return {
-            "policy": f"batch policy {self.policy.name}",
-            "backfill": f"{o.BACKFILL:{rules.backfill}}",
-            "resize": f"{o.RESIZE:{rules.resized}}",
-            "coordination": f"{o.COORDINATION:{rules.coordination}}",
-            "widths": "decide, none" if "widths" in self.may_direct else "none",
-        }
-
 
 def check_rules(rules: Rules, policy: AnyPolicy) -> None:
     """Raise InputError if a policy cannot be used with these rules: there is a conflict of ``bls.conflicts.POLICY``."""
-    chosen = Chosen(rules, policy)
-    check(POLICY, chosen, chosen.names())
+    check(POLICY, Chosen(rules, policy))
 
 
 @dataclass(frozen=True)
@@ -148,16 +137,13 @@ class Run(Chosen):
     sleeps: bool
     recorded: bool
     countable: bool
+    workload: Workload
+    platform: Platform
 
     @property
     def windows(self) -> bool:
         """Whether there are reservations or maintenance."""
         return self.constraints.windows is not None and len(self.constraints.windows) > 0
-
-    @property
-    def resizes(self) -> bool:
-        """Whether the widths of jobs change, as they start or while they run."""
-        return self.rules.molds or self.rules.resizing != b.NO_RESIZE
 
     @property
     def releases_cores(self) -> bool:
@@ -176,18 +162,29 @@ class Run(Chosen):
         asked = self.constraints.requests
         return asked is not None and bool((getattr(asked, column) > most).any())
 
-    def names(self) -> dict[str, str]:
-        """As of :class:`Chosen`."""
-        names, limits = super().names(), self.limits
-        reaches = "resize" if self.rules.resizing != b.NO_RESIZE else "coordination"
-        whole, units = "hosts that are not shared", "units of several cores, or amounts of their hosts"
-        return names | {
-            "allocator": f"{o.ALLOCATOR:{self.allocator.name}}",
-            "fallback": "" if limits is None else f"{o.FALLBACK:{limits.options.fallback}}",
-            "domain": limits.domains[0].name if limits is not None and limits.domains else "",
-            "reaches": names[reaches],
-            "parts": whole if self.allocator.whole_hosts else units,
-        }
+    def first_asking(self, column: str) -> int:
+        """The number of the first job that asks for something, a column of its requests; there is one."""
+        asked = getattr(self.constraints.requests, column)
+        return int(self.workload.job_id[np.argmax(asked.reshape(len(asked), -1).any(axis=1))])
+
+    @property
+    def unaware(self) -> frozenset[str]:
+        """What the policy knows nothing of, of ``bls.conflicts.UNAWARE``."""
+        return unaware_of(self.policy)
+
+    @property
+    def divided(self) -> bool:
+        """Whether there are several partitions, or one of a part of the machine or with limits."""
+        table = partition_table(self.platform)
+        whole = len(table) == 1 and int(table.n_cores[0]) == self.platform.n_cores
+        return not whole or any(getattr(one, limit) is not None for one in self.platform.partitions for limit in LIMITS)
+
+    @property
+    def waiting(self) -> int:
+        """The number of the first job that waits for another; -1 if none does."""
+        known = self.constraints.dependencies
+        waits = np.zeros(0, bool) if known is None else np.asarray(known.depends_on >= 0)
+        return int(self.workload.job_id[np.argmax(waits)]) if waits.any() else -1
 
 
 def given_for(
@@ -216,14 +213,15 @@ def given_for(
     order = _order(policy, scored)
     limits = power if power is not None and power.limits_jobs else None
     countable = allocator.countable and constraints.interchangeable(platform)
-    check_aware(policy, workload, platform, allocator, constraints, limits_power=limits is not None)
     check_signals(policy, None if power is None else power.signals)
     asleep = power if power is not None and power.sleeps else None
-    run = Run(rules, policy, allocator, constraints, limits, asleep is not None, recorded, countable)
+    sleeps = asleep is not None
+    run = Run(rules, policy, allocator, constraints, limits, sleeps, recorded, countable, workload, platform)
+    check(UNAWARE.values(), run)
     if limits is not None:
         countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
     run = replace(run, countable=countable)
-    check(RUN, run, run.names())
+    check(RUN, run)
     given = RunColumns(
         jobs={
             "submit_ns": workload.submit_ns,

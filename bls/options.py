@@ -71,12 +71,12 @@ ESTIMATES = Option(
     "or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
-    name="on-failure", panel=Panel.BATCH, default="requeue", choices=("requeue", "lose"),
+    name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
     what="treatment of jobs that lose a host",
     metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="coordination", panel=Panel.APPLICATION, default="none", what="coordination of the levels",
+    name="coordination", panel=Panel.BATCH, default="none", what="coordination of the levels",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     metavar="HOW",
     help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
@@ -164,7 +164,7 @@ KEEP_AWAKE = Whole(
     help="So many hosts that idle are kept awake",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
-    name="max-attempts", panel=Panel.BATCH, default=1000, lowest=1, highest=10**9, metavar="N",
+    name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
 )  # fmt: skip
 CHARGE_DECISIONS = Option(

@@ -1,4 +1,4 @@
-"""How the batch level behaves besides its policy and its allocator: backfilling, kills, failures, the cost of deciding.
+"""How the batch level behaves, as a user declares it: policy, allocator, backfilling, kills, failures, the cost of deciding.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
@@ -100,7 +100,7 @@ class Rules:
             object.__setattr__(self, "decision_cost_ns", parse_duration_ns(cost, str(o.DECISION_COST)))
         if self.decision_cost_ns is not None:
             whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
-        check(RULES, self, {})
+        check(RULES, self)
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
             whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)

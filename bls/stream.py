@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bls.conflicts import STREAM
 from bls.constraints.job_constraints import JobConstraints, partitions_of
 from bls.constraints.outages import Outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, requests
@@ -24,15 +25,18 @@ from bls.engine.status import BatchStatus
 from bls.inputs import estimates_come_later
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
-from bls.options import BLS, BLS_COMMAND, DECISIONS, ESTIMATES, FAILURES, MEMORY, OVERSIZE, STREAM
-from bls.policies import AnyPolicy, DecidingPolicy, ScorePolicy
-from bls.policies.contract import FollowingPolicy, OtherProgram, directs
+from bls.options import MEMORY, OVERSIZE, STREAM
+from bls.options import STREAM as STREAM_OPTION
+from bls.policies import AnyPolicy, ScorePolicy
+from bls.policies.contract import FollowingPolicy, OtherProgram, no_account
+from bls.policies.declared import Chosen
 from bls.policies.score_policy import no_account
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
 from bls.workloads.selection import fit
 from bls.workloads.workload import REASONS, TOO_WIDE, Workload
+from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
@@ -43,32 +47,36 @@ LATER = 1 << 40
 STRETCH_JOBS = 1 << 14
 
 
+@dataclass(frozen=True)
+class StreamedRun(Chosen):
+    """A run of a log that is never held, for the table of conflicts ``bls.conflicts.STREAM``."""
+
+    constraints: JobConstraints
+
+    @property
+    def other_program(self) -> bool:
+        """Whether another program decides."""
+        return isinstance(self.policy, OtherProgram)
+
+    @property
+    def follows(self) -> bool:
+        """Whether the policy keeps books of its own, up to the end."""
+        return isinstance(self.policy, FollowingPolicy)
+
+    @property
+    def accounts(self) -> bool:
+        """Whether the policy keeps accounts of users."""
+        return isinstance(self.policy, ScorePolicy) and self.policy.account is not no_account
+
+    @property
+    def predicts(self) -> bool:
+        """Whether a job's estimate is known only when it arrives."""
+        return estimates_come_later(self.rules)
+
+
 def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
     """Raise InputError if the policy or the rules need all jobs at once; the message names the option."""
-    if isinstance(policy, OtherProgram):
-        raise InputError(f"{STREAM}: {BLS_COMMAND:{policy.name}}: a scheduler is told of all jobs; allowed: {BLS}")
-    if isinstance(policy, FollowingPolicy):
-        raise InputError(f"{STREAM}: {BLS:{policy.name}}: finish() needs all jobs; allowed: a policy without it")
-    if directs(policy):
-        raise InputError(
-            f"{STREAM}: {BLS:{policy.name}}: directs: running jobs cannot be directed; allowed: a policy that only starts jobs"
-        )
-    if isinstance(policy, DecidingPolicy) and constraints is not None and constraints.outages is not None:
-        raise InputError(
-            f"{STREAM}: {FAILURES}: not with {BLS:{policy.name}}, which decides in Python; allowed: a compiled policy"
-        )
-    if isinstance(policy, ScorePolicy) and policy.account is not no_account:
-        raise InputError(
-            f"{STREAM}: {BLS:{policy.name}}: it keeps accounts of all users, whom only the whole log names"
-        )
-    if rules.keep_decisions:
-        raise InputError(f"{STREAM}: {DECISIONS}: the table of all passes is held")
-    if constraints is not None and constraints.drains:
-        raise InputError(f"{STREAM}: {FAILURES}: hosts cannot be drained; allowed: state down")
-    if estimates_come_later(rules):
-        raise InputError(
-            f"{STREAM}: {ESTIMATES}: predictions are made of all jobs that have ended; allowed: those known before"
-        )
+    check(STREAM, StreamedRun(rules, policy, constraints or JobConstraints()))
 
 
 @dataclass
@@ -306,6 +314,6 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
         who = "the estimator"
     if who:
         raise PluginError(
-            f"{who}: what it says of a job depends on which other jobs it is asked about, and with {STREAM} it is never asked "
-            "about all"
+            f"{who}: what it says of a job depends on which other jobs it is asked about, and with {STREAM_OPTION} it is never "
+            "asked about all"
         )

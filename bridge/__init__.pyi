@@ -1,11 +1,15 @@
-from .options.execution import Execution as Execution
 from .runs.result import Result as Result
 from .runs.simulation import run as run, simulate as simulate
 from .runs.stepwise import Simulation as Simulation
-from .scenarios.application import Application as Application
 from .scenarios.application_map import ApplicationMap as ApplicationMap, load_application_map as load_application_map
 from .scenarios.ready import ReadyScenario as ReadyScenario
-from .scenarios.scenario import JobSelection as JobSelection, Machine as Machine, Scenario as Scenario
+from .scenarios.scenario import (
+    Application as Application,
+    Execution as Execution,
+    JobSelection as JobSelection,
+    Machine as Machine,
+    Scenario as Scenario,
+)
 from .single.graph_options import GraphOptions as GraphOptions
 from .single.graph_run import GraphResult as GraphResult, simulate_graph as simulate_graph
 from .studies.grid import Grid as Grid, run_grid as run_grid

@@ -15,7 +15,7 @@ from reference import batch, two_level
 import bridge
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.checks.ledger import check_ledger
 from traces.intervals import intervals_text
 

@@ -16,18 +16,21 @@ _HEAD = """# Features that do not go together
 <!-- generated: python -m tools.conflicts -->
 The pairs of the tables in `bls/conflicts.py` and `bridge/scenarios/conflicts.py`. A run with both features is refused before
 its first event; the error states what was given, the reason, and what is allowed instead. Options without any effect are
-refused on the command line and in studies, not in Python. Some further limitations are described with the feature:
-[streams](cli.md#twolevel-run), [replay](replay.md), [Slurm's policy](batch-orders.md), [power](power.md).
+refused on the command line and in studies, not in Python.
 """
 
-#: Heading → rows, and what names in braces stand for.
-TABLES: Mapping[str, tuple[tuple[Conflict[object], ...], Mapping[str, str]]] = {
-    "Policies and rules": (batch.RULES + batch.POLICY, batch.IN_GENERAL),
-    "Power": (batch.POWER, batch.IN_GENERAL),
-    "What a run has": (batch.RUN, batch.IN_GENERAL),
-    "Fair start times": (batch.FAIR_START, batch.IN_GENERAL),
-    "Both levels": (both.SCENARIO, both.IN_GENERAL),
-    "How a run is executed": (both.PROCESSES + both.TYPED + both.RUN, both.IN_GENERAL),
+#: Heading → rows.
+TABLES: Mapping[str, tuple[Conflict, ...]] = {
+    "Policies and rules": batch.RULES + batch.POLICY,
+    "Power": batch.POWER + batch.PLAN,
+    "What a run has": batch.RUN,
+    "What a policy is unaware of": tuple(batch.UNAWARE.values()),
+    "Fair start times": batch.FAIR_START,
+    "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
+    "How a run is executed": both.PROCESSES + both.RUN + both.TYPED,
+    "Streams": batch.STREAM,
+    "Replays": both.REPLAY,
+    "Options that need another one": both.COMPANIONS,
 }
 
 
@@ -35,18 +38,20 @@ def _code(mention: Mention) -> str:
     return f"`--{mention.name}{' ' * bool(mention.said)}{mention.said}`"
 
 
-def _rows(rows: Iterable[Conflict[object]], names: Mapping[str, str]) -> Iterable[str]:
+def _rows(rows: Iterable[Conflict]) -> Iterable[str]:
     yield from ("", "| feature | feature | why | allowed |", "|---|---|---|---|")
     for row in rows:
-        texts = (row.first, row.second, row.reason.format_map(names), row.allowed.format_map(names))
+        second = row.second.given if isinstance(row.second.given, str) else ""
+        why = row.why or row.reason.replace("{second}", second or row.second.name)
+        texts = (row.first.name, row.second.name, why, row.allowed)
         yield "| " + " | ".join(spelled(text, _code).replace("_", r"\_") for text in texts) + " |"
 
 
 def page() -> str:
     """Return the page."""
     lines = [_HEAD]
-    for heading, (rows, names) in TABLES.items():
-        lines += [f"## {heading}", *_rows(rows, names), ""]
+    for heading, rows in TABLES.items():
+        lines += [f"## {heading}", *_rows(rows), ""]
     return "\n".join(lines)
 
 

@@ -130,7 +130,7 @@ class Power:
             object.__setattr__(self, "job_power", given_columns(self.job_power))
         if not isinstance(self.signals, str | os.PathLike | None):
             raise InputError(f"{o.SIGNALS}: {shown(self.signals)}; allowed: a CSV file")
-        name, _ = self.fallback_of
+        self.fallback_of  # noqa: B018 - an error here, not later
         if self.sleep_after_ns is not None:
             whole(str(o.SLEEP_AFTER), self.sleep_after_ns, 0, MAX_NS)
         o.KEEP_AWAKE.check(self.keep_awake)
@@ -139,7 +139,7 @@ class Power:
 
             given_limits(self.limits)
             object.__setattr__(self, "limits", tuple(map(tuple, self.limits)))
-        check(POWER, self, {"fallback": f"{o.FALLBACK:{name}}"})
+        check(POWER, self)
 
     @property
     def asked(self) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bls import options as o
+from bls.conflicts import PLAN
 from bls.engine import state as b
 from bls.engine.features.power.state import DomainState, PowerState, StopState
 from bls.estimates import LAST_TWO, groups
@@ -22,6 +23,7 @@ from bls.power.options import SLOW, Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
+from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
@@ -219,6 +221,13 @@ def _in_groups(lo: Array, hi: Array, first_core: Array) -> Array:
     return np.stack([begin[group, at], end[group, at], group])
 
 
+class PlannedLimits(NamedTuple):
+    """Limits to power and what is done under them, for the table of conflicts ``bls.conflicts.PLAN``."""
+
+    fallback_of: tuple[str, int]
+    domains: tuple[Domain, ...]
+
+
 def power_plan(
     options: Power,
     workload: Workload,
@@ -252,11 +261,7 @@ def power_plan(
     if options.limits is not None:
         of_all = _limits(options.limits, platform, table)
         limits, domains = domains_of(of_all, platform, table, options.reaction_ns, options.notice_ns)
-    if domains and name.startswith("stop:"):
-        raise InputError(
-            f"{o.FALLBACK:{name}}: not with limits to parts of the machine ({domains[0].name}), as hosts are stopped by "
-            f"what the machine draws; allowed: {o.FALLBACK:none}, hold, submit:state=1 or dvfs"
-        )
+    check(PLAN, PlannedLimits(options.fallback_of, domains))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")

@@ -7,11 +7,10 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from bridge.options.declared import TRACE_FORMATS
-from bridge.options.tracing import NO_FORMATS
+from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import Value, kind_of, value_of_kind
+from bridge.studies.input.run_options import Entry, Value, kind_of, of_part, parts, value_of_kind
 from traces.base.errors import one_of
 from traces.base.given_file import parse_toml, read_text
 
@@ -49,13 +48,19 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
         given, where = given["run"], f"{file}: [run] "
     known = signature(command, eval_str=True).parameters
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
-    for key, value in given.items():
+    for key, value, place in _entries(given, where):
         if key not in names:
             raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
         kind = kind_of(known[names[key]].annotation)
         declared, _ = command.options.get(names[key], (None, None))
-        checked = value_of_kind(kind, _formats(value) if key == "trace" else value, f"{where}{key}", declared)
-        yield names[key], _located(key, checked, Path(file).resolve().parent), f"{where}{key}"
+        checked = value_of_kind(kind, _formats(value) if key == "trace" else value, place, declared)
+        yield names[key], _located(key, checked, Path(file).resolve().parent), place
+
+
+def _entries(given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+    for key, value in given.items():
+        grouped = key in parts() and isinstance(value, dict)
+        yield from of_part(key, value, f"{where}[{key}] ") if grouped else [Entry(key, value, f"{where}{key}")]
 
 
 def _formats(value: Any) -> Any:

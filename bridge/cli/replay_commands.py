@@ -12,11 +12,11 @@ from als import options as a
 from bls import options as b
 from bridge.cli.run_commands import say_jobs
 from bridge.options.bundles import TakenOptions, bundled
-from bridge.options.declared import FORCE, OUT, SLURM_CONF, TRACE, TRACE_DETAIL, WORKLOAD
+from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.options.slurm import ReportOptions, SlurmOptions
 from bridge.scenarios.application import RECORDED
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
 from traces.base.options import SEED, values
 
@@ -66,10 +66,10 @@ def replay_command(
     from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
-    from bridge.scenarios.companions import check_used
+    from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
-    from traces.base.errors import InputError
+    from traces.base.conflicts import check
 
     planned = given_plan(report, slurm.rate, slurm.phase)
     target = named_folder(out)
@@ -77,12 +77,12 @@ def replay_command(
         check_target(target, force)
     chosen = SlurmChoice(**vars(slurm))
     recorded = not shared.application.simulated
-    if tables.tasks and recorded:
-        raise InputError(f"{TASKS}: with {a.ALS:recorded} there are no tasks")
     if not report.report_only:
         installed_slurm()  # it is said first if there is none
     given_platform(shared.machine.platform)  # a file is checked before a long log is read
-    check_used([values(shared) | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
+    given = values(shared)
+    check(TYPED, given | {"tasks": tables.tasks})
+    check_used([given | {"bls": "fcfs"}])  # Slurm cuts no job by itself either
     log = shared.log()
     machine = _machine(log, shared, chosen, replayed=recorded)
     selected, _ = shared.jobs(log, replayed=recorded, machine=machine)
@@ -144,12 +144,12 @@ def _replay(
 
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
+    from bridge.scenarios.conflicts import REPLAY
     from bridge.scenarios.machine import platform_for
-    from traces.base.errors import InputError
+    from traces.base.conflicts import check
 
     machine = chosen.machine()
-    if machine is not None and shared.machine.platform is not None:
-        raise InputError(f"{b.PLATFORM}: not with {SLURM_CONF}, whose nodes are the machine; allowed: one of them")
+    check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})
     if machine is None:
         machine = platform_for(shared.machine.platform, log, replayed=replayed)
     chosen.phase_ns(chosen.configuration(machine), 0)  # what it cannot be is said before jobs are selected
@@ -158,9 +158,7 @@ def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: 
 
 def _say(done: Replay, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> None:
     from bridge.replay.run import replay_rows
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.machine import machine_words
-    from bridge.scenarios.time_limits import time_limit_words
+    from bridge.scenarios.remarks import log_words, machine_words, time_limit_words
 
     scenario = done.result.scenario
     log, machine, options = scenario.workload, scenario.platform, [scenario.options]

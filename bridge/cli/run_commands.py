@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -12,23 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from als.options import ALS
-from bls.options import DECISIONS, FAIR_START, OBSERVE, STREAM
-
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.bundles import bundled
-from bridge.options.declared import (
-    CHECK,
-    FORCE,
-    LIVE,
-    NODES,
-    OUT,
-    SAME_AS,
-    TASKS_TABLE,
-    TRACE_FORMATS,
-)
-from bridge.options.tracing import TraceOptions
-from bridge.options.values import QuickCommand, QuickGroup
+from bridge.options.bundles import QuickCommand, QuickGroup, bundled
+from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
+from bridge.options.output import RunOutput
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
 from traces.base.options import values
@@ -128,8 +115,6 @@ _GROUPS = {
 #: Words for which no command is loaded.
 _OF_ALL = ("-h", "--help", "--version")
 
-#: An option that is declared with its command, and says what is written.
-
 
 def command_line(first_word: str) -> typer.Typer:
     """The command line.
@@ -203,26 +188,11 @@ def say_jobs(jobs: Any) -> None:
 
 
 def _say_run(result: Any, same: list[tuple[str, str]]) -> None:
-    from bridge.scenarios.balance import balance_words
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.machine import machine_words
-    from bridge.scenarios.map_words import unmatched_words
-    from bridge.scenarios.power_words import power_words
-    from bridge.scenarios.time_limits import time_limit_words
-    from bridge.scenarios.wishes import wish_words
+    from bridge.scenarios.remarks import remarks_of_run
 
-    scenario = result.scenario
-    say_jobs(scenario.workload)
-    given, replayed = scenario.options.machine.platform, scenario.technique is None
-    for words in machine_words(scenario.workload, scenario.platform, given, replayed=replayed):
+    say_jobs(result.scenario.workload)
+    for words in remarks_of_run(result.scenario):
         say(words)
-    of_log = log_words(scenario.workload, scenario.platform, [scenario.options])
-    limits = time_limit_words(scenario.workload, [scenario.options])
-    balance = balance_words([scenario.options])
-    more = (balance, wish_words(scenario), unmatched_words(scenario), *power_words(scenario))
-    for words in (*of_log, limits, *more):
-        if words:
-            say(words)
     if missing := result.notes.missing_dependencies:
         say(f"jobs that name a preceding job that is not simulated, and do not wait for it: {missing}")
     print(lined_up(result.summary() + same))
@@ -263,40 +233,13 @@ def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
     return named
 
 
-@dataclass(frozen=True)
-class RunTables:
-    """Tables that are written only where they are asked for."""
-
-    nodes: Annotated[bool, NODES] = NODES.default
-    tasks: Annotated[bool, TASKS_TABLE] = TASKS_TABLE.default
-
-
-@dataclass(frozen=True)
-class RunChecks:
-    """What a run is held to."""
-
-    check: Annotated[bool, CHECK] = CHECK.default
-    same_as: Annotated[str | None, SAME_AS] = SAME_AS.default
-
-    @property
-    def other(self) -> Path | None:
-        """The folder of the earlier run."""
-        return None if self.same_as is None else Path(self.same_as)
-
-
 @_errors_name_config
 @bundled
 def run_command(
     *,
     scenario: Scenario,
     out: Annotated[str, OUT],
-    observe: Annotated[list[str] | None, OBSERVE] = None,
-    tables: RunTables,
-    fair_start: Annotated[bool, FAIR_START] = FAIR_START.default,
-    traced: TraceOptions,
-    stream: Annotated[bool, STREAM] = STREAM.default,
-    live: Annotated[bool, LIVE] = LIVE.default,
-    checks: RunChecks,
+    output: RunOutput,
     force: Annotated[bool, FORCE] = FORCE.default,
     config: Annotated[str | None, CONFIG] = None,
 ) -> None:
@@ -306,67 +249,49 @@ def run_command(
     from bridge.runs.kernels import prepare_run
     from bridge.runs.same_tables import check_other
     from bridge.runs.tracing import requested
-    from bridge.scenarios.companions import check_used
-    from bridge.scenarios.conflicts import TYPED
+    from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.machine import given_platform
+    from bridge.scenarios.ready import ReadyScenario
     from bridge.schedulers import decided
-    from traces.base.errors import InputError
+    from traces.base.conflicts import check
     from traces.base.options import check
 
     target = named_folder(out)
     check_target(target, force)
     scenario = decided(scenario)
-    check_used([values(scenario)])
+    given = values(scenario)
+    check_used([given])
     check_execution(scenario.execution)
-    check(TYPED, scenario.execution, {})
-    if tables.tasks and not scenario.application.simulated:
-        raise InputError(f"{TASKS_TABLE}: with {ALS:recorded} there are no tasks")
-    trace = requested(traced)
+    trace = requested(output)
+    check(TYPED, given | values(output))
     given_platform(scenario.machine.platform)  # a file is checked before a long log is read
     arguments = {
         **scenario.source(),
-        "observe": list(observe or ()),
         **scenario.execution.names(),
-        "fair_start": fair_start,
-        "tasks_table": tables.tasks,
-        **traced.names(() if trace is None else trace.formats),
+        **output.names(() if trace is None else trace.formats),
     }
-    if stream:
+    if output.stream:
         from bridge.cli.stream_run import stream_run
 
-        wanted = ((OBSERVE, observe), (FAIR_START, fair_start), (LIVE, live), (CHECK, checks.check))
-        written_too = ((NODES, tables.nodes), (DECISIONS, scenario.batch.keep_decisions), (SAME_AS, checks.same_as))
-        given = {str(TRACE_FORMATS): trace is not None} | {str(one): value for one, value in (*wanted, *written_too)}
-        stream_run(target, force, scenario, given, arguments)
+        stream_run(target, force, scenario, arguments)
         return
-    if checks.other is not None:
-        check_other(checks.other)
+    if output.other is not None:
+        check_other(output.other)
     prepare_run(applications=scenario.application.simulated)
-    ready = _ready(scenario, observe or ())
-    _run(_Asked(target, force, tables, fair_start, trace, live, checks), ready, arguments)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    # What is wanted of a run.
-    target: Path
-    force: bool
-    tables: RunTables
-    fair_start: bool
-    trace: TraceRequest | None
-    live: bool
-    checks: RunChecks
-
-
-def _ready(scenario: Scenario, observers: Sequence[str]) -> ReadyScenario:
-    from bridge.scenarios.ready import ReadyScenario
-
     log = scenario.log()
     jobs, machine = scenario.jobs(log, replayed=not scenario.application.simulated)
-    return ReadyScenario.of(jobs, machine, scenario, observers=observers, known_jobs=log.job_id)
+    ready = ReadyScenario.of(jobs, machine, scenario, observers=output.observe, known_jobs=log.job_id)
+    _run(ready, output, trace, target, force, arguments | scenario.source(jobs))
 
 
-def _run(asked: _Asked, ready: ReadyScenario, arguments: Mapping[str, Any]) -> None:
+def _run(
+    ready: ReadyScenario,
+    output: RunOutput,
+    trace: TraceRequest | None,
+    target: Path,
+    force: bool,
+    arguments: Mapping[str, Any],
+) -> None:
     from bridge.live.progress import Broadcast
     from bridge.runs.directory import fresh_directory
     from bridge.runs.record import write_run
@@ -374,27 +299,25 @@ def _run(asked: _Asked, ready: ReadyScenario, arguments: Mapping[str, Any]) -> N
     from bridge.runs.simulation import run
     from traces.base.errors import InputError
 
-    trace, tables, checks, target = asked.trace, asked.tables, asked.checks, asked.target
-    arguments = {**arguments, **ready.options.source(ready.workload)}
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
     with (
-        fresh_directory(target, asked.force) as folder,
-        Broadcast(folder, len(ready.workload), live=asked.live) as watch,
+        fresh_directory(target, force) as folder,
+        Broadcast(folder, len(ready.workload), live=output.live) as watch,
     ):
-        keep = tables.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
-        result = run(ready, keep_tasks=keep, fair_start=asked.fair_start, watch=watch, check=checks.check)
-        written = write_run(result, folder, arguments, tasks=tables.tasks, trace=trace, nodes=tables.nodes)
-        same = None if checks.other is None else note_same(folder, checks.other)
+        keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
+        result = run(ready, keep_tasks=keep, fair_start=output.fair_start, watch=watch, check=output.check)
+        written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
+        same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())
     if trace and (
-        line := trace.note(result.ledger.machine, "add --trace-detail task for all cores, --trace-cores for some")
+        line := trace.note(result.ledger.machine, f"add {TRACE_DETAIL:task} for all cores, {TRACE_CORES} for some")
     ):
         say(line)
     say(f"results: {target}" + "".join(f"; trace: {target / 'trace' / path}" for path in written))
     if same is not None and same.others:
-        where = f"twolevel compare {checks.same_as} {target} says where"
-        raise InputError(f"{SAME_AS}: not the tables of {checks.same_as}: {', '.join(same.others)}; {where}")
+        where = f"twolevel compare {output.same_as} {target} says where"
+        raise InputError(f"{SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
 
 
 def watch_command(

@@ -6,63 +6,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from als.options import ALS
-from bls import options as b
-from bls.options import ALLOCATOR, STREAM
 from bls.stream import ArrivingJobs, check_streamed, in_blocks
-from bls.workloads import format_of, is_seeded, read_workload, sample_path
+from bls.workloads import format_of, read_workload, sample_path
 from bls.workloads.columns import rejects_text
 from bls.workloads.readers.swf import swf_blocks
 from bridge.live.progress import Progress
-from bridge.options.declared import NO_TRACE, TRACE_FORMATS
 from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
-from bridge.scenarios.application import RECORDED
-from bridge.scenarios.log_words import held_words, log_words
-from bridge.scenarios.machine import machine_words, platform_for
+from bridge.scenarios.machine import platform_for
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.remarks import held_words, log_words, machine_words, time_limit_words
 from bridge.scenarios.scenario import Scenario
-from bridge.scenarios.time_limits import time_limit_words
 from bridge.standard_error import lined_up, say
-from traces.base.errors import InputError
-from traces.base.options import Option, plain, values
-
-#: Options of a scenario that need all jobs at once, or jobs that are not in the order of their submits.
-_WHOLE: tuple[Option[Any], ...] = (
-    *(b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES, b.SLEEP_AFTER, b.KEEP_AWAKE),
-    *(b.POWER, b.POWER_OF, b.LIMITS, b.REACTION, b.NOTICE, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES),
-    *(b.SIGNALS, b.PUE, b.STRETCH_WALLTIME),
-)
 
 
-def _check(scenario: Scenario, given: Mapping[str, object]) -> None:
-    if scenario.application.simulated:
-        technique = plain(scenario.application.technique)
-        raise InputError(f"{STREAM}: {ALS:{technique}}: no application is simulated; allowed: {RECORDED}")
-    if given[str(TRACE_FORMATS)]:
-        raise InputError(f"{STREAM}: {TRACE_FORMATS}: a trace is made of all jobs at once; give {NO_TRACE}")
-    names = [name for name, value in given.items() if value]
-    said, by_default = values(scenario), values(Scenario())
-    names += [str(option) for option in _WHOLE if said[option.key] != by_default[option.key]]
-    if names:
-        raise InputError(f"{STREAM}: {names[0]}: it needs all jobs at once; allowed: without it")
-    if scenario.batch.allocator == "given":
-        raise InputError(f"{STREAM}: {ALLOCATOR:given}: it needs the cores of all jobs at once; allowed: another one")
-    if is_seeded(workload := str(scenario.workload.source)):
-        raise InputError(f"{STREAM}: {workload}: a function makes all jobs at once; allowed: a log")
+def stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping[str, object]) -> None:
+    """Simulate a log and write the table of jobs and the record of the run, which says the ``arguments``.
 
-
-def stream_run(
-    target: Path, force: bool, options: Scenario, given: Mapping[str, object], arguments: Mapping[str, object]
-) -> None:
-    """Simulate a log and write the table of jobs and the record of the run. ``given``: further options by name, all but
-    whose absence is refused; ``arguments`` are for the record. Raises InputError or PluginError if an option needs all
-    jobs at once, or something given cannot be used."""
-    _check(options, given)
+    Raises
+    ------
+    InputError, PluginError
+        If an option needs all jobs at once, or something given cannot be used.
+    """
     workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)
     begins: bool | None = None

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from bridge.studies.run_study import Report
     from bridge.studies.study import Study
 
-DataOption = Annotated[
-    list[str] | None, typer.Option(metavar="DIR", help="A further folder with logs and other files; may be repeated.")
-]
+DataOption = Annotated[list[str] | None, DATA]
 ClusterOption = Annotated[
     str | None,
     typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
@@ -104,9 +102,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 def _say_prepared(preparation: Preparation) -> None:
     # Every line of a file is accounted for, and so that nobody overlooks it, said.
     from bls.workloads.columns import rejects_text
-    from bridge.scenarios.balance import balance_words
-    from bridge.scenarios.log_words import log_words
-    from bridge.scenarios.time_limits import time_limit_words
+    from bridge.scenarios.remarks import balance_words, log_words, time_limit_words
     from bridge.studies.replicates import replicates_words
 
     said: set[str] = set()

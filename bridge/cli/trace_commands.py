@@ -58,7 +58,7 @@ def cut_command(
 ) -> None:
     """Write a trace of a part of a run: a window of time, some cores, some jobs; cut at its edges."""
     from bridge.runs.job_names import job_words
-    from bridge.runs.trace_files import write_part
+    from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say
     from traces.base.errors import InputError
@@ -85,7 +85,7 @@ def convert_command(
     detail: Annotated[str, PART_DETAIL] = PART_DETAIL.default,
 ) -> None:
     """Write a trace of a run that is over, in any format, from its tables."""
-    from bridge.runs.trace_files import write_part
+    from bridge.runs.stored_trace import write_part
     from bridge.standard_error import put, say
     from traces.exporters.shown.cut import WHOLE
 

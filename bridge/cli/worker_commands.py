@@ -21,8 +21,8 @@ def worker_command(
     """Simulate applications on this host for a run that listens on another one, until it is over."""
     from importlib.metadata import version
 
-    from bridge.options.execution import Execution
     from bridge.runs.kernels import prepare_workers
+    from bridge.scenarios.scenario import Execution
     from bridge.workers.address import tls_address
     from bridge.workers.credentials import CERTIFICATE_ENDING, read_token
     from bridge.workers.host import serve_run

@@ -81,8 +81,8 @@ def info_command(
     from bls.workloads.selection import fit
     from bridge.cli.workload_files import machine_of_log, read, rejects_lines
     from bridge.runs.directory import check_file
-    from bridge.scenarios.log_words import log_words
     from bridge.scenarios.machine import given_platform, platform_for
+    from bridge.scenarios.remarks import log_words
 
     if plot is not None:
         from traces.figures.drawing.canvas import figure_format

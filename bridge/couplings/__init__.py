@@ -20,6 +20,7 @@ from bridge.options.declared import CERTIFICATE, COUPLING, LISTEN, TOKEN_FILE
 from bridge.options.execution import Execution
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Execution
 from bridge.watches import RunWatch, Watch
 from traces.base.errors import at, one_of
 from traces.base.options import check
@@ -152,15 +153,12 @@ def coupling(name: str) -> Coupling:
 def check_execution(execution: Execution) -> None:
     """See that there is such a coupling, and that other hosts can join where they may. Raises InputError if not."""
     coupling(execution.coupling)
+    check(PROCESSES, execution)
     listen, token_file = execution.listen, execution.token_file
-    named = {
-        option.key: at(str(option), getattr(execution, option.key)) for option in (LISTEN, TOKEN_FILE, CERTIFICATE)
-    }
-    check(PROCESSES, execution, named)
     if listen is None or token_file is None:
         return
     from bridge.workers.address import tls_address
     from bridge.workers.credentials import read_token
 
-    tls_address(listen, named[LISTEN.key])
-    read_token(token_file, named[TOKEN_FILE.key])
+    tls_address(listen, at(str(LISTEN), listen))
+    read_token(token_file, at(str(TOKEN_FILE), token_file))

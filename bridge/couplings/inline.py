@@ -25,9 +25,17 @@ from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, core_gflop
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_kernel import drive, reorder
-from bridge.couplings.inline_state import HOOKS, InlineState, InlineStatus
+from bridge.couplings.inline_state import (
+    HOOKS,
+    InlineState,
+    InlineStatus,
+    new_inline_state,
+    with_application,
+    with_room,
+)
 from bridge.options.execution import Execution
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch
 from traces.compiled import Array, as_value, function_table, own
 from traces.kernels.slabs import give_again

@@ -25,9 +25,9 @@ from bls.running_jobs import RunningJobs
 from bridge.couplings import Applications, BatchLevel
 from bridge.couplings.orders import Orders
 from bridge.couplings.reports import Reports
-from bridge.options.execution import Execution
 from bridge.protocol.packing import unpack_int64
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Execution
 from bridge.watches import Watch
 from bridge.workers.assignment import JobReport
 from bridge.workers.interruptible import run_interruptibly

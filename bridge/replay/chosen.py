@@ -15,8 +15,10 @@ from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.installed import installed_slurm
 from bridge.replay.run import Replay, ReplayOptions, replay
 from bridge.replay.site import of_site
+from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
+from traces.base.conflicts import check
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 
@@ -47,8 +49,7 @@ class SlurmChoice(SlurmOptions):
     """Checked options. Without a phase it follows from the number of the repeat, or the seed. Raises InputError."""
 
     def __post_init__(self) -> None:
-        if self.settle and self.rate:
-            raise InputError(f"{SETTLE}: not with {RATE}, by which the clock runs without a jump; allowed: one of them")
+        check(REPLAY, {"settle": self.settle, "rate": self.rate})
         for option, value in ((SETTLE, self.settle), (PHASE, self.phase), (CLEANUP, self.cleanup), (RATE, self.rate)):
             if value is not None:
                 option.check(value)

@@ -15,7 +15,6 @@ from bls.policies.slurm.parameters import LEAD_NS
 from bls.workloads.header import Calendar
 from bridge.couplings import Applications, Watch, nothing_done
 from bridge.options.declared import SLURM_SET
-from bridge.options.execution import Execution
 from bridge.replay.clock import Clock, ClockPace
 from bridge.replay.configuration import Configuration
 from bridge.replay.controller import Controller
@@ -31,7 +30,7 @@ from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
 from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.base.written_file import write_text

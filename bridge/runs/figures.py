@@ -1,9 +1,10 @@
-"""The figures of one run, drawn from its folder."""
+"""The figures of one run: drawn from its folder, and as methods of a result, ``result.plot.gantt(jobs="40-60")``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ from traces.tables import read_columns, read_jobs, read_numbers, read_power, rea
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bridge.runs.result import Result
     from traces.figures.drawing.canvas import Figure
     from traces.intervals import Intervals
 
@@ -60,39 +62,16 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
     )
 
 
-def _waits(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.wait_times import waits_figure
+def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
+    # How a figure of ``traces.figures`` is drawn: of the ``chosen`` jobs alone, and with these fields of the view.
+    def draw(table: pd.DataFrame, view: FigureView) -> Figure:
+        module, _, name = function.partition(":")
+        made: Any = getattr(import_module(f"traces.figures.{module}"), name)
+        given = {field: getattr(view, field) for field in (*takes, "title")}
+        figure: Figure = made(_chosen(table, view) if chosen else table, **given)
+        return figure
 
-    return waits_figure(_chosen(jobs, view), title=view.title)
-
-
-def _imbalance(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.job_imbalance import imbalance_jobs_figure
-
-    return imbalance_jobs_figure(_chosen(jobs, view), title=view.title)
-
-
-def _gantt(tasks: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.gantt import core_gantt_figure
-
-    return core_gantt_figure(tasks, **_shown(view))
-
-
-def _shown(view: FigureView) -> dict[str, Any]:
-    # What figures of tasks take: a core that was released computes nothing.
-    return {name: getattr(view, name) for name in ("first_core", "host_names", "jobs", "cores", "title")}
-
-
-def _heat(frame: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.run.core_heat import heat_figure
-
-    return heat_figure(frame, **_shown(view), releases=view.releases, widths=view.widths)
-
-
-def _chunks(tasks: pd.DataFrame, view: FigureView) -> Figure:
-    from traces.figures.application.chunk_sizes import chunks_figure
-
-    return chunks_figure(_chosen(tasks, view), title=view.title)
+    return draw
 
 
 def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
@@ -111,25 +90,28 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-def _decisions(decisions: pd.DataFrame, view: FigureView) -> Figure:
-    # Of all passes, whatever is chosen.
-    from traces.figures.run.decisions import decisions_figure
-
-    return decisions_figure(decisions, title=view.title)
-
+# What figures of tasks take: a core that was released computes nothing.
+_CORES = ("first_core", "host_names", "jobs", "cores")
+_heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
 #: The figures of a run by name; the file of each is called so, too.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
-    "waits": RunFigure("jobs", _waits),
-    "imbalance": RunFigure("jobs", _imbalance),
+    "waits": RunFigure("jobs", _figure("run.wait_times:waits_figure")),
+    "imbalance": RunFigure("jobs", _figure("run.job_imbalance:imbalance_jobs_figure")),
     "held": RunFigure("jobs", _heat),
     "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
-    "gantt": RunFigure("tasks", _gantt, ("job_id", "core", "start_ns", "end_ns")),
-    "chunks": RunFigure("tasks", _chunks, ("job_id", "task", "chunk", "start_ns")),
+    "gantt": RunFigure(
+        "tasks",
+        _figure("run.gantt:core_gantt_figure", *_CORES, chosen=False),
+        ("job_id", "core", "start_ns", "end_ns"),
+    ),
+    "chunks": RunFigure(
+        "tasks", _figure("application.chunk_sizes:chunks_figure"), ("job_id", "task", "chunk", "start_ns")
+    ),
     "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
     "power": RunFigure("power", _power),
-    "decisions": RunFigure("decisions", _decisions),
+    "decisions": RunFigure("decisions", _figure("run.decisions:decisions_figure", chosen=False)),
 }
 
 
@@ -270,3 +252,78 @@ def draw_power(folder: Path, target: Path) -> Path:
     domains = read_power_domains(folder / "power_domains.parquet")
     save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)
     return target
+
+
+class Plots:
+    """Draws a result: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
+
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above.
+    The figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an
+    application level. Raises InputError if there is nothing to draw.
+    """
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def utilisation(self, *, title: str = "") -> Figure:
+        """The use of the machine and the queue over time, of all jobs."""
+        return self._drawn("utilisation", None, None, title)
+
+    def waits(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """How long jobs waited, and their bounded slowdowns."""
+        return self._drawn("waits", jobs, None, title)
+
+    def imbalance(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The load imbalance of jobs."""
+        return self._drawn("imbalance", jobs, None, title)
+
+    def held(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """How much of the time hosts were held by jobs."""
+        return self._drawn("held", jobs, cores, title)
+
+    def heat(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """How much of the time hosts computed tasks."""
+        return self._drawn("heat", jobs, cores, title)
+
+    def gantt(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+        """Cores as rows, tasks over time, jobs as colours."""
+        return self._drawn("gantt", jobs, cores, title)
+
+    def chunks(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The sizes of chunks."""
+        return self._drawn("chunks", jobs, None, title)
+
+    def lengths(self, *, jobs: str | None = None, title: str = "") -> Figure:
+        """The lengths of tasks."""
+        return self._drawn("lengths", jobs, None, title)
+
+    def power(self, *, title: str = "") -> Figure:
+        """What the machine draws over time, and its limit; below it the level, or how many hosts are not in service."""
+        return self._drawn("power", None, None, title)
+
+    def decisions(self, *, title: str = "") -> Figure:
+        """What scheduling passes cost, by the number of waiting jobs (needs ``keep_decisions``)."""
+        return self._drawn("decisions", None, None, title)
+
+    def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
+        from bls.workloads.job_words import JobWords
+        from traces.figures.run.gantt import chosen_cores
+
+        kind, result = RUN_FIGURES[name], self._result
+        machine = result.ledger.machine
+        view = FigureView(
+            machine.first_core,
+            list(machine.host_names),
+            None
+            if jobs is None
+            else JobWords.of(result.ledger.jobs.job_id, result.notes.names).intervals(jobs, str(PART_JOBS)),
+            None if cores is None else parse_intervals(cores, str(PART_CORES)),
+            title,
+            None if result.ledger.releases is None else result.releases,
+            None if result.ledger.widths is None else result.widths,
+            int(result.ledger.jobs.end_ns.max()),
+            None if result.power is None or not result.power.plan.domains else result.power_of_domains,
+        )
+        chosen_cores(view.first_core, view.cores)
+        table = {"power": "power_over_time"}.get(kind.needs, kind.needs)
+        return kind.draw(getattr(result, table), view)

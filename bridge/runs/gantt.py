@@ -12,7 +12,7 @@ from als.options import ALS
 from bridge.options.declared import KEEP_TASKS
 from bridge.runs.directory import read_record
 from bridge.runs.job_names import job_words
-from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
 from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array

@@ -22,11 +22,10 @@ from bridge.report.parts import (
     Timeline,
     figure_address,
 )
-from bridge.runs.again import command_again
+from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, FigureView, figure_table
 from bridge.runs.gantt import hosts, run_title
-from bridge.runs.log_again import LogFacts, facts_of_log, facts_of_record
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS

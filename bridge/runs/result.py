@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from bls.power.report import PowerReport
     from bridge.report.page import Page
-    from bridge.runs.plots import Plots
+    from bridge.runs.figures import Plots
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +349,7 @@ class Result:
     @property
     def plot(self) -> Plots:
         """Its figures: ``result.plot.gantt()``."""
-        from bridge.runs.plots import Plots
+        from bridge.runs.figures import Plots
 
         return Plots(self)
 

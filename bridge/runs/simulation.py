@@ -18,23 +18,17 @@ from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
-from bridge.options.declared import (
-    ALS_COMMAND,
-    COUPLING,
-    KEEP_TASKS,
-)
-from bridge.options.execution import Execution
+from bridge.options.declared import COUPLING, KEEP_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
-from bridge.scenarios.companions import check_used
-from bridge.scenarios.conflicts import RUN
+from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario, check_ready
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario, spelled_as_parts
 from bridge.schedulers import decided
 from bridge.watches import Pace
-from traces.base.errors import InputError, at
+from traces.base.errors import InputError
 from traces.base.options import check
 from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
@@ -47,7 +41,7 @@ if TYPE_CHECKING:
 #: Memory of one task's record while it is made, and of one transfer's.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
-#: So many times a run is checked, about, where that is asked for: a check looks at every job.
+#: About how often a run is checked, where that is asked for: a check reads every job.
 _CHECKS = 1000
 
 
@@ -230,8 +224,7 @@ class ResultRequest:
         InputError
             If not.
         """
-        command = self.execution.als_command
-        check(RUN, self, {"als_command": at(str(ALS_COMMAND), command)})
+        check(RUN, self)
         if self.fair_start:
             check_fair_start(self.ready.policy, self.ready.options.batch)
 
@@ -368,7 +361,7 @@ def simulate(
     platform : Platform, str or Path, optional
         As :class:`bridge.scenarios.scenario.Machine` says.
     observers : sequence of str, Observer or AdditionalData
-        Who looks at the run, as objects or ``FILE.py:NAME``.
+        Observers of the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
     keep_tasks : bool
@@ -401,12 +394,14 @@ def simulate(
     """
     if platform is not None:
         options["platform"] = platform
-    if isinstance(workload, Scenario):
-        scenario = workload.with_options(**options)
-    else:
-        scenario = Scenario.flat(workload=workload, **options)
-    ready = _ready(decided(scenario), observers, requested)
-    return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
+    nested = isinstance(workload, Scenario) and not options
+    with spelled_as_parts() if nested else nullcontext():
+        if isinstance(workload, Scenario):
+            scenario = workload.with_options(**options)
+        else:
+            scenario = Scenario.flat(workload=workload, **options)
+        ready = _ready(decided(scenario), observers, requested)
+        return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
 
 
 def _ready(

@@ -10,11 +10,11 @@ import numpy as np
 
 from bls.constraints.outages import drainable
 from bridge.couplings.inline import InlineRun
-from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
 from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
 from bridge.scenarios.ready import ReadyScenario, check_ready
+from bridge.scenarios.scenario import Execution
 from traces.base.errors import InputError, whole
 from traces.base.time import MAX_NS, format_ns
 from traces.intervals import check_ends, parse_intervals

@@ -1,22 +1,25 @@
-"""The ledger of a result that was written before, from all of its tables: for trace writers."""
+"""Traces of a result that was written before: its ledger, from all of its tables, and what is written of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.options.declared import KEEP_TASKS, PART_DETAIL, TRACE_DETAIL
-from bridge.runs.directory import read_record
+from bridge.options.declared import KEEP_TASKS, OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW, TRACE_DETAIL
+from bridge.runs.directory import check_place, made_beside, named_folder, open_folder, read_record, unusable
 from bridge.runs.gantt import hosts, no_tasks
 from bridge.runs.job_names import ids_of
-from bridge.runs.tracing import technique_labels
-from bridge.scenarios.application import RECORDED
+from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
+from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
+from traces.base.options import PART_CORES
+from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
+from traces.exporters.shown.cut import Excerpt
 from traces.exporters.stored import stored_ledger
 from traces.ledger import JobRecords, Ledger, MachineShape, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.ledger_tables import TASKS, TRANSFERS, stored_events
@@ -197,3 +200,45 @@ def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
             level=_column(frame, "level") if dvfs else None,
         )
     return found
+
+
+def write_part(
+    folder: Path, out: str, formats: str, detail: str, part: Excerpt, say: Callable[[str], None]
+) -> list[Path]:
+    """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
+
+    ``say`` is called with a line for the user if there is something to say. Raises InputError if an option cannot be,
+    the folder is no result of a run, nothing of it is in the part, or the new one exists.
+    """
+    target = named_folder(out)
+    request = TraceRequest(formats_of(formats, str(PART_FORMATS)), PART_DETAIL.check(detail), part)
+    request.check(str(PART_FORMATS))
+    try:
+        if target.exists() or target.is_symlink():
+            raise InputError(f"{OUT}: {target} exists; choose another folder")
+    except OSError as error:
+        raise unusable(target, str(OUT), error) from None
+    check_place(target, str(OUT))
+    _refuse_archive(folder)
+    first_core, names = hosts(folder)
+    machine = MachineShape("", tuple(names), first_core)
+    ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
+    if line := request.note(machine, f"add {PART_DETAIL:task} for all cores, trace cut {PART_CORES} for some"):
+        say(line)
+    last_ns = int(ledger.jobs.end_ns.max(initial=0))
+    if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:
+        say(f"{PART_WINDOW}: the run ends before the window does, after {format_ns(last_ns)}")
+    with made_beside(target, str(OUT)) as partial:
+        written = [path.relative_to(partial) for path in request.write(ledger, partial)]
+        open_folder(partial)
+        partial.rename(target)
+    return [target / path for path in written]
+
+
+def _refuse_archive(folder: Path) -> None:
+    # An archive does not say which cores a job held, nor what was asked of a run; its folder's tables do.
+    anchor = folder if folder.suffix == ".otf2" else folder / ARCHIVE.name
+    if anchor.is_file() and not (folder / "run.json").is_file():
+        run = anchor.parent.parent
+        named = f", as {run}" if (run / "run.json").is_file() else ""
+        raise InputError(f"{folder} is an OTF2 archive; allowed: the folder that twolevel run has written{named}")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.options.declared import PART_WINDOW, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
-from bridge.options.tracing import NO_FORMATS, TraceOptions
+from bridge.options.declared import NO_FORMATS, PART_WINDOW, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.options.output import RunOutput
 from traces.base.errors import InputError, shown
 from traces.base.options import PART_CORES, PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
@@ -83,17 +83,13 @@ class TraceRequest:
         ]
 
 
-def requested(options: TraceOptions) -> TraceRequest | None:
+def requested(options: RunOutput) -> TraceRequest | None:
     """What the options of a run ask for; None if that is no trace. Raises InputError or PluginError if there is no such
     format, detail, window or core."""
     detail = TRACE_DETAIL.check(options.trace_detail)
     window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
     cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
-    if not options.wanted:
-        given = {str(TRACE_DETAIL): detail != TRACE_DETAIL.default, str(TRACE_WINDOW): window, str(TRACE_CORES): cores}
-        for name, value in given.items():
-            if value:
-                raise InputError(f"{name}: no trace is written; allowed: with one")
+    if not options.traced:
         return None
     request = TraceRequest(formats_of(options.trace, str(TRACE_FORMATS)), detail, Excerpt(window, cores))
     request.check()
@@ -163,7 +159,7 @@ def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[t
     That is the application's name where jobs have applications of their own, what was chosen where techniques are chosen, and
     the technique elsewhere.
 
-    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are looked at.
+    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are read.
     """
     applications, chosen = columns.get("application"), columns.get("chosen")
     place: dict[str, int] = {}

@@ -207,31 +207,16 @@ class ApplicationMap:
         return tuple(programs), place
 
     def allowed(self, place: Array, otherwise: Array) -> Array:
-        """Which jobs may be slowed to save power: bool (n,).
-
-        Parameters
-        ----------
-        place : int64 (n,)
-            The place of each job's program, from what ``assign`` gave.
-        otherwise : bool (n,)
-            What holds of jobs whose application does not say it.
-        """
+        """Which jobs may be slowed to save power, bool (n,): by the place of each job's program, from what ``assign`` gave,
+        or ``otherwise`` where its application does not say it."""
         said = [*(one.allowed for one in self.applications), self.default_allowed]
         known = np.array([one is not None for one in said])[place]
         found: Array = np.where(known, np.array([bool(one) for one in said])[place], otherwise)
         return found
 
     def draws(self, place: Array, key: str, otherwise: Array) -> Array | None:
-        """Of jobs, ``power`` or ``memory_bound``, parts per billion: int64 (n,); None where no application says it.
-
-        Parameters
-        ----------
-        place : int64 (n,)
-            The place of each job's program, from what ``assign`` gave.
-        key : str
-        otherwise : int64 (n,)
-            What holds of jobs whose application does not say it.
-        """
+        """``power`` or ``memory_bound`` of jobs, parts per billion, int64 (n,): by the place of each job's program, from
+        what ``assign`` gave, or ``otherwise`` where its application does not say it; None where no application does."""
         said = [*(one.draws.get(key, -1) for one in self.applications), self.default_draws.get(key, -1)]
         if max(said) < 0:
             return None

@@ -1,25 +1,32 @@
 """The features of both levels and of a run that do not go together, each pair once (``traces.base.options``).
 
-Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`PROCESSES` and
-:data:`TYPED` of how a run is executed, :data:`RUN` of what is wanted of a run besides.
+Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`READY` of these with
+their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of the options of the run besides, and :data:`TYPED`,
+:data:`REPLAY` and :data:`COMPANIONS` of options that are typed, or stand in a study.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from als import options as a
 from bls import options as b
+from bls.conflicts import STREAMED
 from bridge.options import declared as d
 from bridge.scenarios.application import Application
-from traces.base.options import Conflict, Option, places
+from bridge.scenarios.scenario import RECORDED, Application
+from traces.base.conflicts import Conflict, Feature, has, needs, option_given
+from traces.base.errors import InputError, at
+from traces.base.options import Conflict, Option, places, plain
 
-Row: TypeAlias = Conflict[Any]
+# Tables are set by hand, as in ``bls.conflicts``.
+# fmt: off
 
-_RECORDED: Final = f"{a.ALS:recorded}"
+#: What is given, by the keys of options (``Option.key``).
+Values: TypeAlias = Mapping[str, Any]
+
 _NO_APPLICATION: Final = f"with {a.ALS:recorded} no application is simulated"
-_INLINE: Final = f"{d.COUPLING:inline}"
 _PROCESSES: Final = f"needs {d.COUPLING:pool} or process: inline runs no other"
 
 #: An option of the application level, with a value that is not its default.
@@ -35,204 +42,363 @@ _NOT_BY_DEFAULT: Final[Mapping[Option[Any], Any]] = {
     a.NETWORK: "lv08",
 }
 
+# Of a :class:`bridge.scenarios.scenario.Scenario`.
 
-def _without_applications(option: Option[Any], field: str) -> Row:
+_RECORDED: Final = has(f"{a.ALS:recorded}", lambda scenario: not scenario.application.simulated, als="recorded")
+
+
+def _option_of_level(option: Option[Any], field: str) -> Feature:
+    def given(scenario: Any) -> str:
+        level = scenario.application
+        return at(str(option), level.map.source if option is a.APPLICATIONS else getattr(level, field))
+
     def found(scenario: Any) -> bool:
-        return not scenario.application.simulated and getattr(scenario.application, field) != option.default
+        return bool(getattr(scenario.application, field) != option.default)
 
-    return Conflict(
-        first=str(option),
-        second=_RECORDED,
-        given=f"{{{option.key}}}: ",
-        reason=_NO_APPLICATION,
-        found=found,
-        example={"als": "recorded", option.keyword: _NOT_BY_DEFAULT[option]},
-    )
+    return has(str(option), found, given, **{option.keyword: _NOT_BY_DEFAULT[option]})
 
 
-#: Of a :class:`bridge.scenarios.scenario.Scenario`.
-SCENARIO: Final[tuple[Row, ...]] = (
+def _without_applications(feature: Feature, allowed: str = "") -> Conflict:
+    return Conflict(feature, _RECORDED, reason=_NO_APPLICATION, allowed=allowed)
+
+
+_RESIZES: Final = has(
+    f"{b.RESIZE} but none", lambda scenario: scenario.batch.resizing or scenario.batch.molds,
+    lambda scenario: f"{b.RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
+)
+
+SCENARIO: Final[tuple[Conflict, ...]] = (
     *(
-        _without_applications(place.option, place.path[0])
+        _without_applications(_option_of_level(place.option, place.path[0]))
         for place in places(Application)
         if place.option in _NOT_BY_DEFAULT
     ),
-    Conflict(
-        first=f"{b.COORDINATION} but none",
-        second=_RECORDED,
-        given="{coordination}: ",
-        reason=_NO_APPLICATION,
-        allowed="none",
-        found=lambda scenario: not scenario.application.simulated and scenario.batch.releases,
-        example={"als": "recorded", "coordination": "release"},
+    _without_applications(
+        has(
+            f"{b.COORDINATION} but none", lambda scenario: scenario.batch.releases,
+            lambda scenario: f"{b.COORDINATION:{scenario.batch.coordination}}", coordination="release",
+        ),
+        "none"
     ),
-    Conflict(
-        first=f"{b.RESIZE} but none",
-        second=_RECORDED,
-        given="{resize}: ",
-        reason=_NO_APPLICATION,
-        allowed="none",
-        found=lambda scenario: not scenario.application.simulated and (scenario.batch.resizing or scenario.batch.molds),
-        example={"als": "recorded", "malleable": "1", "resize": "shrink"},
+    _without_applications(_RESIZES, "none"),
+    needs(
+        has(str(a.RESIZE_COST), lambda scenario: scenario.application.resize_ns, resize_ns=5),
+        b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change"
     ),
-    Conflict(
-        first=str(a.RESIZE_COST),
-        second=f"no {b.MALLEABLE}",
-        given=f"{a.RESIZE_COST}: ",
-        reason=f"needs {b.MALLEABLE}, the jobs whose width may change",
-        found=lambda scenario: scenario.application.resize_ns and scenario.batch.malleable is None,
-        example={"resize_ns": 5},
-    ),
-    Conflict(
-        first=f"{b.POWER_OF:working}",
-        second=_RECORDED,
-        given=f"{b.POWER_OF:working}: ",
-        reason=_NO_APPLICATION,
-        allowed="held",
-        found=lambda scenario: scenario.power.of == "working" and not scenario.application.simulated,
-        example={"als": "recorded", "power_of": "working"},
+    _without_applications(
+        has(f"{b.POWER_OF:working}", lambda scenario: scenario.power.of == "working", power_of="working"),
+        "held"
     ),
 )
 
+#: Of a scenario whose policy is looked for.
+DECIDED: Final[Conflict] = Conflict(
+    has(str(b.BLS_COMMAND), lambda scenario: scenario.execution.bls_command is not None, bls_command="x"),
+    has(str(b.BLS), lambda scenario: scenario.batch.policy is not None, bls="sjf"),
+    reason="not with {second}: the command is the policy", allowed="one of them"
+)
 
-def _without_hosts(option: Option[Any]) -> Row:
-    return Conflict(
-        first=str(option),
-        second=f"no {d.LISTEN}",
-        given=f"{{{option.key}}}: ",
-        reason=f"needs {d.LISTEN}",
-        found=lambda how: how.listen is None and getattr(how, option.key) is not None,
-        example={"coupling": "pool", option.keyword: "file"},
-    )
+# Of a :class:`bridge.scenarios.ready.ReadyScenario`.
 
 
-def _inline(option: Option[Any], example: Any) -> Row:
+def _network(ready: Any) -> str:
+    return f"{a.NETWORK:{ready.options.application.network}}"
+
+
+READY: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(str(b.SWITCHES), lambda ready: ready.options.batch.switches is not None, switches="1"),
+        has(
+            f"an {b.ALLOCATOR} that ignores switches", lambda ready: ready.blind_to_switches,
+            lambda ready: f"allocator {ready.allocator.name}",
+        ),
+        reason="{second} ignores switches", allowed="topology"
+    ),
+    Conflict(
+        has(
+            _RESIZES.name, lambda ready: ready.options.batch.resizing,
+            lambda ready: f"{b.RESIZE:{ready.options.batch.resized}}", **_RESIZES.example,
+        ),
+        has(
+            f"a {a.NETWORK} between tasks of graphs", lambda ready: ready.sends, _network, applications="graphs.toml",
+            network="lv08",
+        ),
+        "as it is not said what becomes of data on a core that leaves", a.NETWORK.default
+    ),
+    Conflict(
+        has(f"{a.NETWORK} but none", lambda ready: ready.networked, _network, network="lv08"),
+        has("no task graphs", lambda ready: not ready.sends),
+        reason="no job has a task graph", allowed=a.NETWORK.default
+    ),
+)
+
+# Of a :class:`bridge.scenarios.scenario.Execution`: the hosts that may join.
+
+_LISTENS: Final = option_given(d.LISTEN, lambda how: how.listen, "tls://127.0.0.1:0")
+_ALS_COMMAND: Final = option_given(d.ALS_COMMAND, lambda how: how.als_command, "x")
+_POOL: Final[Mapping[str, Any]] = {"coupling": "pool"}
+
+
+def _of_hosts(option: Option[Any]) -> Conflict:
+    feature: Feature = option_given(option, lambda how: getattr(how, option.key), "file")
+    return needs(feature, d.LISTEN, lambda how: how.listen is None, example=_POOL)
+
+
+PROCESSES: Final[tuple[Conflict, ...]] = (
+    _of_hosts(d.TOKEN_FILE),
+    _of_hosts(d.CERTIFICATE),
+    Conflict(
+        _LISTENS,
+        has(str(d.ALS_COMMAND), lambda how: how.als_command is not None, als_command="x"),
+        reason="not with {second}: hosts have our own application simulator", example=_POOL
+    ),
+    needs(
+        _LISTENS, d.TOKEN_FILE, lambda how: how.token_file is None,
+        " FILE, which hosts join with; (umask 077; openssl rand -hex 32 > FILE) makes one", example=_POOL
+    ),
+)
+
+# Of ``bridge.runs.simulation.ResultRequest``: a scenario that is ready, how it is executed, and what is wanted of it.
+
+_INLINE: Final = has(f"{d.COUPLING:inline}", lambda run: run.execution.coupling == "inline")
+_REPLAYED: Final = has(f"{a.ALS:recorded}", lambda run: run.ready.technique is None, als="recorded")
+_OWN_PROGRAM: Final = has(
+    str(d.ALS_COMMAND), lambda run: run.execution.als_command is not None, lambda run: _ALS_COMMAND.text(run.execution),
+    als_command="x"
+)
+_JOINED: Final = has(
+    str(d.LISTEN), lambda run: run.execution.listen is not None, listen="tls://127.0.0.1:0", token_file="token"
+)
+
+
+def _again(other: Feature, reason: str, allowed: str) -> Conflict:
+    return Conflict(has(str(b.FAIR_START), lambda run: run.fair_start, fair_start=True), other, reason, allowed)
+
+
+RUN: Final[tuple[Conflict, ...]] = (
+    Conflict(_OWN_PROGRAM, _INLINE, reason=f"{_PROCESSES} program"),
+    Conflict(
+        _JOINED, _REPLAYED,
+        reason=f"needs {d.COUPLING:pool} or process: with {a.ALS:recorded} there are no applications", example=_POOL
+    ),
+    Conflict(_JOINED, _INLINE, reason=f"{_PROCESSES} process"),
+    Conflict(_OWN_PROGRAM, _REPLAYED, reason=_NO_APPLICATION, example=_POOL),
+    Conflict(
+        has(
+            f"{b.POWER_OF:working}", lambda run: run.power is not None and run.power.options.of == "working",
+            power_of="working",
+        ),
+        has(f"a run without records of tasks ({d.KEEP_TASKS:False})", lambda run: not run.keep_tasks, keep_tasks=False),
+        reason=f"needs records of tasks, which {d.KEEP_TASKS:False} omits", allowed=f"{d.KEEP_TASKS}, or held"
+    ),
+    _again(
+        has(
+            f"{b.DEPENDENCIES} on several jobs", lambda run: run.waits_for_several, "jobs that wait for several others",
+            dependencies=True, several=True,
+        ),
+        "", "one preceding job each"
+    ),
+    _again(
+        has(
+            f"{b.LIMITS} with a {b.FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs,
+            str(b.FALLBACK), limits=[(0, None, 1000)], fallback="hold",
+        ),
+        "as slowed jobs run for a different time", f"{b.FALLBACK:none}"
+    ),
+    _again(
+        has(str(b.SLEEP_AFTER), lambda run: run.power is not None and run.power.sleeps, sleep_after_ns=5),
+        "as it is not known which hosts would have slept", "without it"
+    ),
+)
+
+# Of the values that are typed, by the keys of options: in Python an option without a use is no error.
+
+
+def _typed(option: Option[Any], example: Any = None, said: str = "") -> Feature:
+    # An option that is given, and is not as by default.
+    def found(given: Values) -> bool:
+        return given.get(option.key) not in (None, False, option.default)
+
+    return has(said or str(option), found, **{option.key: example})
+
+
+def _lacks(option: Option[Any]) -> Feature:
+    return has(f"no {option}", lambda given: given.get(option.key) in (None, False, option.default))
+
+
+def _no_use(option: Option[Any], example: Any) -> Conflict:
     # Of an option of other processes. A scheduler has a socket, too.
-    def found(how: Any) -> bool:
-        used = how.coupling != "inline" or (option is d.SOCKET and how.bls_command is not None)
-        return not used and getattr(how, option.keyword) != option.default
+    def found(given: Values) -> bool:
+        return given["coupling"] == "inline" and (option is not d.SOCKET or given["bls_command"] is None)
 
-    return Conflict(
-        first=str(option),
-        second=_INLINE + f" and no {b.BLS_COMMAND}" * (option is d.SOCKET),
-        given=f"{option}: ",
-        reason=f"{_PROCESSES} process",
-        found=found,
-        example={option.keyword: example},
+    lacking: Feature = has(_INLINE.name + f" and no {b.BLS_COMMAND}" * (option is d.SOCKET), found)
+    return Conflict(_typed(option, example), lacking, reason=f"{_PROCESSES} process")
+
+
+def _not_traced(option: Option[Any], example: Any) -> Conflict:
+    lacking: Feature = has(
+        str(d.NO_TRACE), lambda given: given.get("no_trace") or given.get("trace") == d.NO_FORMATS, no_trace=True
     )
+    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="with one")
 
 
-#: Of a :class:`bridge.options.execution.Execution`: the hosts that may join.
-PROCESSES: Final[tuple[Row, ...]] = (
-    _without_hosts(d.TOKEN_FILE),
-    _without_hosts(d.CERTIFICATE),
+def _at_once(second: Feature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
+    streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", no_trace=True)
+    return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
+
+
+def _seeded(given: Values) -> bool:
+    from bls.workloads import is_seeded
+
+    return is_seeded(str(given["workload"]))
+
+
+#: Options that need all jobs at once, or jobs that are not in the order of their submits.
+_WHOLE: Final[tuple[Option[Any], ...]] = (
+    b.OBSERVE, b.FAIR_START, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
+    b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
+    b.POWER, b.POWER_OF, b.LIMITS, b.REACTION, b.NOTICE, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
+    b.PUE, b.STRETCH_WALLTIME, b.SLEEP_AFTER, b.KEEP_AWAKE,
+)
+
+TYPED: Final[tuple[Conflict, ...]] = (
+    needs(_typed(d.BLS_TIMEOUT, 5.0), b.BLS_COMMAND, lambda given: given["bls_command"] is None),
+    _no_use(d.WORKERS, 2),
+    _no_use(d.ALS_TIMEOUT, 5.0),
+    _no_use(d.SOCKET, "tcp"),
     Conflict(
-        first=str(d.LISTEN),
-        second=str(d.ALS_COMMAND),
-        given="{listen}: ",
-        reason=f"not with {d.ALS_COMMAND}: hosts have our own application simulator",
-        found=lambda how: how.listen is not None and how.als_command is not None,
-        example={"coupling": "pool", "listen": "tls://127.0.0.1:0", "als_command": "x"},
+        _typed(d.TASKS_TABLE, True),
+        has(f"{a.ALS:recorded}", lambda given: given["als"] == RECORDED, als="recorded"),
+        reason="with {second} there are no tasks"
+    ),
+    _not_traced(d.TRACE_DETAIL, "task"),
+    _not_traced(d.TRACE_WINDOW, "1h..2h"),
+    _not_traced(d.TRACE_CORES, "0"),
+    _at_once(
+        has(
+            f"{a.ALS} but recorded", lambda given: given["als"] != RECORDED,
+            lambda given: f"{a.ALS:{plain(given['als'])}}", als="static",
+        ),
+        "no application is simulated", RECORDED
     ),
     Conflict(
-        first=str(d.LISTEN),
-        second=f"no {d.TOKEN_FILE}",
-        given="{listen}: ",
-        reason=f"needs {d.TOKEN_FILE} FILE, which hosts join with; (umask 077; openssl rand -hex 32 > FILE) makes one",
-        found=lambda how: how.listen is not None and how.token_file is None,
-        example={"coupling": "pool", "listen": "tls://127.0.0.1:0"},
+        has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded"),
+        has(str(d.TRACE_FORMATS), lambda given: not given["no_trace"] and given["trace"] != d.NO_FORMATS, trace="otf2"),
+        reason=f"{{second}}: a trace is made of all jobs at once; give {d.NO_TRACE}"
+    ),
+    *(_at_once(_typed(option, "x")) for option in _WHOLE),
+    _at_once(
+        has(f"{b.ALLOCATOR:given}", lambda given: given["allocator"] == "given", allocator="given"),
+        "it needs the cores of all jobs at once", "another one"
+    ),
+    _at_once(
+        has(
+            f"a {d.WORKLOAD} that a function makes", _seeded, lambda given: str(given["workload"]),
+            workload="x.py:jobs",
+        ),
+        "a function makes all jobs at once", "a log"
     ),
 )
 
-#: The same, of what is typed: in Python what is of no use is no error.
-TYPED: Final[tuple[Row, ...]] = (
+# The same for a replay.
+
+_REPORTS: Final = has(f"no {d.REPORT}", lambda given: not given.get("report"))
+_RATE: Final = _typed(d.RATE, 10.0)
+
+REPLAY: Final[tuple[Conflict, ...]] = (
     Conflict(
-        first=str(d.BLS_TIMEOUT),
-        second=f"no {b.BLS_COMMAND}",
-        given=f"{d.BLS_TIMEOUT}: ",
-        reason=f"needs {b.BLS_COMMAND}",
-        found=lambda how: how.bls_command is None and how.bls_timeout_s != d.BLS_TIMEOUT.default,
-        example={"bls_timeout_s": 5.0},
+        _typed(b.PLATFORM, "paper"), _typed(d.SLURM_CONF, "slurm.conf"), "whose nodes are the machine", "one of them"
     ),
-    _inline(d.WORKERS, 2),
-    _inline(d.ALS_TIMEOUT, 5.0),
-    _inline(d.SOCKET, "tcp"),
+    Conflict(_typed(d.SETTLE, 5.0), _RATE, "by which the clock runs without a jump", "one of them"),
+    *(
+        Conflict(_typed(option, example), _typed(d.REPORT_ONLY, True), "which starts no Slurm")
+        for option, example in ((d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
+    ),
+    *(
+        Conflict(_typed(option, example), _REPORTS, reason=f"needs {d.REPORT}")
+        for option, example in ((d.BESIDE, "sjf"), (d.REPEATS, 2), (d.RATES, "10"), (d.SIZES, "50"))
+    ),
+    Conflict(_typed(d.REPORT, True), _RATE, "as the replay of a report is exact", str(d.RATES)),
+    Conflict(
+        _typed(d.PHASE, 10.0), _typed(d.REPEATS, 2), "each of which has its own", "one of them",
+        example={"report": True}
+    ),
+    Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": True}),
 )
 
-#: Of ``bridge.runs.simulation.ResultRequest``: a scenario that is ready, how it is executed, and what is wanted of it.
-RUN: Final[tuple[Row, ...]] = (
+# Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
+
+
+def _companion(option: Option[Any], example: Any, *, default_counts: bool = False) -> Feature:
+    # ``default_counts``: whether its default is something given, and only None is not.
+    ungiven = (None,) if default_counts else (None, option.default)
+
+    def said(run: Values) -> str:
+        value = run[option.key]
+        if option.unit == "ns":
+            return str(option)  # it was given with a unit of its own
+        return f"{option:{f'{value:g}' if isinstance(value, float) else value}}"
+
+    return has(str(option), lambda run: run.get(option.key) not in ungiven, said, **{option.key: example})
+
+
+def _loses_nothing(run: Values) -> bool:
+    # A policy or applications from outside may cut jobs; hosts fail, leave for a maintenance, or have a speed of 0 at last.
+    from bls.policies import POLICIES, WRITTEN
+
+    bls = run["bls"]
+    ours = isinstance(bls, str) and bls.partition(":")[0] in (*POLICIES, *WRITTEN)
+    return ours and not any(run.get(name) for name in ("failures", "windows", "speeds", "als_command"))
+
+
+def _no_deadlines(run: Values) -> bool:
+    from bls.policies import reads_deadlines
+
+    return not reads_deadlines(run["bls"])
+
+
+def _no_loss(option: Option[Any], example: Any) -> Conflict:
+    lacking: Feature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
+    without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
+    return Conflict(_companion(option, example), lacking, reason=f"needs {b.FAILURES}; {without}")
+
+
+COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
-        first=str(d.ALS_COMMAND),
-        second=_INLINE,
-        given=f"{d.ALS_COMMAND} ",
-        reason=f"{_PROCESSES} program",
-        found=lambda run: run.execution.als_command is not None and run.execution.coupling == "inline",
-        example={"als_command": "x"},
+        _companion(b.CONSERVATIVE, "keep", default_counts=True),
+        has(f"a {b.BACKFILL} that is not conservative", lambda run: run["backfill"] != "conservative"),
+        reason=f"needs {b.BACKFILL:conservative}"
     ),
     Conflict(
-        first=str(d.LISTEN),
-        second=_RECORDED,
-        given=f"{d.LISTEN} ",
-        reason=f"needs {d.COUPLING:pool} or process: with {a.ALS:recorded} there are no applications",
-        found=lambda run: run.execution.listen is not None and run.ready.technique is None,
-        example={"coupling": "pool", "als": "recorded", "listen": "tls://127.0.0.1:0", "token_file": "token"},
+        _companion(b.SLACK, 3.0),
+        has(
+            f"a {b.BLS} that reads no deadlines", _no_deadlines,
+            lambda run: f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}",
+        ),
+        reason="{second} reads no deadlines", allowed="edf"
     ),
+    _no_loss(b.ON_FAILURE, "lose"),
+    _no_loss(b.MAX_ATTEMPTS, 3),
     Conflict(
-        first=str(d.LISTEN),
-        second=_INLINE,
-        given=f"{d.LISTEN} ",
-        reason=f"{_PROCESSES} process",
-        found=lambda run: run.execution.listen is not None and run.execution.coupling == "inline",
-        example={"listen": "tls://127.0.0.1:0", "token_file": "token"},
-    ),
-    Conflict(
-        first=str(d.ALS_COMMAND),
-        second=_RECORDED,
-        given="{als_command}: ",
-        reason=_NO_APPLICATION,
-        found=lambda run: run.execution.als_command is not None and run.ready.technique is None,
-        example={"coupling": "pool", "als": "recorded", "als_command": "x"},
-    ),
-    Conflict(
-        first=f"{b.POWER_OF:working}",
-        second=f"a run without records of tasks ({d.KEEP_TASKS:False})",
-        given=f"{b.POWER_OF:working}: ",
-        reason=f"needs records of tasks, which {d.KEEP_TASKS:False} omits",
-        allowed=f"{d.KEEP_TASKS}, or held",
-        found=lambda run: run.power is not None and run.power.options.of == "working" and not run.keep_tasks,
-        example={"power_of": "working", "keep_tasks": False},
-    ),
-    Conflict(
-        first=str(b.FAIR_START),
-        second=f"{b.DEPENDENCIES} on several jobs",
-        given=f"{b.FAIR_START}: ",
-        reason="not with jobs that wait for several others",
-        allowed="one preceding job each",
-        found=lambda run: run.fair_start and run.waits_for_several,
-        example={"fair_start": True, "dependencies": True, "several": True},
-    ),
-    Conflict(
-        first=str(b.FAIR_START),
-        second=f"{b.LIMITS} with a {b.FALLBACK}",
-        given=f"{b.FAIR_START}: ",
-        reason=f"not with {b.FALLBACK}, as slowed jobs run for a different time",
-        allowed=f"{b.FALLBACK:none}",
-        found=lambda run: run.fair_start and run.power is not None and run.power.limits_jobs,
-        example={"fair_start": True, "limits": [(0, None, 1000)], "fallback": "hold"},
-    ),
-    Conflict(
-        first=str(b.FAIR_START),
-        second=str(b.SLEEP_AFTER),
-        given=f"{b.FAIR_START}: ",
-        reason=f"not with {b.SLEEP_AFTER}, as it is not known which hosts would have slept",
-        allowed="without it",
-        found=lambda run: run.fair_start and run.power is not None and run.power.sleeps,
-        example={"fair_start": True, "sleep_after_ns": 5},
+        _companion(a.RESIZE_COST, 5),
+        # Without malleable jobs a scenario refuses it.
+        has(
+            f"a {b.RESIZE} that changes no width of running jobs",
+            lambda run: run["malleable"] is not None and run["resize"] in ("none", "mold"), malleable="1",
+            resize="none"
+        ),
+        reason=f"needs a {b.RESIZE} that changes the width of running jobs",
+        allowed="all but none, mold",
     ),
 )
 
-#: What names in braces stand for on the page of all conflicts.
-IN_GENERAL: Final[Mapping[str, str]] = {
-    option.key: str(option)
-    for option in (*_NOT_BY_DEFAULT, b.COORDINATION, b.RESIZE, d.TOKEN_FILE, d.CERTIFICATE, d.LISTEN, d.ALS_COMMAND)
-}
+
+def check_used(runs: Iterable[Values]) -> None:
+    """Check that each option is of use to some run of an experiment that has it. An option that a run does not have is not
+    checked, and its default is as not given. Raises InputError if an option is of use to none."""
+    of_runs = list(runs)
+    for row in COMPANIONS:
+        given = [run for run in of_runs if row.first.found(run)]
+        if given and all(map(row.second.found, given)):
+            lacking = ", ".join(dict.fromkeys(map(row.second.text, given)))
+            raise InputError(row.said(row.first.text(given[0]), lacking))

@@ -15,6 +15,7 @@ from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
 from bls.workloads import is_seeded
 from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 
 
 def _unset(value: object) -> bool:
@@ -63,12 +64,7 @@ _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
 
 
 def draws(options: Mapping[str, object]) -> bool:
-    """Whether a run with these options may draw something at random; without an option, its default counts.
-
-    Parameters
-    ----------
-    options : mapping
-        As in ``arguments`` of run.json, or of :meth:`bridge.scenarios.scenario.Options.names`.
-    """
+    """Whether a run with these options, as in ``arguments`` of run.json, may draw something at random; a missing option has
+    its default."""
     fixed = dict(_FIXED) if options.get("als") == RECORDED else {**_FIXED, **_FIXED_APPLICATIONS}
     return not all(holds(options[name]) for name, holds in fixed.items() if name in options)

@@ -32,10 +32,10 @@ from bls.policies.contract import for_one_run
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import NO_NETWORK as NO_NAME
 from bridge.scenarios.application import RECORDED
-from bridge.scenarios.conflicts import SCENARIO
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.conflicts import READY, SCENARIO
+from bridge.scenarios.scenario import RECORDED, Scenario
+from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.options import check
 from traces.base.plugins import resolve
@@ -67,7 +67,7 @@ class ReadyScenario:
     constraints : JobConstraints
         Partitions, requests, dependencies, windows, outages.
     observers : tuple of Observer or AdditionalData
-        Who looks at the run, and who computes what its policy reads.
+        Observers of the run, and objects that compute additional data for its policy.
     applications : tuple of Program
         What jobs may compute; empty where they last their recorded run times.
     programs : Programs or None
@@ -100,9 +100,19 @@ class ReadyScenario:
     power: PowerPlan | None = None
 
     @property
+    def networked(self) -> bool:
+        """Whether data between tasks take time."""
+        return self.options.application.network != a.NETWORK.default
+
+    @property
     def sends(self) -> bool:
         """Whether there are transfers: a job may have a graph, and there is a network."""
-        return self.programs is not None and self.programs.has_graph and self.options.application.network != NO_NAME
+        return self.programs is not None and self.programs.has_graph and self.networked
+
+    @property
+    def blind_to_switches(self) -> bool:
+        """Whether the allocator is known to ignore switches."""
+        return self.allocator in ALLOCATORS.values() and self.allocator.name != "topology"
 
     @property
     def notes(self) -> bool:
@@ -147,7 +157,7 @@ class ReadyScenario:
         level = options.application
         if level.simulated:
             known = _technique(level.technique)
-        check(SCENARIO, options, options.given())
+        check(SCENARIO, options)
         model = TaskModel(level.variation, level.tasks_per_core, options.seed)
         known_policy: object = options.batch.decides
         if isinstance(known_policy, type) and hasattr(known_policy, "decide"):
@@ -157,8 +167,6 @@ class ReadyScenario:
             raise PluginError(f"{b.BLS}: {chosen.name} has neither keys() nor scored() nor decide()")
         check_rules(options.batch, chosen)
         placed = _found("allocator", options.batch.allocator, Allocator, allocator)
-        if options.batch.switches is not None and placed in ALLOCATORS.values() and placed.name != "topology":
-            raise InputError(f"{b.SWITCHES}: allocator {placed.name} does not look at switches; allowed: topology")
         seen = tuple(_observer(observer) for observer in observers)
         workload, constraints = constrain(workload, platform, options.batch, seed=options.seed, known_jobs=known_jobs)
         applications: tuple[Program, ...] = ()
@@ -173,16 +181,9 @@ class ReadyScenario:
             else:
                 applications, place = level.map.assign(workload, options.seed, plain)
             programs = Programs(applications, level.variation)
-            if options.batch.resizing and programs.has_graph and level.network != NO_NAME:
-                raise InputError(
-                    f"{b.RESIZE:{options.batch.resized}}: not with {a.NETWORK:{level.network}}, as it is not said what becomes "
-                    f"of data on a core that leaves; allowed: {NO_NAME}"
-                )
-            if level.network != NO_NAME and not programs.has_graph:
-                raise InputError(f"{a.NETWORK}: {level.network}: no job has a task graph; allowed: {NO_NAME}")
         network = platform_network(platform, level.network)
         speeds = core_speeds(level.speeds, platform.n_cores, options.seed)
-        return cls(
+        ready = cls(
             workload,
             platform,
             options,
@@ -200,6 +201,8 @@ class ReadyScenario:
             network,
             _power(options, workload, platform, known_jobs, place, constraints.partition),
         )
+        check(READY, ready)
+        return ready
 
 
 def check_ready(scenario: object) -> None:
@@ -245,13 +248,8 @@ def _technique(given: object) -> AnyScheduler:
 
 
 def platform_network(platform: Platform, model: str) -> NetworkState:
-    """A platform's network as the application level takes it.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or the platform's hosts do not fit its topology.
-    """
+    """A platform's network as the application level takes it. Raises InputError if there is no such model, or the
+    platform's hosts do not fit its topology."""
     network = platform.network
     return network_state(
         network_model(model),
@@ -292,17 +290,8 @@ def load_workload(
     preset: bool | None = b.PRESET.default,
     cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
-    """A workload from what a user gives, fitted to the platform, then selected.
-
-    ``preset``: with the jobs that run or wait at the start of the selected window; by default where the log records them and
-    the platform has room for them (:func:`bls.workloads.selection.select`). ``cancelled``: with the jobs that were
-    withdrawn before they started; for files.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or nothing is left of it.
-    """
+    """A workload from what a user gives, fitted to the platform, then selected, with ``preset`` and ``cancelled`` as of
+    ``bridge.scenarios.scenario.JobSelection``. Raises InputError if it cannot be read, or nothing is left of it."""
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

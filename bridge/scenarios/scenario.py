@@ -5,26 +5,189 @@ Nothing heavy is imported at the top: the help of the command line is made of th
 
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from functools import reduce
+from functools import cache, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from als.options import APPLICATIONS
+from als import options as a
 from bls import options as b
-from bls.batch import Batch
 from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
-from bls.scheduler_options import Rules
-from bridge.options.declared import WORKLOAD
+from bls.scheduler_options import Batch, Rules
+from bridge.options import declared as d
 from bridge.options.execution import Execution
 from bridge.scenarios.application import RECORDED, Application
-from traces.base.errors import InputError, at, shown
+from traces.base.errors import InputError, Mention, TwolevelError, in_python, shown, spelled
 from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
 
 if TYPE_CHECKING:
+    from als.schedulers import AnyScheduler
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
+    from bridge.scenarios.application_map import ApplicationMap
+
+#: The name that skips the application level.
+RECORDED = "recorded"
+
+
+@knows_its_keywords
+@dataclass(frozen=True)
+class Application:
+    """How jobs are computed.
+
+    Attributes
+    ----------
+    technique : str, Technique, Selection or Planner
+        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
+        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
+    variation : float
+        Task variation factor: standard deviation over mean of a job's task lengths.
+    tasks_per_core : int
+        Mean number of tasks a core, >= 1.
+    lengths : str
+        Distribution of task lengths (``als.lengths``); empty: normal, as in the paper.
+    applications : str, Path, ApplicationMap or None
+        Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
+    overhead_ns : int
+        What a core pays before each chunk.
+    latency_ns : int
+        What a request message between two hosts takes, one way, 0 to 10**12 ns; the master is on the job's first host.
+    assignment : str
+        ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
+    resize_ns : int
+        What a change of its width costs each core of a job, once, before its next chunk.
+    speeds : tuple of str
+        How core speeds change (``als.core_speeds``).
+    network : str
+        What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
+
+    Raises
+    ------
+    InputError
+        If one of them cannot be.
+    """
+
+    technique: str | AnyScheduler = holds(replace(a.ALS, help=f"{a.ALS.help}; or recorded: none"))
+    variation: float = holds(a.VARIATION)
+    tasks_per_core: int = holds(a.TASKS_PER_CORE)
+    applications: str | Path | ApplicationMap | None = holds(a.APPLICATIONS)
+    speeds: tuple[str, ...] = holds(a.SPEEDS)
+    lengths: str = holds(a.LENGTHS)
+    overhead_ns: int = holds(a.OVERHEAD)
+    latency_ns: int = holds(a.LATENCY)
+    assignment: str = holds(a.ASSIGNMENT)
+    network: str = holds(a.NETWORK)
+    resize_ns: int = holds(a.RESIZE_COST)
+
+    def __post_init__(self) -> None:
+        from als.network import network_model
+
+        object.__setattr__(self, "overhead_ns", a.OVERHEAD.check(self.overhead_ns))
+        object.__setattr__(self, "latency_ns", a.LATENCY.check(self.latency_ns))
+        a.ASSIGNMENT.check(self.assignment)
+        a.VARIATION.check(self.variation)
+        a.TASKS_PER_CORE.check(self.tasks_per_core)
+        object.__setattr__(self, "resize_ns", a.RESIZE_COST.check(self.resize_ns))
+        speeds: object = self.speeds
+        object.__setattr__(self, "speeds", (speeds,) if isinstance(speeds, str) else tuple(self.speeds))
+        network_model(self.network)
+        if isinstance(self.applications, str | Path):
+            from bridge.scenarios.application_map import load_application_map
+
+            object.__setattr__(self, "applications", load_application_map(self.applications))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether jobs are computed, and do not last as long as recorded."""
+        return self.technique != RECORDED
+
+    @property
+    def map(self) -> ApplicationMap | None:
+        """The applications' map, read."""
+        assert not isinstance(self.applications, str | Path)
+        return self.applications
+
+    @property
+    def master(self) -> bool:
+        """Whether a master calculates chunks."""
+        return self.assignment == "master"
+
+    def names(self) -> dict[str, object]:
+        """The options as plain values, for a record of the run."""
+        return recorded(self)
+
+
+@knows_its_keywords
+@dataclass(frozen=True)
+class Execution:
+    """How applications are run, and another program that decides.
+
+    Attributes
+    ----------
+    coupling : str
+        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
+    workers : int, optional
+        How many processes run applications; without it one per processor, or none on this host where others may join.
+    als_command : str, optional
+        A command line that starts an application simulator of the user's own; None is ours.
+    als_timeout_s : float
+        How long it may take to answer.
+    socket : str
+        The kind of socket that other processes are connected by.
+    bls_command, bls_timeout_s
+        A command line that starts a scheduler of the user's own, which decides in place of a policy; and how long it may take
+        to answer.
+    listen, token_file, certificate : str, optional
+        Where workers of other hosts may join, and with what.
+
+    Raises
+    ------
+    InputError
+        If a value is not allowed; the message names the option.
+    """
+
+    coupling: str = holds(d.COUPLING)
+    workers: int | None = holds(d.WORKERS)
+    als_command: str | None = holds(d.ALS_COMMAND)
+    als_timeout_s: float = holds(d.ALS_TIMEOUT)
+    socket: str = holds(d.SOCKET)
+    bls_command: str | None = holds(b.BLS_COMMAND)
+    bls_timeout_s: float = holds(d.BLS_TIMEOUT)
+    listen: str | None = holds(d.LISTEN)
+    token_file: str | None = holds(d.TOKEN_FILE)
+    certificate: str | None = holds(d.CERTIFICATE)
+
+    def __post_init__(self) -> None:
+        if self.workers is not None:
+            object.__setattr__(self, "workers", d.WORKERS.check(self.workers))
+        object.__setattr__(self, "als_timeout_s", d.ALS_TIMEOUT.check(self.als_timeout_s))
+        object.__setattr__(self, "bls_timeout_s", d.BLS_TIMEOUT.check(self.bls_timeout_s))
+        if self.als_command is not None:
+            try:
+                words = shlex.split(self.als_command)
+            except ValueError as error:
+                raise InputError(f"{d.ALS_COMMAND}: {shown(self.als_command)}: {error}") from None
+            if not words:
+                raise InputError(f"{d.ALS_COMMAND}: empty; allowed: a command line")
+        d.SOCKET.check(self.socket)
+
+    def how_many(self) -> int:
+        """The number of workers on this host."""
+        if self.workers is None and self.listen is not None:
+            return 0
+        return self.workers or len(os.sched_getaffinity(0))
+
+    def names(self) -> dict[str, object]:
+        """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
+        scheduler = (b.BLS_COMMAND, d.BLS_TIMEOUT) if self.bls_command is None else ()
+        hosts = (d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE) if self.listen is None else ()
+        without = [option.keyword for option in (*scheduler, *hosts)]
+        return {name: value for name, value in recorded(self).items() if name not in without}
 
 
 @knows_its_keywords
@@ -49,7 +212,7 @@ class JobSelection:
         With the jobs that were withdrawn before they started.
     """
 
-    source: Workload | str | Path | None = holds(WORKLOAD)
+    source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
     oversize: str = holds(b.OVERSIZE)
     preset: bool | None = holds(b.PRESET)
@@ -156,17 +319,6 @@ class Scenario:
         """The same for jobs that last their recorded run times: without all that says how applications are computed."""
         return replace(self, application=Application(technique=RECORDED))
 
-    def given(self) -> dict[str, str]:
-        """Options with their values, as errors begin with them: what names in braces stand for in the table of conflicts."""
-        said = {place.option: getattr(self.application, *place.path) for place in places(Application)}
-        said[APPLICATIONS] = None if self.application.map is None else self.application.map.source
-        named = {option.key: at(str(option), value) for option, value in said.items()}
-        batch = self.batch
-        return named | {
-            "coordination": f"{b.COORDINATION:{batch.coordination}}",
-            "resize": f"{b.RESIZE:{batch.resized}}",
-        }
-
     def names(self) -> dict[str, object]:
         """What decides the result, as plain values, for a record of the run; where the jobs come from says :meth:`source`."""
         return {"seed": self.seed} | self.batch.names() | self.application.names() | self.power.names()
@@ -205,6 +357,28 @@ class Scenario:
         window = None if jobs is None else jobs.window
         preset = window is not None and not window.empty
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
+
+
+def in_parts(mention: Mention) -> str:
+    """A mention of an option as the field of a scenario's part, ``batch.policy='sjf'``."""
+    path = _paths().get(mention.name)
+    return in_python(mention if path is None else mention._replace(keyword=".".join(path)))
+
+
+@cache
+def _paths() -> dict[str, tuple[str, ...]]:
+    of_names = {place.option.name: place.path for place in places(Scenario)}
+    return of_names | {place.option.off: place.path for place in places(Scenario) if place.option.off}
+
+
+@contextmanager
+def spelled_as_parts() -> Iterator[None]:
+    """Have errors mention options as fields of the scenario that was given."""
+    try:
+        yield
+    except TwolevelError as error:
+        error.args = (spelled(error.text, in_parts), *error.args[1:])
+        raise
 
 
 _PARTS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bls.options import BLS, BLS_COMMAND
 from bls.policies.contract import OtherProgram
+from bridge.scenarios.conflicts import DECIDED
 from bridge.scenarios.scenario import Scenario
-from traces.base.errors import InputError
+from traces.base.conflicts import check
 
 __all__ = ["decided"]
 
@@ -20,8 +20,7 @@ def decided(scenario: Scenario) -> Scenario:
         return scenario
     if command is None:
         return replace(scenario, batch=replace(scenario.batch, policy=scenario.batch.decides))
-    if policy is not None:
-        raise InputError(f"{BLS_COMMAND}: not with {BLS}: the command is the policy; allowed: one of them")
+    check((DECIDED,), scenario)
     from bridge.schedulers.external import ExternalScheduler  # which other runs need not load
 
     scheduler = ExternalScheduler(command, scenario.execution.bls_timeout_s, scenario.execution.socket)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bridge.runs.ownership import FIGURES, put_aside, remove_files
-from bridge.scenarios.application import RECORDED
+from bridge.runs.directory import FIGURES, put_aside, remove_files
+from bridge.scenarios.scenario import RECORDED
 from bridge.studies.comparing import COMPARISONS, base_of, compared
 from bridge.studies.input.run_options import BATCH_OPTION, column_name
 from bridge.studies.results import COSTS, RESULTS

@@ -13,10 +13,12 @@ from bls.machine.platform import Platform
 from bls.workloads import given_workload, is_seeded, sample_path
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
-from bridge.options.tracing import TraceOptions
-from bridge.scenarios.companions import check_used
-from bridge.scenarios.machine import given_platform, machine_words, platform_for
+from bridge.options.declared import DATA
+from bridge.options.output import RunOutput
+from bridge.scenarios.conflicts import check_used
+from bridge.scenarios.machine import given_platform, platform_for
 from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.remarks import machine_words
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input.named_files import (
@@ -29,7 +31,16 @@ from bridge.studies.input.named_files import (
     names_in,
 )
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, Drawn, Value, drawn, effects, known_options
+from bridge.studies.input.run_options import (
+    BATCH_OPTION,
+    OF_SLURM,
+    Drawn,
+    Value,
+    column_name,
+    drawn,
+    effects,
+    known_options,
+)
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
@@ -133,12 +144,12 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
     if found is None:
         origin = study.origins.get(("file", source.file), f"workload {source.name}")
         if is_seeded(source.file):
-            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with --data")
+            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with {DATA}")
         try:
             GivenFile(source.file, "workload file")  # it says best why not
         except InputError as error:
             raise InputError(
-                f"{origin}: {error.text}; say with --data in which folder it is, or download a log of the archive "
+                f"{origin}: {error.text}; say with {DATA} in which folder it is, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
         raise InputError(f"{origin}: {shown_path(source.file)} is no file")
@@ -255,7 +266,10 @@ class Preparation:
 
     def check(self, cells: Sequence[int]) -> None:
         """Check cells before anything is simulated. Raises TwolevelError, which names the cell."""
-        check_used({name.replace("-", "_"): cell.value(name) for name in known_options()} for cell in self.study.cells)
+        try:
+            check_used({column_name(name): cell.value(name) for name in known_options()} for cell in self.study.cells)
+        except InputError as error:
+            raise InputError(self.study.spelled(error.text)) from None
         seen: set[tuple[object, ...]] = set()
         for number, cell in enumerate(cells):
             one = self.study.cells[cell]
@@ -307,7 +321,7 @@ class Preparation:
             "workload": file,
             **({} if chosen.slurm else of_engine),
             "tasks_table": "tasks" in study.keep,
-            **({"trace": list(formats) or False} if chosen.slurm else TraceOptions().names(formats)),
+            **({"trace": list(formats) or False} if chosen.slurm else RunOutput().trace_names(formats)),
         }
         return Unit(
             place,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.options.declared import OUT
+from bridge.options.declared import DATA, OUT
 from bridge.scratch import scratch_folder
 from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.preparing import find_inputs
@@ -63,7 +63,7 @@ def repeat_study(
     study, or one of its files is missing or has changed."""
     for one in data:
         if not one.is_dir():
-            raise InputError(f"--data: {one} is not a folder")
+            raise InputError(f"{DATA}: {one} is not a folder")
     record = read_study_record(folder)
     before = _results(folder)
     study = record.study(data)
@@ -91,7 +91,7 @@ def _check_inputs(record: StudyRecord, study: Study) -> None:
     for name, known in record.files.items():
         if name not in found:
             raise InputError(
-                f"{name}: is not in {', '.join(map(shown_path, study.folders))}; say with --data where it is"
+                f"{name}: is not in {', '.join(map(shown_path, study.folders))}; say with {DATA} where it is"
             )
         path, now = found[name]
         if now != known:

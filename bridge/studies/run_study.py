@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from bridge.options.declared import OUT
-from bridge.runs.directory import check_target, read_record
-from bridge.runs.ownership import CELL, is_ours, ours_in, remove_files
-from bridge.scenarios.application import RECORDED
+from bridge.runs.directory import CELL, check_target, is_ours, ours_in, read_record, remove_files
+from bridge.scenarios.scenario import RECORDED
 from bridge.studies.executors.executor import Executor, UnitOutcome, WorkSummary
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM

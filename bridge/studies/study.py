@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bls.options import SELECT
-from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 from bridge.spelling import on_command_line
 from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (
@@ -25,10 +25,11 @@ from bridge.studies.input.run_options import (
     WITHOUT_EFFECT,
     Value,
     effects,
+    in_study,
     known_options,
 )
 from bridge.studies.replicates import Replicates
-from traces.base.errors import InputError, in_table, listed, one_of, shown, spelled, whole
+from traces.base.errors import InputError, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
@@ -249,7 +250,7 @@ class Study:
 
     def spelled(self, text: str) -> str:
         """The text; options that it mentions are spelled as keys if the study has a file, otherwise as they are typed."""
-        return spelled(text, in_table) if self.origins else on_command_line(text)
+        return spelled(text, in_study) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:

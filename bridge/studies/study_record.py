@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from bridge.runs.directory import read_record, write_record
-from bridge.runs.library_versions import versions
-from bridge.runs.ownership import FIGURES, ours_in
+from bridge.options.declared import DATA
+from bridge.runs.directory import FIGURES, ours_in, read_record, write_record
+from bridge.runs.record import versions
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs
@@ -40,7 +40,7 @@ class StudyRecord:
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
             gone = shown_path(self.folders[0])
-            raise InputError(f"{self.path}: there is no folder {gone} any more; say with --data where its files are")
+            raise InputError(f"{self.path}: there is no folder {gone} any more; say with {DATA} where its files are")
         try:
             study = parse_study(self.text, folders, self.name)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)

@@ -16,8 +16,7 @@ from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import distributions
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
-from bridge.runs.directory import fresh_directory, write_record
-from bridge.runs.ownership import CELL
+from bridge.runs.directory import CELL, fresh_directory, write_record
 from bridge.runs.record import write_run
 from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere

@@ -163,9 +163,9 @@ class ApplicationPeer:
             job = self._begun(order) if isinstance(order, SimulateJob) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
         except InputError as error:
-            yield self._failed(order.job, str(error), "user")
+            yield self._failed(order.job, error.text, "user")  # spelled where it is shown
         except PluginError as error:
-            yield self._failed(order.job, str(error), "application")
+            yield self._failed(order.job, error.text, "application")
         except RAISED_BY_PLUGINS as error:  # a plug-in's own, or no memory: another process would fare no better
             yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
 

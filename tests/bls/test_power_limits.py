@@ -26,7 +26,7 @@ from bls.power.limits import Limit, Limits, joined
 from bls.power.options import Power
 from bls.power.plan import PowerPlan
 from bls.simulator import BatchSimulator
-from bridge.scenarios.power_words import power_words
+from bridge.scenarios.remarks import power_words
 from bridge.spelling import on_command_line
 from traces.base.errors import InputError, PluginError
 from traces.base.time import MAX_NS

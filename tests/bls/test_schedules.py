@@ -48,7 +48,7 @@ from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.power.options import Power
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 

@@ -162,7 +162,7 @@ def failing(**columns: Any) -> JobConstraints:
     [
         (FOLLOWS, Rules(), None, "bls='decides': finish"),
         (CANCELS, Rules(), None, "bls='decides': directs"),
-        (Decides(), Rules(), failing(), "failures: not with bls='decides'"),
+        (Decides(), Rules(), failing(), "failures with bls='decides': it decides in Python"),
         (POLICIES["fcfs"], Rules(), failing(drained=failing().outages), "failures: hosts cannot be drained"),
         (POLICIES["multifactor"], Rules(), None, "bls='multifactor': it keeps accounts"),
         (POLICIES["fcfs"], Rules(estimates="last-two"), None, "estimates"),

@@ -15,8 +15,8 @@ import bridge
 from bls import ConstraintOptions, Partition, Platform, Rules, SeenJob, View
 from bls.machine.platform import HostGroup
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.scenario import Application
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 

@@ -19,8 +19,8 @@ from bls.machine.host_power import HostPower
 from bls.policies.contract import DIRECTIONS
 from bls.power.options import Power
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
+from bridge.scenarios.scenario import Application
 from traces.checks.ledger import check_ledger
 
 S = 10**9

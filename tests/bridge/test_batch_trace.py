@@ -14,7 +14,7 @@ import bridge
 from bls import Rules
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.ledger import STATES
 
 

@@ -45,11 +45,10 @@ from bls.constraints.widths import Widths
 from bls.machine.platform import HostGroup
 from bls.policies import ScorePolicy, account_kernel, score_kernel
 from bls.view import View
-from bridge.options.execution import Execution
 from bridge.runs.simulation import run
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from traces.checks.ledger import check_ledger
 from traces.ledger import STATES, WHY
 

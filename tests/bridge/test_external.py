@@ -20,7 +20,7 @@ from faulty_runs import assert_same, descendants, expected, simulated
 
 import bridge
 from bridge.protocol import session
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from bridge.workers import workforce
 from bridge.workers.assignment import room_for
 from traces.base.errors import InputError, PeerError, TwolevelError

@@ -36,12 +36,10 @@ from one_result import different
 
 import bridge
 from bls import ConstraintOptions, Rules
-from bridge.options.execution import Execution
 from bridge.protocol.messages import SimulateJob
 from bridge.runs.simulation import run
-from bridge.scenarios.application import Application
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Application, Execution, Scenario
 from bridge.workers.assignment import Assignment, Order, Worker
 from bridge.workers.outstanding_jobs import RETRIES
 from bridge.workers.workforce import Workforce

@@ -28,7 +28,6 @@ from tables import table_text
 
 import bridge
 from bridge.couplings import check_execution
-from bridge.options.execution import Execution
 from bridge.protocol import host_messages
 from bridge.protocol.framing import frame
 from bridge.protocol.host_messages import HOST_ALPN, HOST_MESSAGES, HostBook, Join
@@ -38,7 +37,7 @@ from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from bridge.workers import address, hosts, listener
 from bridge.workers.address import tls_address
 from bridge.workers.assignment import Assignment, Order, Worker

@@ -17,10 +17,9 @@ from bls.scheduler_options import Rules
 from bridge.runs.result import Result
 from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
-from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.ready import ReadyScenario, load_workload
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Application, Scenario
 from bridge.studies.unit import all_metrics
 
 PLATFORM = Platform((HostGroup(count=2, cores=8, speed_gflops=16.0),))

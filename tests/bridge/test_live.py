@@ -45,10 +45,9 @@ from bridge.live.file import (
 from bridge.live.progress import Broadcast
 from bridge.live.sampler import FEW_HOSTS, Sampler, cells
 from bridge.live.screen import LiveScreen, screen_lines, status_line
-from bridge.options.execution import Execution
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from bridge.watches import Pace
 from traces.base.errors import InputError
 

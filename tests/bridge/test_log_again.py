@@ -11,7 +11,7 @@ from tables import table_text
 
 import bridge
 from bls.workloads import read_workload
-from bridge.runs.log_again import LogFacts, facts_of_record
+from bridge.runs.again import LogFacts, facts_of_record
 from bridge.runs.page import parts_of_folder, parts_of_result, timeline_of
 from bridge.runs.record import write_run
 from traces.tables import read_jobs

@@ -17,7 +17,7 @@ import traces
 from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.base.time import NS_PER_S as S
 
 pytestmark = pytest.mark.whole

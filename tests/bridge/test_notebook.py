@@ -13,8 +13,7 @@ import als
 import bls
 import bridge
 import traces
-from bridge.runs.figures import RUN_FIGURES
-from bridge.runs.plots import Plots
+from bridge.runs.figures import RUN_FIGURES, Plots
 from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, FigureData, StudyPlots
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import parse_study

@@ -31,7 +31,8 @@ from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
 from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
-from bridge.scenarios.power_words import power_words
+from bridge.scenarios.remarks import power_words
+from bridge.scenarios.scenario import Application
 from bridge.spelling import on_command_line
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger

@@ -35,12 +35,12 @@ from virtual_hosts import ADDRESS
 from virtual_loop import NeverEnds
 
 from bridge.couplings import processes
-from bridge.options.execution import Execution
 from bridge.protocol import task_payload
 from bridge.protocol.session import Session
 from bridge.protocol.tables import APPLICATION_TABLE, END, HOST_TABLE, JOB_TABLE, JobEvent, JobState, rows
 from bridge.protocol.vocabulary import Message
 from bridge.runs.simulation import run
+from bridge.scenarios.scenario import Execution
 from bridge.workers import interruptible, listener
 from bridge.workers.assignment import Worker
 from bridge.workers.supervisor import Supervisor

@@ -26,7 +26,7 @@ from bls.power.host_accounts import break_even_ns
 from bls.power.options import Power
 from bls.power.table import power_table
 from bls.simulator import BatchSimulator
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
 
 pytestmark = pytest.mark.whole

@@ -18,12 +18,11 @@ import pytest
 from conversation import TOKEN
 from faulty_runs import PATIENCE_S, PLATFORM, Once, assert_same, descendants, expected, workload
 
-from bridge.options.execution import Execution
 from bridge.protocol.framing import frame
 from bridge.protocol.messages import OVER, Hello, encode
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Execution, Scenario
 from bridge.workers import listener
 from bridge.workers.address import dial
 from bridge.workers.connection import Connection, Streams

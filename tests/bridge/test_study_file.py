@@ -277,7 +277,7 @@ test_what_is_refused = refusals(
         "files": [
             ("s.toml", [], r"s\.toml: \[\[workload\]\]: none"),
             ("t.toml", [], "no such file"),
-            ("s.toml", ["nowhere"], "--data: nowhere is not a folder"),
+            ("s.toml", ["nowhere"], "data: nowhere is not a folder"),
         ],
         "seeds": [(one, "seeds") for one in (0, -1, True, 1.5, "", "x", [-1], [2**64], ["1"], "0-999999999")],
         "values": [("tasks-per-core", True, "x: True; allowed: a whole number")],

@@ -14,7 +14,7 @@ import bridge
 from bls import HostGroup, Platform, Rules, Workload
 from bls.constraints.options import ConstraintOptions
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
 from traces.checks.ledger import check_ledger
 

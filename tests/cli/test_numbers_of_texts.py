@@ -12,7 +12,7 @@ from tables import table_rows
 from typer.main import get_command
 
 from bridge.cli.run_commands import command_line
-from bridge.options.values import NUMBERS, _kind
+from bridge.options.bundles import NUMBERS, _kind
 from bridge.spelling import on_command_line
 from traces.base.errors import InputError, parse_real, parse_whole
 

@@ -17,9 +17,8 @@ from command_line import Ran, everything_in, succeeds, twolevel
 from tables import table_text
 
 from als.metrics.loops import LOOP_METRICS
-from bridge.runs.directory import fresh_directory, read_record, write_record
-from bridge.runs.library_versions import versions
-from bridge.runs.ownership import ours_in
+from bridge.runs.directory import fresh_directory, ours_in, read_record, write_record
+from bridge.runs.record import versions
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS

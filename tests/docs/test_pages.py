@@ -18,6 +18,7 @@ import bridge
 from als.engine.state import ApplicationState
 from als.lengths import LENGTHS
 from als.metrics.loops import LOOP_METRICS, application_metrics
+from als.options import ASSIGNMENT
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, sample_path
 from bls.allocators import ALLOCATORS
@@ -28,7 +29,6 @@ from bls.power.options import Power
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.couplings.inline_state import InlineState
-from bridge.scenarios.application import ASSIGNMENTS
 from tools import sections, states
 from traces.kernels.state import State, fields_of
 from traces.tables import JOB_COLUMNS
@@ -243,7 +243,7 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert len(LENGTHS) == 12
     assert "twelve distributions" in tour
     costs = section(page, "Application level").partition("### What a chunk costs")[2]
-    assert tuple(unquoted(row[0]) for row in table(costs)) == ASSIGNMENTS
+    assert tuple(unquoted(row[0]) for row in table(costs)) == ASSIGNMENT.choices
     workload = section(page, "Workload")
     assert tuple(row[0] for row in table(workload[workload.index("| reason") :])) == REASONS
     platform = blocks(page, "toml")[0]

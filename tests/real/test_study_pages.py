@@ -20,7 +20,7 @@ from bls.workloads.reshape import scale
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.compare.comparison import chain, compare_jobs
-from bridge.scenarios.application import Application
+from bridge.scenarios.scenario import Application
 from bridge.studies.executors.local import Here
 from bridge.studies.input.study_file import load_study
 from bridge.studies.run_study import run_study

@@ -81,7 +81,10 @@ class SlurmCycle:
     phase_ns: int = -1
     name: str = "slurm"
 
-    unaware_of: ClassVar = ("allocator", "partitions", "windows", "licences", "switches", "power", "dependencies")
+    unaware_of: ClassVar = (
+        *("allocator", "partitions", "windows", "licences", "switches", "power", "dependencies"),
+        *("failures", "coordination", "estimates", "decision costs"),
+    )
 
     def __post_init__(self) -> None:
         for name, allowed in (("scheduler", SCHEDULERS), ("select", SELECTS), ("priority", PRIORITIES)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from bls.options import BLS, CHARGE_DECISIONS, COORDINATION, ESTIMATES, FAILURES, PRESET, RESIZE
+from bls.options import BLS, PRESET
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
@@ -64,7 +64,6 @@ class SlurmRun:
 
     def _come_up(self, view: View) -> Threads:
         how = self._how
-        self._check(view)
         self._first = view.platform.first_core.tolist()
         cores = [stop - first for first, stop in zip(self._first[:-1], self._first[1:], strict=True)]
         linear = max(cores) == 1 if how.select == "auto" else how.select == "linear"
@@ -82,18 +81,6 @@ class SlurmRun:
             lambda job, on, by: self._starts.append((job, on, by)),
         )
         return self._threads
-
-    def _check(self, view: View) -> None:
-        rules, where = view.rules, f"{BLS:{self.name}}"
-        if view.has_outages:
-            raise InputError(f"{where}: hosts that fail: it knows nothing of that; allowed: no {FAILURES}")
-        for option, value in ((COORDINATION, rules.coordination), (RESIZE, rules.resized)):
-            if value != "none":
-                raise InputError(f"{where}: {option:{value}}: it knows nothing of that; allowed: {option:none}")
-        if rules.estimates != "requested":
-            raise InputError(f"{where}: {ESTIMATES}: Slurm plans with time limits; allowed: {ESTIMATES:requested}")
-        if rules.charge_decisions:
-            raise InputError(f"{where}: {CHARGE_DECISIONS}: its threads take no time; allowed: without")
 
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request

@@ -16,20 +16,20 @@ import numpy as np
 
 from bls.workloads.header import Calendar
 from bridge.couplings import Watch
-from bridge.options.declared import BESIDE, FORCE, OUT, PHASE, RATE, RATES, REPEATS, REPORT, REPORT_ONLY, SIZES
+from bridge.options.declared import BESIDE, FORCE, OUT, RATE, RATES, REPEATS, REPORT_ONLY, SIZES
 from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
 from bridge.replay.report.written import LATE, SlurmReport, write_report
 from bridge.replay.run import Replay
-from bridge.runs.directory import read_record, write_record
-from bridge.runs.ownership import ours_in, put_aside, remove_files
+from bridge.runs.directory import ours_in, put_aside, read_record, remove_files, write_record
 from bridge.runs.simulation import run
+from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.spelling import on_command_line
+from traces.base.conflicts import check
 from traces.base.errors import InputError, TwolevelError, parse_real, shown
 from traces.base.given_file import parse_json
-from traces.base.options import Option
 from traces.compiled import Array
 from traces.tables import read_jobs
 
@@ -262,22 +262,10 @@ def _numbers(text: str | None, where: str) -> list[str]:
 def given_plan(given: ReportOptions, rate: float, phase: float | None = None) -> ReportRequest | None:
     """The report that options ask for, beside the rate and the phase of the replay; None without a report. Raises
     InputError if one is out of its range, or there without ``--report``, or two cannot be together."""
-    rates, sizes, repeats = given.rates, given.sizes, given.repeats
-    repeated: list[tuple[Option[Any], object]] = [(REPEATS, repeats), (RATES, rates), (SIZES, sizes)]
-    for option, value in repeated if given.report_only else ():
-        if value != option.default:
-            raise InputError(f"{option}: not with {REPORT_ONLY}, which starts no Slurm")
-    if not (given.report or given.report_only):
-        for option, value in ((BESIDE, given.beside), *repeated):
-            if value != option.default:
-                raise InputError(f"{option}: needs {REPORT}")
+    rates, sizes, repeats, report = given.rates, given.sizes, given.repeats, given.report or given.report_only
+    check(REPLAY, asdict(given) | {"report": report, "rate": rate, "phase": phase})
+    if not report:
         return None
-    if rate:
-        raise InputError(f"{REPORT}: not with {RATE}: the replay of a report is exact; allowed: {RATES}")
-    if phase is not None and repeats > 1:
-        raise InputError(f"{PHASE}: not with {REPEATS}, each of which has its own; allowed: one of them")
-    if sizes and not rates:
-        raise InputError(f"{SIZES}: needs {RATES}")
     found_rates = []
     for word in _numbers(rates, str(RATES)):
         try:

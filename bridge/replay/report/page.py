@@ -16,7 +16,7 @@ from bridge.report.page import Page
 from bridge.report.parts import Facts, Figures, PagePart, Section, file_address
 from bridge.runs.again import command_again, run_options
 from bridge.runs.page import page_of_run, parts_of_folder, parts_of_result
-from bridge.scenarios.application import RECORDED
+from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
 from traces.base.options import Option
 from traces.base.time import NS_PER_S, format_ns

@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any
 
-from bridge.options.execution import Execution
 from bridge.runs.kernels import prepare_run
+from bridge.scenarios.scenario import Execution
 from bridge.standard_error import keep_standard_streams
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.executors.spawned import deaf_children, nothing_imported

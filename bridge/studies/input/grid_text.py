@@ -12,8 +12,7 @@ from als.options import VARIATION
 from als.techniques import spelled, split_techniques
 from bls.policies import split_names
 from bridge.options.declared import VARIATIONS
-from bridge.scenarios.application import RECORDED
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.studies.replicates import REPLICATION, given_replicates
 from bridge.studies.study import seeds_of
 from traces.base.errors import InputError, parse_real, parse_whole, shown

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from bridge.studies.input.run_options import Value, checked_value
+from bridge.studies.input.run_options import NAMED, Entry, Value, checked_value, entries, is_axis, parts, shared_entries
 from traces.base.errors import leading
 
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
@@ -19,24 +19,32 @@ _WORD = r"(?<![\w-]){}(?![\w-])"
 def origins_of(given: Mapping[str, Any], path: str) -> Origins:
     """Of every value in the tables of a study's file, which have been checked."""
     found: dict[tuple[str, Value], str] = {}
-    for where, table in _tables(given):
-        for name, values in table.items():
-            for value in values if isinstance(values, list) and "grid" in where else [values]:
-                known = value if name in ("file", "name") else checked_value(name, value, where)
-                found.setdefault((name, known), f"{path}: {where}{name}")
+    for one, several in _entries(given):
+        for value in one.value if several and isinstance(one.value, list) else [one.value]:
+            known: Any = value if one.option in ("file", "name") else checked_value(one.option, value, one.where)
+            found.setdefault((one.option, known), f"{path}: {one.where}")
     return found
 
 
-def _tables(given: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    # The more special ones first: what a cell says holds there.
-    grids = given.get("grid", [])
+def _entries(given: Mapping[str, Any]) -> Iterator[tuple[Entry, bool]]:
+    # Each with whether it is a list of values; the more special ones first: what a cell says holds there.
+    grids, workloads = given.get("grid", []), given.get("workload", [])
     for k, cell in enumerate(given.get("cell", [])):
-        yield f"[[cell]] {k + 1}: ", cell
+        yield from ((one, False) for one in entries(cell, f"[[cell]] {k + 1}: "))
     for k, grid in enumerate([grids] if isinstance(grids, dict) else grids):
-        yield "[grid] " if isinstance(grids, dict) or len(grids) == 1 else f"[[grid]] {k + 1}: ", grid
-    for k, workload in enumerate(given.get("workload", [])):
-        yield f"[[workload]] {k + 1}: ", workload
-    yield "[run] ", given.get("run", {})
+        where = "[grid] " if isinstance(grids, dict) or len(grids) == 1 else f"[[grid]] {k + 1}: "
+        yield from ((one, True) for one in entries(grid, where))
+    for k, workload in enumerate([workloads] if isinstance(workloads, dict) else workloads):
+        where = "[workload] " if isinstance(workloads, dict) else f"[[workload]] {k + 1}: "
+        named = {"file" if key == "source" else key: key for key in workload if key in NAMED}
+        yield from ((Entry(name, workload[key], where + key), False) for name, key in named.items())
+        if not isinstance(workloads, dict):
+            others = {key: value for key, value in workload.items() if key not in NAMED}
+            yield from ((one, False) for one in entries(others, where))
+    for part in given:
+        if part in parts():
+            yield from ((one, is_axis(one)) for one in shared_entries(given, part))
+    yield from ((one, False) for one in entries(given.get("run", {}), "[run] "))
 
 
 #: Values that are ordinary words of errors, too.

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.options import BLS, DECISIONS, FAIR_START
 from bridge.couplings import check_execution
 from bridge.options.bundles import declaration
-from bridge.options.declared import CERTIFICATE, LISTEN, RATE, SLURM_CONF, TOKEN_FILE, WORKLOAD
+from bridge.options.declared import CERTIFICATE, LISTEN, RATE, TOKEN_FILE, WORKLOAD
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.chosen import SlurmChoice, replay_options
+from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.errors import InputError, Mention, one_of, shown
-from traces.base.options import Option, OptionPlace, built, places
+from traces.base.errors import InputError, Mention, in_table, one_of, shown, shown_name
+from traces.base.options import Option, OptionPlace, built, check, places
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
@@ -38,6 +39,12 @@ WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "bls-timeout", "socket")
 
 #: A cell's batch level: our engine, or the real Slurm.
 BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"
+
+#: What says which workload it is.
+NAMED = ("name", "file", "source")
+
+#: The key of [batch] that says it.
+LEVEL = "level"
 
 #: How our engine schedules: nothing of it is for Slurm. How Slurm is told and run: nothing of it is for our engine.
 OF_ENGINE = (
@@ -115,6 +122,78 @@ def known_options() -> Mapping[str, RunOption]:
     return found
 
 
+@cache
+def parts() -> Mapping[str, Mapping[str, str]]:
+    """The tables of a study that are parts of a scenario: their keys, and the option of each."""
+    known, found = known_options(), dict[str, dict[str, str]]()
+    for place in places(Scenario):
+        if place.option.name in known:
+            part, field = place.path
+            found.setdefault(part, {})[field] = place.option.name
+    found["batch"][LEVEL] = BATCH_OPTION
+    found[SLURM] = {name: name for name in ("slurm-conf", *OF_SLURM)}
+    return found
+
+
+@cache
+def _keys() -> Mapping[str, str]:
+    return {option: f"[{part}] {key}" for part, keys in parts().items() for key, option in keys.items()}
+
+
+def in_study(mention: Mention) -> str:
+    """A mention of an option as a key of a study's file, ``[batch] policy = 'sjf'``."""
+    said = in_table(mention)
+    name = mention.name.removeprefix("no-") if mention.given in ("True", "False") else mention.name
+    return _keys().get(name, name) + said.removeprefix(name)
+
+
+class Entry(NamedTuple):
+    """An option as a study's file gives it."""
+
+    option: str
+    value: object
+    where: str  # table and key
+
+
+def entries(given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+    """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
+    part has no such key, or an option is there twice."""
+    seen: set[str] = set()
+    for key, value in given.items():
+        grouped = key in parts() and isinstance(value, dict)
+        for one in of_part(key, value, f"{where}{key}.") if grouped else [Entry(key, value, where + shown_name(key))]:
+            if one.option in seen:
+                raise InputError(f"{one.where}: {one.option} is given twice; allowed: once")
+            seen.add(one.option)
+            yield one
+
+
+def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+    """The options of a part of a scenario. Raises InputError if it has no such key."""
+    keys = parts()[part]
+    for key, value in given.items():
+        if key not in keys:
+            raise one_of("key", key, keys, f"{where}{shown_name(key)}")
+        yield Entry(keys[key], value, f"{where}{key}")
+
+
+def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[Entry]:
+    """The options of a table that is a part of a scenario; nothing of workloads that are several tables. Raises InputError
+    if it is no table, or has no such key."""
+    table = given[part]
+    if part == "workload":
+        table = {key: value for key, value in table.items() if key not in NAMED} if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise InputError(f"[{part}]: {shown(table)}; allowed: a table")
+    return of_part(part, table, f"[{part}] ")
+
+
+def is_axis(entry: Entry) -> bool:
+    """Whether a value of a part is a list of values, which cells combine; of an option that may be repeated a list of lists."""
+    kind, value = known_options()[entry.option].kind, entry.value
+    return isinstance(value, list) and not (kind is tuple and all(isinstance(one, str) for one in value))
+
+
 def column_name(option: str) -> str:
     """The column of an option in a table of results."""
     return option.replace("-", "_")
@@ -182,8 +261,7 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
     keys = {entry.name: entry.name.replace("_", "-") for entry in fields(SlurmOptions)}
     slurm = SlurmChoice(**{key: given[name] for key, name in keys.items() if name in given})  # type: ignore[arg-type]
     machine = slurm.machine()
-    if machine is not None and given.get("platform") is not None:
-        raise InputError(f"{SLURM_CONF}: not with platform: its nodes are the machine; allowed: one of them")
+    check(REPLAY, {"platform": given.get("platform"), "slurm_conf": slurm.slurm_conf})
     by_slurm = given.get(BATCH_OPTION) == SLURM
     if by_slurm:
         given = _of_replay(given)

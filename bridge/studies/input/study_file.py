@@ -11,44 +11,60 @@
     file = "CEA-Curie-2011-2.1-cln.swf.gz"
     select = "busiest:24h"
 
-    [run]                                       # options of twolevel run, the same in all cells
-    tasks-per-core = 4
+    [batch]                                     # the parts of a scenario: one value is that of all cells, and
+    policy = ["fcfs", "sjf"]                    # of lists there is a cell for every combination
 
-    [grid]                                      # every combination of these
-    bls = ["fcfs", "sjf"]
-    als = ["static", "gss"]
+    [application]
+    technique = ["static", "gss"]
     variation = [0, 0.25]
+    tasks_per_core = 4
 
     [[cell]]                                    # and further ones, one by one
-    bls = "edf"
-    als = "fac"
+    batch.policy = "edf"
+    application.technique = "fac"
 
     [[compare]]
-    option = "als"
+    option = "application.technique"
     base = "static"
+
+``[run]`` and ``[grid]`` have the same options by their names on the command line, ``tasks-per-core``, ``bls``.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bls.machine.partitions import printable_name
+from bridge.options.declared import DATA
 from bridge.studies.input.origins import origins_of
-from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, Value, checked_value
+from bridge.studies.input.run_options import (
+    BATCH_OPTION,
+    NAMED,
+    OF_ENGINE,
+    OF_SLURM,
+    SLURM,
+    Entry,
+    Value,
+    checked_value,
+    entries,
+    is_axis,
+    parts,
+    shared_entries,
+)
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
-from traces.base.errors import InputError, one_of, shown, shown_name
+from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import parse_toml, read_text
 
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
-_TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster")
+_TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster", *parts())
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
@@ -76,7 +92,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     folders = [Path(path).resolve().parent]
     for folder in data:
         if not os.path.isdir(folder):
-            raise InputError(f"--data: {folder} is not a folder")
+            raise InputError(f"{DATA}: {folder} is not a folder")
         folders.append(Path(folder).resolve())
     try:
         study = parse_study(text, folders, Path(path).stem)
@@ -92,15 +108,21 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
     _check_keys(given, _TABLES, "")
     head = _table(given.get("study", {}), "[study]")
     _check_keys(head, _STUDY, "[study] ")
-    run = _options(_table(given.get("run", {}), "[run]"), "[run] ")
-    workloads = [_workload(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
+    shared = [one for part in given if part in parts() for one in shared_entries(given, part)]
+    axes = [one for one in shared if is_axis(one)]
+    run = _options(
+        [*entries(_table(given.get("run", {}), "[run]"), "[run] "), *(one for one in shared if one not in axes)]
+    )
+    workloads = [_workload(one, where) for one, where in _workload_tables(given)]
     if not workloads:
         raise InputError("[[workload]]: none; allowed: one or more, each with a file")
     metrics, replicates = _metrics(head.get("metrics", "all")), _replicates(head)
     return Study(
         name=_text(head.get("name", name), "[study] name"),
         description=_text(head.get("description", ""), "[study] description"),
-        cells=tuple(Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given)),
+        cells=tuple(
+            Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given, axes)
+        ),
         seeds=() if replicates.length_ns and "seeds" not in head else seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
@@ -169,35 +191,44 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
     return given
 
 
-def _options(given: Table, where: str) -> dict[str, Value]:
-    return {name: checked_value(name, value, f"{where}{shown_name(name)}") for name, value in given.items()}
+def _options(given: Iterable[Entry]) -> dict[str, Value]:
+    return {one.option: checked_value(*one) for one in given}
+
+
+def _workload_tables(given: Table) -> list[tuple[Table, str]]:
+    # One is a part of the scenario, whose other keys are those of all cells.
+    if isinstance(one := given.get("workload"), dict):
+        return [({key: value for key, value in one.items() if key in NAMED}, "[workload] ")]
+    return [(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
 
 
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
-    if "file" not in given:
+    key = "source" if "source" in given else "file"
+    if key not in given:
         raise InputError(f"{where}file: missing; allowed: a log, 'sample', or FILE.py:NAME")
-    file = _text(given["file"], f"{where}file")
+    file = _text(given[key], f"{where}{key}")
     stem = "".join(letter if letter.isprintable() else "?" for letter in Path(file).name.partition(".")[0])
     name = printable_name(f"{where}name", given.get("name", stem[:100] or "log"))
-    options = {key: value for key, value in given.items() if key not in ("name", "file")}
-    return WorkloadSource(name, file), _options(options, where)
+    options = {key: value for key, value in given.items() if key not in NAMED}
+    return WorkloadSource(name, file), _options(entries(options, where))
 
 
-def _cells(given: Table) -> Iterator[dict[str, Value]]:
+def _cells(given: Table, shared: Sequence[Entry]) -> Iterator[dict[str, Value]]:
+    # ``shared``: lists that all grids have.
     grids, single = _tables(given, "grid"), _tables(given, "cell")
-    if not grids and not single:
+    if not grids and not single and not shared:
         yield {}
-    for k, grid in enumerate(grids):
-        where = "[grid] " if len(grids) == 1 else f"[[grid]] {k + 1}: "
-        if not grid:
+    for k, grid in enumerate(grids or [{}] * bool(shared)):
+        where = "[grid] " if len(grids) <= 1 else f"[[grid]] {k + 1}: "
+        if not grid and not shared:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        axes = {name: _axis(name, values, f"{where}{shown_name(name)}") for name, values in grid.items()}
+        axes = {one.option: _axis(*one) for one in (*shared, *entries(grid, where))}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
         both = len(axes.get(BATCH_OPTION, ())) > 1
         yield from _each_once(every_combination(axes)) if both else every_combination(axes)
     for k, one in enumerate(single):
-        yield _options(one, f"[[cell]] {k + 1}: ")
+        yield _options(entries(one, f"[[cell]] {k + 1}: "))
 
 
 def _each_once(combinations: Iterator[dict[str, Value]]) -> Iterator[dict[str, Value]]:
@@ -230,7 +261,8 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     _check_keys(given, _COMPARE, where.strip())
     if "option" not in given:
         raise InputError(f"{where}option: missing; allowed: an option that varies")
-    option = _text(given["option"], f"{where}option")
+    part, _, key = _text(given["option"], f"{where}option").partition(".")
+    option = parts().get(part, {}).get(key, part + f".{key}" * bool(key))
     if "base" not in given:
         raise InputError(f"{where}base: missing; allowed: a value of {option}")
     base = checked_value(option, given["base"], f"{where}base")

@@ -1,0 +1,224 @@
+"""Remarks about a run for people to read: its machine, its log, its applications and its power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from als.lengths import lengths
+from als.options import APPLICATIONS, TASKS_PER_CORE
+from bls import options as b
+from bls.estimates.coverage import recommended
+from bls.machine.platform import Platform
+from bls.policies import policy
+from bls.policies.contract import goes_by_estimates
+from bls.power.host_accounts import sleep_words
+from bls.power.job_power import unknown_users
+from bls.workloads.header import named_machine
+from bls.workloads.workload import TOO_WIDE, Workload
+from bridge.scenarios.application_map import DEFAULT
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import listed
+
+
+def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
+    """All that a person should know of a run, a line each."""
+    options, jobs, machine = scenario.options, scenario.workload, scenario.platform
+    yield from machine_words(jobs, machine, options.machine.platform, replayed=scenario.technique is None)
+    yield from log_words(jobs, machine, [options])
+    more = (
+        time_limit_words(jobs, [options]),
+        balance_words([options]),
+        wish_words(scenario),
+        unmatched_words(scenario),
+    )
+    yield from filter(None, more)
+    yield from power_words(scenario)
+
+
+#: The share of jobs that are too wide above which the remark says what to do.
+_FEW = 0.01
+
+
+def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
+    """What a user should know of the machine, a line each: which one it is, if ``platform``, which the user gave, is None;
+    and whether it is too small for the jobs, which are fitted to it."""
+    paper, named = Platform(), named_machine(jobs)
+    size = f"{machine.n_cores:,} cores"
+    words = []
+    if platform is None and named is None:
+        words.append(f"machine: {size}, since the log names none; {b.PLATFORM} FILE says which (twolevel platform)")
+    elif platform is None and named is not None and named != paper:
+        if replayed:
+            hosts = f"{machine.n_hosts:,} host{'s' * (machine.n_hosts > 1)}"
+            words.append(f"machine: {size} on {hosts}, as the log says; {b.PLATFORM:paper}: {paper.n_cores} cores")
+        else:
+            words.append(
+                f"machine: {size}, the two-level paper's, since applications are simulated task by task; "
+                f"{b.PLATFORM:log}: the log's {named.n_cores:,} cores"
+            )
+    wide = jobs.rejects[TOO_WIDE]
+    valid = jobs.n_lines - sum(jobs.rejects.values()) + wide
+    if wide > _FEW * valid:
+        larger = f"{b.PLATFORM} FILE describes a larger machine (twolevel platform > FILE)"
+        if named is not None and named.n_cores > machine.n_cores:
+            larger = f"{b.PLATFORM:log} takes the log's {named.n_cores:,}"
+        words.append(
+            f"warning: {wide:,} of {valid:,} jobs are wider than {size} and left out: {larger}, "
+            f"{b.OVERSIZE:clamp} gives each of them all cores"
+        )
+    return words
+
+
+#: Further columns of logs that say how many GPUs a job had.
+_GPUS = ("gpus", "gpu")
+
+
+def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
+    """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know; ``platform`` and
+    ``options`` are those of the runs, and missing where the log is only described."""
+    options = list(options)
+    if words := held_words(int(np.count_nonzero(jobs.held))):
+        yield words
+    asked = [column > 0 for name, column in jobs.extras.items() if name.lower() in _GPUS]
+    with_gpus = int(np.count_nonzero(np.any(asked, axis=0))) if asked else 0
+    has_gpus = platform is not None and any("gpu" in name.lower() for name in platform.resource_names)
+    if with_gpus and not (has_gpus and options and all(one.batch.requests is not None for one in options)):
+        yield (
+            f"{_jobs(with_gpus)} requested GPUs. They are not simulated, so too many such jobs may run at once; declare them "
+            f"with {b.REQUESTS} and in the platform's hosts"
+        )
+    if any(one.batch.memory == "swf" for one in options) and not np.any(jobs.memory_kb > 0):
+        yield f"{b.MEMORY:swf}: the log records no memory requests, so memory limits no job"
+
+
+def held_words(jobs: int) -> str:
+    """A line about jobs that were held after their submit; empty if there are none."""
+    if not jobs:
+        return ""
+    was, rest = (
+        ("was", "it starts at that time at the earliest, and its wait counts")
+        if jobs == 1
+        else ("were", "they start at that time at the earliest, and their waits count")
+    )
+    return f"{_jobs(jobs)} {was} held after the submit (begin, Eligible): {rest} from then"
+
+
+def _jobs(n: int) -> str:
+    return f"{n:,} job{'s' * (n > 1)} of the log"
+
+
+def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
+    """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them;
+    empty if none does, or the log has limits."""
+    if np.any(jobs.estimate_ns != jobs.run_ns):
+        return ""
+    who: dict[str, None] = {}
+    for one in options:
+        if one.batch.estimates != b.ESTIMATES.default:
+            continue
+        order = policy(bls) if isinstance(bls := one.batch.decides, str) else bls
+        if goes_by_estimates(order):
+            who[order.name] = None
+        if one.batch.depth:
+            who[f"backfilling {one.batch.backfill}"] = None
+    if not who:
+        return ""
+    plans = "plan" if len(who) > 1 else "plans"
+    return (
+        f"the log has no time limits: {' and '.join(who)} {plans} with the true run times, which no scheduler knows; "
+        f"{recommended(jobs)}"
+    )
+
+
+def balance_words(options: Iterable[Scenario]) -> str:
+    """What techniques cannot balance, as jobs have one task per core; empty if they have more, or tasks of equal length."""
+    for one in (scenario.application for scenario in options):
+        if not one.simulated or one.tasks_per_core > 1 or one.map is not None:
+            continue
+        model = lengths(one.lengths, variation=one.variation)
+        if model.count is not None or model.cov == 0.0:
+            continue
+        which = f"with one task per core ({TASKS_PER_CORE:1})"
+        if model.fills:
+            return (
+                f"{which} and the paper's draw, a job has as many tasks as cores or a few more: a technique only decides "
+                f"which cores compute these, and balances nothing else; {TASKS_PER_CORE:8} gives it a choice"
+            )
+        return (
+            f"{which}, no technique can balance tasks of different lengths: a job lasts at least as long as its longest task; "
+            f"{TASKS_PER_CORE:8} gives techniques a choice"
+        )
+    return ""
+
+
+def wish_words(scenario: ReadyScenario) -> str:
+    """That wishes are not heard, or that there are none; empty if all is as it should be."""
+    wishes = any(any(program.wishes) for program in scenario.applications)
+    evolves = scenario.options.batch.evolves
+    if wishes and not evolves:
+        return f"applications wish for cores, and nobody hears it: {b.RESIZE:evolve} does"
+    if evolves and not wishes:
+        return f"{b.RESIZE:evolve}: no phase of an application says for how many cores it wishes"
+    return ""
+
+
+def unmatched_words(scenario: ReadyScenario) -> str:
+    """Name the applications of the map that no job has; empty if every application has a job, or there is no map."""
+    level = scenario.options.application
+    if level.map is None or scenario.programs is None:
+        return ""
+    counts = level.map.counts(scenario.program)
+    without = [name for name, jobs in counts.items() if not jobs and name != DEFAULT]
+    if not without:
+        return ""
+    every = "; all jobs run the default" if len(without) == len(counts) - 1 else ""
+    return f"{APPLICATIONS}: no job matches {listed(without)}{every}"
+
+
+#: So many users are named at most.
+_MOST = 20
+
+
+def power_words(scenario: ReadyScenario) -> Iterator[str]:
+    """A line each: that limits are below what the machine draws at least; that an option has no effect, as no job is
+    slowed, limits are ignored, or nothing says what jobs draw; that users who allow it have no job; that sleeping saves
+    nothing."""
+    plan = scenario.power
+    if plan is None:
+        return
+    yield from sleep_words(plan)
+    if not plan.limited:
+        return
+    least_mw, off = plan.least_mw, plan.fallback == "stop:off"
+    below = [one for one in plan.limits.limits if one.power_mw < least_mw]
+    if below:
+        lowest = min(one.power_mw for one in below)
+        which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
+        draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
+        yield f"{b.LIMITS}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
+    for domain in plan.domains:
+        below = [one for one in domain.limits.limits if one.power_mw < domain.idle_mw]
+        if below:
+            lowest = min(one.power_mw for one in below)
+            which = f"{domain.name}: {len(below)} of {len(domain.limits.limits)} cannot be kept"
+            yield (
+                f"{b.LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
+            )
+    options, slows = plan.options, plan.fallback in ("submit", "dvfs")
+    nobody = f"of no effect, as {b.FALLBACK:{options.fallback}} slows nobody"
+    if plan.stops and options.allowed != b.ALLOWED.default:
+        yield f"{b.ALLOWED}: {nobody}"
+    if plan.fallback == "none" and options.notice_ns:
+        yield f"{b.NOTICE}: of no effect, as {b.FALLBACK:none} ignores limits"
+    if plan.predicts and plan.fallback == "none":
+        yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
+    elif plan.predicts and plan.job_power is None:
+        yield f"{b.POWER_ESTIMATES}: of no effect, as nobody says what jobs draw"
+    if options.stretch_walltime and not slows:
+        yield f"{b.STRETCH_WALLTIME}: {nobody}"
+    if unknown := unknown_users(options.jobs_allowed, scenario.workload):
+        named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
+        yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"
