@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bls import options as o
-from traces.base.conflicts import Conflict, Feature, has, needs
-from traces.base.options import Conflict, Option
+from traces.base.options import Conflict, Feature, Option, has, needs
 
 # Tables are set by hand: features, each with its example, and rows of two features and the reason.
 # fmt: off

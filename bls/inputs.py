@@ -12,8 +12,7 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
-from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns
-from bls.constraints.unaware import LIMITS, check_signals, unaware_of
+from bls.constraints.job_constraints import LIMITS, JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns

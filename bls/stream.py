@@ -22,22 +22,21 @@ from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, request
 from bls.engine import state as b
 from bls.engine.growing import carry_over
 from bls.engine.status import BatchStatus
-from bls.inputs import estimates_come_later
+from bls.inputs import Chosen, estimates_come_later
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
-from bls.options import MEMORY, OVERSIZE, STREAM
+from bls.options import MEMORY, OVERSIZE
 from bls.options import STREAM as STREAM_OPTION
 from bls.policies import AnyPolicy, ScorePolicy
-from bls.policies.contract import FollowingPolicy, OtherProgram, no_account
-from bls.policies.declared import Chosen
+from bls.policies.contract import FollowingPolicy, OtherProgram
 from bls.policies.score_policy import no_account
 from bls.scheduler_options import Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.columns import COLUMNS, OPTIONAL, rejects_text
 from bls.workloads.selection import fit
 from bls.workloads.workload import REASONS, TOO_WIDE, Workload
-from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError
+from traces.base.options import check
 from traces.compiled import Array
 
 #: The first of the places of later attempts, which come after all jobs.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from bls.conflicts import UNAWARE
 from bls.constraints.advance_reservations import Windows, load_windows
 from bls.constraints.dependencies import Dependencies, dependencies
 from bls.constraints.options import ConstraintOptions, switch_limit
@@ -17,7 +18,7 @@ from bls.constraints.widths import Widths, widths
 from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable, partition_table
 from bls.machine.platform import Platform
-from bls.options import BLS, LIMITS, MEMORY, SIGNALS, SWITCHES
+from bls.options import BLS, MEMORY, SIGNALS, SWITCHES
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import TOO_WIDE, Workload

@@ -23,8 +23,8 @@ from bls.power.options import SLOW, Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
-from traces.base.conflicts import check
 from traces.base.errors import InputError, shown
+from traces.base.options import check
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array

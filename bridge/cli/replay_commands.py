@@ -15,7 +15,6 @@ from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.options.slurm import ReportOptions, SlurmOptions
-from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
 from traces.base.options import SEED, values
@@ -69,7 +68,7 @@ def replay_command(
     from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
-    from traces.base.conflicts import check
+    from traces.base.options import check
 
     planned = given_plan(report, slurm.rate, slurm.phase)
     target = named_folder(out)
@@ -146,7 +145,7 @@ def _replay(
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.conflicts import REPLAY
     from bridge.scenarios.machine import platform_for
-    from traces.base.conflicts import check
+    from traces.base.options import check
 
     machine = chosen.machine()
     check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})

@@ -253,7 +253,6 @@ def run_command(
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
     from bridge.schedulers import decided
-    from traces.base.conflicts import check
     from traces.base.options import check
 
     target = named_folder(out)

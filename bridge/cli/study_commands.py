@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bridge.studies.run_study import Report
     from bridge.studies.study import Study
 
-DataOption = Annotated[list[str] | None, DATA]
+DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[
     str | None,
     typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),

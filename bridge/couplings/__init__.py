@@ -16,8 +16,7 @@ from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
 from bls.running_jobs import Dealings, JobColumns
 from bls.simulator import BatchSimulator
-from bridge.options.declared import CERTIFICATE, COUPLING, LISTEN, TOKEN_FILE
-from bridge.options.execution import Execution
+from bridge.options.declared import COUPLING, LISTEN, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution

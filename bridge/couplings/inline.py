@@ -29,11 +29,7 @@ from bridge.couplings.inline_state import (
     HOOKS,
     InlineState,
     InlineStatus,
-    new_inline_state,
-    with_application,
-    with_room,
 )
-from bridge.options.execution import Execution
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution
 from bridge.watches import Pace, Watch

@@ -18,8 +18,8 @@ from bridge.replay.site import of_site
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
-from traces.base.conflicts import check
 from traces.base.errors import InputError
+from traces.base.options import check
 from traces.base.time import NS_PER_S, format_ns
 
 #: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.

@@ -14,11 +14,9 @@ from als import options as a
 from bls import options as b
 from bls.conflicts import STREAMED
 from bridge.options import declared as d
-from bridge.scenarios.application import Application
 from bridge.scenarios.scenario import RECORDED, Application
-from traces.base.conflicts import Conflict, Feature, has, needs, option_given
 from traces.base.errors import InputError, at
-from traces.base.options import Conflict, Option, places, plain
+from traces.base.options import Conflict, Feature, Option, has, needs, option_given, places, plain
 
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off

@@ -14,7 +14,6 @@ from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
 from bls.workloads import is_seeded
-from bridge.scenarios.application import RECORDED
 from bridge.scenarios.scenario import RECORDED
 
 

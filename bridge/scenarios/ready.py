@@ -32,10 +32,8 @@ from bls.policies.contract import for_one_run
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.scenarios.application import RECORDED
 from bridge.scenarios.conflicts import READY, SCENARIO
 from bridge.scenarios.scenario import RECORDED, Scenario
-from traces.base.conflicts import check
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.options import check
 from traces.base.plugins import resolve

@@ -7,7 +7,7 @@ from dataclasses import replace
 from bls.policies.contract import OtherProgram
 from bridge.scenarios.conflicts import DECIDED
 from bridge.scenarios.scenario import Scenario
-from traces.base.conflicts import check
+from traces.base.options import check
 
 __all__ = ["decided"]
 

@@ -20,9 +20,7 @@ from als.techniques.contract import Technique
 from bls import ConstraintOptions, HostGroup, Platform, Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
-from bridge.couplings.inline_kept import SavedStates
 from bridge.couplings.inline_state import SavedStates
-from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError, PeerError, PluginError

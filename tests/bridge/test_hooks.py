@@ -28,7 +28,6 @@ from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline_state as i
 from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER, prepare_run, prepare_workers
-from bridge.scenarios.application import Application
 from bridge.scenarios.scenario import Application
 from traces.compiled import REFUSED, Hooks, as_value, compiled, types
 from traces.kernels import store

@@ -29,7 +29,6 @@ from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
 from bls.simulator import BatchSimulator
 from bridge.compare.power import indexes_of
-from bridge.scenarios.application import Application
 from bridge.scenarios.application_map import parse_application_map
 from bridge.scenarios.remarks import power_words
 from bridge.scenarios.scenario import Application

@@ -24,7 +24,6 @@ from als.techniques import Technique, technique_kernel
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.couplings import inline
-from bridge.scenarios.application import Application
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError, PluginError, TwolevelError
 from traces.compiled import jit_enabled

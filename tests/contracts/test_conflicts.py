@@ -22,7 +22,6 @@ from bridge.schedulers import decided
 from bridge.spelling import on_command_line
 from tools import conflicts
 from traces import InputError
-from traces.base.conflicts import Conflict, check
 from traces.base.options import Conflict, check, values
 
 POWER = HostPower(50, [(1, 100), (0.5, 70)], shutdown=("5s", 1), boot=("5s", 1))

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +27,9 @@ from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
 from bridge.scenarios.ready import ReadyScenario
 from bridge.spelling import on_command_line
-from traces.base.conflicts import check
 from traces.base.errors import InputError, TwolevelError, parse_real, shown
 from traces.base.given_file import parse_json
+from traces.base.options import check
 from traces.compiled import Array
 from traces.tables import read_jobs
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from bridge.held_interrupts import interrupts_held
 from bridge.options.declared import CLUSTER_WORKERS
-from bridge.options.execution import Execution
+from bridge.scenarios.scenario import Execution
 from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
 from bridge.studies.executors.cluster_process import CERTIFICATE, KEY, security_of
