@@ -163,7 +163,7 @@ def test_an_unfit_worker_that_joins_stops_it(cluster: str, tmp_path: Path, monke
     assert unfit(Terms("t", ours, {}, None)) == ""
     assert "is another file there" in unfit(Terms("t", ours, {this: "0" * 64}, None))
     assert "is not the same folder there" in unfit(Terms("t", ours, {}, str(Path(this).parent)))
-    monkeypatch.setattr(dask_cluster.DaskCells, "_check", lambda *_: None)
+    monkeypatch.setattr(dask_cluster.DaskCells, "check", lambda *_: None)
     monkeypatch.setattr(dask_cluster, "terms_of", lambda needs, token: Terms(token, "0.0", {}, None))
     with pytest.raises(PeerError, match=r"a worker that joined cannot run cells: it has twolevel"):
         on(cluster, write_study(tmp_path), tmp_path / "out")
