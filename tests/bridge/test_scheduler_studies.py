@@ -67,7 +67,9 @@ def test_a_cell_may_be_a_scheduler(tmp_path: Path) -> None:
 
 def test_a_cell_has_one_of_both(tmp_path: Path) -> None:
     path = written(tmp_path, text=STUDY.replace("bls-timeout", 'bls = ["fcfs"]\nbls-timeout'))
-    with pytest.raises(InputError, match=r"grid\]\] 2: bls-command: not with \[batch\] policy: the command is the policy"):
+    with pytest.raises(
+        InputError, match=r"grid\]\] 2: bls-command: not with \[batch\] policy: the command is the policy"
+    ):
         run_study(load_study(path), tmp_path / "out", here)
 
 
