@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from bls import options as o
-from traces.base.options import Conflict, Feature, Option, has, needs
+from traces.base.options import ChosenFeature, Conflict, Option, has, needs
 
 # Tables are set by hand: features, each with its example, and rows of two features and the reason.
 # fmt: off
@@ -130,7 +130,7 @@ _NO_RELEASES: Final = "none, release, release:core, release:host"
 _NO_HEAD: Final = "{second} decides itself which jobs start, and its queue has no head"
 
 
-def _headless(directs: str, further: str) -> Feature:
+def _headless(directs: str, further: str) -> ChosenFeature:
     # A policy whose queue has no head that could be started, and which does not say itself what is asked here.
     return has(
         f"a {o.BLS} that decides itself which jobs start, or starts none{further}",
@@ -199,14 +199,14 @@ _NO_FALLBACK: Final = f"{o.FALLBACK:none}"
 _BESIDE: Final = "drained hosts cannot be beside {second}"
 
 
-def _job_asks(column: str, what: str, **example: Any) -> Feature:
+def _job_asks(column: str, what: str, **example: Any) -> ChosenFeature:
     return has(
         f"{o.REQUESTS} of {what}", lambda run: run.asks(column),
         lambda run: f"job {run.first_asking(column)} asks for {what}", **example
     )
 
 
-def _unaware(what: str, other: Feature, allowed: str) -> Conflict:
+def _unaware(what: str, other: ChosenFeature, allowed: str) -> Conflict:
     def found(run: Any) -> bool:
         return what in run.unaware
 
@@ -271,7 +271,7 @@ UNAWARE: Final[Mapping[str, Conflict]] = {
 }
 
 
-def _no_widths(other: Feature, why: str = "", *, first: Feature = _RESIZES) -> Conflict:
+def _no_widths(other: ChosenFeature, why: str = "", *, first: ChosenFeature = _RESIZES) -> Conflict:
     # What comes to jobs that run, or goes from them, are single cores with their amounts; ``mold`` has more needs.
     return Conflict(first, other, why, "none")
 
@@ -434,7 +434,7 @@ PLAN: Final[tuple[Conflict, ...]] = (
 )
 
 
-def _again(other: Feature, reason: str, allowed: str = "") -> Conflict:
+def _again(other: ChosenFeature, reason: str, allowed: str = "") -> Conflict:
     asked = has(str(o.FAIR_START), lambda _: True, fair_start=True)
     return Conflict(asked, other, reason=reason, allowed=allowed)
 

@@ -300,7 +300,7 @@ class NodeRecords(RecordKind):
     end_ns: Array = column("instant of its end", "ns")
     state: Array = column(
         "`down`, `maintenance`, `allocated`, `mixed`, `reserved` or `idle`: [the first that fits](metrics.md#states-of-hosts); "
-        "with [`--fallback stop:…`](power.md#fallbacks) or [`--sleep-after`](power.md#sleep) also the state of an unused host: "
+        "with a [fallback](power.md#fallbacks) that stops hosts, or [sleep](power.md#sleep), also the state of an unused host: "
         "`out`, `stopping`, `off` or `booting`",
         dtype="string",
     )

@@ -10,7 +10,7 @@ from typing import Any
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import Entry, Value, kind_of, of_part, parts, value_of_kind
+from bridge.studies.input.run_options import GivenOption, Value, kind_of, of_part, parts, value_of_kind
 from traces.base.errors import one_of
 from traces.base.given_file import parse_toml, read_text
 
@@ -57,10 +57,10 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
         yield names[key], _located(key, checked, Path(file).resolve().parent), place
 
 
-def _entries(given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+def _entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     for key, value in given.items():
         grouped = key in parts() and isinstance(value, dict)
-        yield from of_part(key, value, f"{where}[{key}] ") if grouped else [Entry(key, value, f"{where}{key}")]
+        yield from of_part(key, value, f"{where}[{key}] ") if grouped else [GivenOption(key, value, f"{where}{key}")]
 
 
 def _formats(value: Any) -> Any:

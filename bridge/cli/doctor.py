@@ -10,7 +10,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 
-from bridge.runs.record import NOT_INSTALLED, versions, versions_of
+from bridge.runs.library_versions import NOT_INSTALLED, versions, versions_of
 from bridge.standard_error import lined_up
 
 __all__ = ["Finding", "examine", "report", "versions"]

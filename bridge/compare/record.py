@@ -14,7 +14,7 @@ from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_job
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
 from bridge.runs.job_names import ids_of, job_words
-from bridge.runs.record import versions
+from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents

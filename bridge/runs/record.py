@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import re
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from typing import Any
 from bls.workloads.workload import Workload
 from bridge.runs.directory import write_record
 from bridge.runs.job_names import IDS
+from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
 from bridge.runs.tracing import TraceRequest
@@ -21,48 +18,6 @@ from bridge.scenarios.ready import ReadyScenario
 from traces.base.process import give_back_memory, processor_model
 from traces.ledger_tables import TASKS, TRANSFERS, LedgerTable
 from traces.tables import write_frame, write_jobs, write_rows
-
-NOT_INSTALLED = "not installed"
-
-_LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")
-
-_INFO = ".dist-info"
-
-
-def versions() -> dict[str, str]:
-    """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` where there is none."""
-    return {"python": platform.python_version()} | versions_of(("twolevel", *_LIBRARIES))
-
-
-def versions_of(names: Iterable[str]) -> dict[str, str]:
-    """The versions of some distributions, by name; ``not installed`` where there is none."""
-    installed = _installed()
-    return {name: installed.get(name) or _looked_up(name) for name in names}
-
-
-def _installed() -> dict[str, str]:
-    # By the names of the folders in which installers write what they have installed, NAME-VERSION.dist-info. To ask
-    # importlib.metadata takes, with what it imports, a twentieth of the time of a small run.
-    found: dict[str, str] = {}
-    for folder in sys.path:
-        try:
-            entries = os.listdir(folder or ".")
-        except OSError:  # no folder: an archive, or nothing
-            continue
-        for entry in entries:
-            name, dash, version = entry.removesuffix(_INFO).partition("-")
-            if entry.endswith(_INFO) and dash:
-                found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
-    return found
-
-
-def _looked_up(name: str) -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return NOT_INSTALLED
 
 
 def _workload_record(workload: Workload) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from bls.conflicts import STREAMED
 from bridge.options import declared as d
 from bridge.scenarios.scenario import RECORDED, Application
 from traces.base.errors import InputError, at
-from traces.base.options import Conflict, Feature, Option, has, needs, option_given, places, plain
+from traces.base.options import ChosenFeature, Conflict, Option, has, needs, option_given, places, plain
 
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off
@@ -45,7 +45,7 @@ _NOT_BY_DEFAULT: Final[Mapping[Option[Any], Any]] = {
 _RECORDED: Final = has(f"{a.ALS:recorded}", lambda scenario: not scenario.application.simulated, als="recorded")
 
 
-def _option_of_level(option: Option[Any], field: str) -> Feature:
+def _option_of_level(option: Option[Any], field: str) -> ChosenFeature:
     def given(scenario: Any) -> str:
         level = scenario.application
         return at(str(option), level.map.source if option is a.APPLICATIONS else getattr(level, field))
@@ -56,7 +56,7 @@ def _option_of_level(option: Option[Any], field: str) -> Feature:
     return has(str(option), found, given, **{option.keyword: _NOT_BY_DEFAULT[option]})
 
 
-def _without_applications(feature: Feature, allowed: str = "") -> Conflict:
+def _without_applications(feature: ChosenFeature, allowed: str = "") -> Conflict:
     return Conflict(feature, _RECORDED, reason=_NO_APPLICATION, allowed=allowed)
 
 
@@ -138,7 +138,7 @@ _POOL: Final[Mapping[str, Any]] = {"coupling": "pool"}
 
 
 def _of_hosts(option: Option[Any]) -> Conflict:
-    feature: Feature = option_given(option, lambda how: getattr(how, option.key), "file")
+    feature: ChosenFeature = option_given(option, lambda how: getattr(how, option.key), "file")
     return needs(feature, d.LISTEN, lambda how: how.listen is None, example=_POOL)
 
 
@@ -169,7 +169,7 @@ _JOINED: Final = has(
 )
 
 
-def _again(other: Feature, reason: str, allowed: str) -> Conflict:
+def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
     return Conflict(has(str(b.FAIR_START), lambda run: run.fair_start, fair_start=True), other, reason, allowed)
 
 
@@ -212,7 +212,7 @@ RUN: Final[tuple[Conflict, ...]] = (
 # Of the values that are typed, by the keys of options: in Python an option without a use is no error.
 
 
-def _typed(option: Option[Any], example: Any = None, said: str = "") -> Feature:
+def _typed(option: Option[Any], example: Any = None, said: str = "") -> ChosenFeature:
     # An option that is given, and is not as by default.
     def found(given: Values) -> bool:
         return given.get(option.key) not in (None, False, option.default)
@@ -220,7 +220,7 @@ def _typed(option: Option[Any], example: Any = None, said: str = "") -> Feature:
     return has(said or str(option), found, **{option.key: example})
 
 
-def _lacks(option: Option[Any]) -> Feature:
+def _lacks(option: Option[Any]) -> ChosenFeature:
     return has(f"no {option}", lambda given: given.get(option.key) in (None, False, option.default))
 
 
@@ -229,18 +229,18 @@ def _no_use(option: Option[Any], example: Any) -> Conflict:
     def found(given: Values) -> bool:
         return given["coupling"] == "inline" and (option is not d.SOCKET or given["bls_command"] is None)
 
-    lacking: Feature = has(_INLINE.name + f" and no {b.BLS_COMMAND}" * (option is d.SOCKET), found)
+    lacking: ChosenFeature = has(_INLINE.name + f" and no {b.BLS_COMMAND}" * (option is d.SOCKET), found)
     return Conflict(_typed(option, example), lacking, reason=f"{_PROCESSES} process")
 
 
 def _not_traced(option: Option[Any], example: Any) -> Conflict:
-    lacking: Feature = has(
+    lacking: ChosenFeature = has(
         str(d.NO_TRACE), lambda given: given.get("no_trace") or given.get("trace") == d.NO_FORMATS, no_trace=True
     )
     return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="with one")
 
 
-def _at_once(second: Feature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
+def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
     streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", no_trace=True)
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
@@ -327,7 +327,7 @@ REPLAY: Final[tuple[Conflict, ...]] = (
 # Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
 
 
-def _companion(option: Option[Any], example: Any, *, default_counts: bool = False) -> Feature:
+def _companion(option: Option[Any], example: Any, *, default_counts: bool = False) -> ChosenFeature:
     # ``default_counts``: whether its default is something given, and only None is not.
     ungiven = (None,) if default_counts else (None, option.default)
 
@@ -356,7 +356,7 @@ def _no_deadlines(run: Values) -> bool:
 
 
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
-    lacking: Feature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
+    lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
     without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
     return Conflict(_companion(option, example), lacking, reason=f"needs {b.FAILURES}; {without}")
 

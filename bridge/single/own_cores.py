@@ -14,7 +14,7 @@ from als.core_speeds import CoreSpeeds
 from als.network.state import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
 from bridge.options.declared import CORE_SPEED, HOSTS
-from bridge.runs.record import versions
+from bridge.runs.library_versions import versions
 from traces.base.errors import InputError, parse_real, shown
 from traces.base.options import CORE_GFLOPS, SEED
 from traces.base.process import processor_model

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bridge.options.declared import DATA
 from bridge.runs.directory import FIGURES, ours_in, read_record, write_record
-from bridge.runs.record import versions
+from bridge.runs.library_versions import versions
 from bridge.studies.input.study_file import parse_study
 from bridge.studies.journal import FORMAT
 from bridge.studies.preparing import Inputs

@@ -302,8 +302,8 @@ CHARGED = Rules(charge_decisions=True)
     ("said", "what", "instead"),
     [
         (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
-        (EXPANDED, "resize='expand' and notice_ns, as cores come to running jobs", "none"),
-        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "and notice_ns, as one that decides", "none"),
+        (EXPANDED, "resize='expand', as cores come to running jobs", "none"),
+        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "director, as one that decides", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
         ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "stop:off"),
     ],

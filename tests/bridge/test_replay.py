@@ -213,10 +213,7 @@ def test_jobs_wait_for_few_switches_up_to_their_limit(
         _job(2, 1, 900, 3, 1000),
         _job(3, 2, 300, 2, 600),
     ]  # a host is left on each switch
-    options = {
-        "constraints": ConstraintOptions(switches=switches),
-        "rules": Rules(switch_wait_ns=wait_s and wait_s * S),
-    }
+    options = {"constraints": ConstraintOptions(switches=switches)}
     platform = Platform((HostGroup(8, 1, 46.875),), switches=tree)
     _, frame = _replayed(jobs, platform, tmp_path / "r", allocator="topology", settle_ns=70 * S, **options)
     assert list(frame.allocation) == ["0-2", "4-6", "3 7" if wait_s else "0-1"]

@@ -18,7 +18,7 @@ from tables import table_text
 
 from als.metrics.loops import LOOP_METRICS
 from bridge.runs.directory import fresh_directory, ours_in, read_record, write_record
-from bridge.runs.record import versions
+from bridge.runs.library_versions import versions
 from traces.base.errors import InputError
 from traces.ledger_tables import TASKS
 from traces.tables import JOB_COLUMNS

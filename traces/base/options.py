@@ -327,7 +327,7 @@ def plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Feature:
+class ChosenFeature:
     """Something that a run may have. Texts mention options (``traces.base.errors``)."""
 
     name: str  # as the page has it
@@ -340,14 +340,16 @@ class Feature:
         return self.given(chosen) if callable(self.given) else self.given or self.name
 
 
-def has(name: str, found: Callable[[Any], object], given: str | Callable[[Any], str] = "", **example: Any) -> Feature:
+def has(
+    name: str, found: Callable[[Any], object], given: str | Callable[[Any], str] = "", **example: Any
+) -> ChosenFeature:
     """A feature, with its example as keywords."""
-    return Feature(name, found, given, example)
+    return ChosenFeature(name, found, given, example)
 
 
-def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any) -> Feature:
+def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any) -> ChosenFeature:
     """The feature that an option has another value than by default; ``example`` is such a value."""
-    return Feature(
+    return ChosenFeature(
         str(option),
         lambda chosen: value(chosen) != option.default,
         lambda chosen: at(str(option), value(chosen)),
@@ -359,8 +361,8 @@ def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any)
 class Conflict:
     """Two features that do not go together, or one that needs another: then ``second`` is the lack of that."""
 
-    first: Feature
-    second: Feature
+    first: ChosenFeature
+    second: ChosenFeature
     why: str = ""  # goes on after "not with" and the second feature, as "which …" or "as …"
     allowed: str = ""  # what may be given instead; empty: the rest says it
     reason: str = ""  # in place of "not with …"; ``{second}`` stands for the second feature
@@ -377,10 +379,10 @@ class Conflict:
 
 
 def needs(
-    feature: Feature, option: Option[Any], lacks: Callable[[Any], object], why: str = "", **further: Any
+    feature: ChosenFeature, option: Option[Any], lacks: Callable[[Any], object], why: str = "", **further: Any
 ) -> Conflict:
     """The conflict of a feature with the lack of an option that it needs; ``why`` follows the option."""
-    return Conflict(feature, Feature(f"no {option}", lacks), reason=f"needs {option}{why}", **further)
+    return Conflict(feature, ChosenFeature(f"no {option}", lacks), reason=f"needs {option}{why}", **further)
 
 
 def check(table: Iterable[Conflict], chosen: Any) -> None:

@@ -6,7 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from bridge.studies.input.run_options import NAMED, Entry, Value, checked_value, entries, is_axis, parts, shared_entries
+from bridge.studies.input.run_options import (
+    NAMED,
+    GivenOption,
+    Value,
+    checked_value,
+    entries,
+    is_axis,
+    parts,
+    shared_entries,
+)
 from traces.base.errors import leading
 
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
@@ -26,7 +35,7 @@ def origins_of(given: Mapping[str, Any], path: str) -> Origins:
     return found
 
 
-def _entries(given: Mapping[str, Any]) -> Iterator[tuple[Entry, bool]]:
+def _entries(given: Mapping[str, Any]) -> Iterator[tuple[GivenOption, bool]]:
     # Each with whether it is a list of values; the more special ones first: what a cell says holds there.
     grids, workloads = given.get("grid", []), given.get("workload", [])
     for k, cell in enumerate(given.get("cell", [])):
@@ -37,7 +46,7 @@ def _entries(given: Mapping[str, Any]) -> Iterator[tuple[Entry, bool]]:
     for k, workload in enumerate([workloads] if isinstance(workloads, dict) else workloads):
         where = "[workload] " if isinstance(workloads, dict) else f"[[workload]] {k + 1}: "
         named = {"file" if key == "source" else key: key for key in workload if key in NAMED}
-        yield from ((Entry(name, workload[key], where + key), False) for name, key in named.items())
+        yield from ((GivenOption(name, workload[key], where + key), False) for name, key in named.items())
         if not isinstance(workloads, dict):
             others = {key: value for key, value in workload.items() if key not in NAMED}
             yield from ((one, False) for one in entries(others, where))

@@ -147,7 +147,7 @@ def in_study(mention: Mention) -> str:
     return _keys().get(name, name) + said.removeprefix(name)
 
 
-class Entry(NamedTuple):
+class GivenOption(NamedTuple):
     """An option as a study's file gives it."""
 
     option: str
@@ -155,29 +155,31 @@ class Entry(NamedTuple):
     where: str  # table and key
 
 
-def entries(given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+def entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
     part has no such key, or an option is there twice."""
     seen: set[str] = set()
     for key, value in given.items():
         grouped = key in parts() and isinstance(value, dict)
-        for one in of_part(key, value, f"{where}{key}.") if grouped else [Entry(key, value, where + shown_name(key))]:
+        for one in (
+            of_part(key, value, f"{where}{key}.") if grouped else [GivenOption(key, value, where + shown_name(key))]
+        ):
             if one.option in seen:
                 raise InputError(f"{one.where}: {one.option} is given twice; allowed: once")
             seen.add(one.option)
             yield one
 
 
-def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[Entry]:
+def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     """The options of a part of a scenario. Raises InputError if it has no such key."""
     keys = parts()[part]
     for key, value in given.items():
         if key not in keys:
             raise one_of("key", key, keys, f"{where}{shown_name(key)}")
-        yield Entry(keys[key], value, f"{where}{key}")
+        yield GivenOption(keys[key], value, f"{where}{key}")
 
 
-def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[Entry]:
+def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]:
     """The options of a table that is a part of a scenario; nothing of workloads that are several tables. Raises InputError
     if it is no table, or has no such key."""
     table = given[part]
@@ -188,7 +190,7 @@ def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[Entry]:
     return of_part(part, table, f"[{part}] ")
 
 
-def is_axis(entry: Entry) -> bool:
+def is_axis(entry: GivenOption) -> bool:
     """Whether a value of a part is a list of values, which cells combine; of an option that may be repeated a list of lists."""
     kind, value = known_options()[entry.option].kind, entry.value
     return isinstance(value, list) and not (kind is tuple and all(isinstance(one, str) for one in value))

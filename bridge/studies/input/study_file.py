@@ -48,7 +48,7 @@ from bridge.studies.input.run_options import (
     OF_ENGINE,
     OF_SLURM,
     SLURM,
-    Entry,
+    GivenOption,
     Value,
     checked_value,
     entries,
@@ -191,7 +191,7 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
     return given
 
 
-def _options(given: Iterable[Entry]) -> dict[str, Value]:
+def _options(given: Iterable[GivenOption]) -> dict[str, Value]:
     return {one.option: checked_value(*one) for one in given}
 
 
@@ -213,7 +213,7 @@ def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value
     return WorkloadSource(name, file), _options(entries(options, where))
 
 
-def _cells(given: Table, shared: Sequence[Entry]) -> Iterator[dict[str, Value]]:
+def _cells(given: Table, shared: Sequence[GivenOption]) -> Iterator[dict[str, Value]]:
     # ``shared``: lists that all grids have.
     grids, single = _tables(given, "grid"), _tables(given, "cell")
     if not grids and not single and not shared:

@@ -1,0 +1,51 @@
+"""Versions of this project, of Python and of the libraries that can bear on a result."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterable
+
+NOT_INSTALLED = "not installed"
+
+_LIBRARIES = ("numpy", "numba", "llvmlite", "pandas", "pyarrow", "otf2", "matplotlib", "msgspec", "typer", "rich")
+
+_INFO = ".dist-info"
+
+
+def versions() -> dict[str, str]:
+    """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` where there is none."""
+    return {"python": platform.python_version()} | versions_of(("twolevel", *_LIBRARIES))
+
+
+def versions_of(names: Iterable[str]) -> dict[str, str]:
+    """The versions of some distributions, by name; ``not installed`` where there is none."""
+    installed = _installed()
+    return {name: installed.get(name) or _looked_up(name) for name in names}
+
+
+def _installed() -> dict[str, str]:
+    # By the names of the folders in which installers write what they have installed, NAME-VERSION.dist-info. To ask
+    # importlib.metadata takes, with what it imports, a twentieth of the time of a small run.
+    found: dict[str, str] = {}
+    for folder in sys.path:
+        try:
+            entries = os.listdir(folder or ".")
+        except OSError:  # no folder: an archive, or nothing
+            continue
+        for entry in entries:
+            name, dash, version = entry.removesuffix(_INFO).partition("-")
+            if entry.endswith(_INFO) and dash:
+                found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), version)
+    return found
+
+
+def _looked_up(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return NOT_INSTALLED
