@@ -19,7 +19,7 @@ from bridge.studies.input.named_files import FileSums, located, names_in
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import Value, checked_value, column_name, known_options
 from bridge.studies.input.study_file import load_study, parse_study
-from bridge.studies.journal import JOURNAL, GivenOption, Journal
+from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
@@ -209,9 +209,7 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
     made = [
-        GivenOption(
-            key, seed, metrics, bool(metrics) and seed % 2 == 0, "so" if metrics is None else "", 7, 0.5, 0.25, "me"
-        )
+        Entry(key, seed, metrics, bool(metrics) and seed % 2 == 0, "so" if metrics is None else "", 7, 0.5, 0.25, "me")
         for key, seed, metrics in entries
     ]
     sizes: list[int] = []
@@ -223,8 +221,8 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
     kept = int(cut * len(data))
     (folder / JOURNAL).write_bytes(data[:kept])
     # Known of each cell and seed: the latest that finished, otherwise the latest.
-    done: dict[tuple[str, int], GivenOption] = {}
-    failed: dict[tuple[str, int], GivenOption] = {}
+    done: dict[tuple[str, int], Entry] = {}
+    failed: dict[tuple[str, int], Entry] = {}
     for entry, size in zip(made, sizes, strict=True):
         if size <= kept:
             (failed if entry.metrics is None else done)[entry.key, entry.seed] = entry
@@ -240,7 +238,7 @@ def test_a_journal_that_was_cut_anywhere_has_what_was_finished_before(
             expected = done | {key: one for key, one in failed.items() if not has.get(key)}
             assert dict(zip(expected, journal.entries(iter(expected), wanted), strict=True)) == expected
             assert {key: journal.has(*key, wanted) for key in done} == has
-        journal.add(GivenOption("new", 1, {"x": 1}, True, "", 1, 0.0, 0.0, ""))
+        journal.add(Entry("new", 1, {"x": 1}, True, "", 1, 0.0, 0.0, ""))
     with Journal(folder) as journal:
         assert set(journal.finished) == {*done, ("new", 1)}
         assert list(journal.entries(iter([("nobody", 0)]))) == [None]

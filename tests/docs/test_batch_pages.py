@@ -123,8 +123,8 @@ def test_the_settings_on_the_inputs_page_are_the_codes() -> None:
         described[row[0].strip("`[]")] = tuple(names(without_defaults))
     assert described == {name: tuple(entry.name for entry in fields(kind)) for name, kind in _TABLES.items()}
     keys = [name for row in table(section(INPUTS, "Partitions")) for name in names(row[0])]
-    fields = {"max_time" if name == "max_time_ns" else name for name in Partition.__dataclass_fields__}
-    assert sorted(keys) == sorted(fields)
+    partition = {"max_time" if name == "max_time_ns" else name for name in Partition.__dataclass_fields__}
+    assert sorted(keys) == sorted(partition)
 
 
 def log(**first: int) -> Workload:
