@@ -84,7 +84,7 @@ class Checked:
 
     def __post_init__(self) -> None:
         for field, allowed in _allowed(self).items():
-            if (value := getattr(self, field)) is not None:
+            if (value := getattr(self, field)) is not None or field not in _optional(self):
                 object.__setattr__(self, field, allowed.checked(f"{self.noun} {self.name}: {field}", value))
 
     def numbers(self) -> tuple[float, ...]:
@@ -109,6 +109,17 @@ def _declared(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     of = {name: get_args(hint)[-1] for name, hint in hints.items() if get_origin(hint) is Annotated}
     return {name: allowed for name, allowed in of.items() if hasattr(allowed, "checked")}
+
+
+def _optional(plug_in: object) -> frozenset[str]:
+    kind: Any = type(plug_in)
+    return _optional_of(kind)
+
+
+@functools.cache
+def _optional_of(kind: type) -> frozenset[str]:
+    hints = get_type_hints(kind)
+    return frozenset(name for name, hint in hints.items() if type(None) in get_args(hint))
 
 
 def floats(where: str, params: Iterable[Any]) -> tuple[float, ...]:

@@ -196,7 +196,7 @@ _NOTICED: Final = has(
     fallback="hold", notice_ns=5
 )
 _NO_FALLBACK: Final = f"{o.FALLBACK:none}"
-_BESIDE: Final = "drained hosts cannot be beside {second}"
+_BESIDE: Final = "hosts cannot be drained with {second}"
 
 
 def _job_asks(column: str, what: str, **example: Any) -> ChosenFeature:
@@ -211,7 +211,7 @@ def _unaware(what: str, other: ChosenFeature, allowed: str) -> Conflict:
         return what in run.unaware
 
     first = has(f"a {o.BLS} that is unaware of {what}", found, _bls, bls=f"UNAWARE:{what}")
-    return Conflict(first, other, reason="{second}: it knows nothing of that", allowed=allowed)
+    return Conflict(first, other, reason="{second}: the policy does not support it", allowed=allowed)
 
 
 #: What a policy may know nothing of (its ``unaware_of``), and the conflict with a run that has it.

@@ -1,4 +1,4 @@
-"""How the batch level behaves, as a user declares it: policy, allocator, backfilling, kills, failures, the cost of deciding.
+"""Rules of the batch level: backfilling, kills, failures, estimates, the cost of deciding.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """

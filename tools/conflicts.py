@@ -35,14 +35,14 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
 
 
 def _code(mention: Mention) -> str:
-    return f"`--{mention.name}{' ' * bool(mention.said)}{mention.said}`"
+    dashes = "" if mention.name.isupper() else "--"  # an argument, as WORKLOAD, has none
+    return f"`{dashes}{mention.name}{' ' * bool(mention.said)}{mention.said}`"
 
 
 def _rows(rows: Iterable[Conflict]) -> Iterable[str]:
     yield from ("", "| feature | feature | why | allowed |", "|---|---|---|---|")
     for row in rows:
-        second = row.second.given if isinstance(row.second.given, str) else ""
-        why = row.why or row.reason.replace("{second}", second or row.second.name)
+        why = row.why or row.reason.removeprefix("{second}: ").replace("{second}", "it")
         texts = (row.first.name, row.second.name, why, row.allowed)
         yield "| " + " | ".join(spelled(text, _code).replace("_", r"\_") for text in texts) + " |"
 

@@ -19,7 +19,7 @@ A deciding policy may declare more of itself, as attributes of its class:
 ``decision_columns``
     The columns that it notes of its decisions (``View.note``): their names and types, of ``bls.seen.notes.NOTED``.
 ``unaware_of``
-    Features that it does not know, of ``bls.constraints.unaware.UNAWARE``: a run that has one is refused before it begins.
+    Features that it does not know, of ``bls.conflicts.UNAWARE``: a run that has one is refused before it begins.
 ``needs_signals``
     Columns of the file of ``signals`` that it uses. A run without them is refused, too.
 ``totals()``

@@ -10,7 +10,7 @@ from typing import Any
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import GivenOption, Value, kind_of, of_part, parts, value_of_kind
+from bridge.studies.input.run_options import GivenOption, Value, kind_of, of_part, once, parts, value_of_kind
 from traces.base.errors import one_of
 from traces.base.given_file import parse_toml, read_text
 
@@ -44,13 +44,11 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
     # Name in Python, value, and where it stands.
     given = parse_toml(read_text(file, "file of options", "TOML"), file)
     where = f"{file}: "
-    if list(given) == ["run"] and isinstance(given["run"], dict):  # as in a study's file
-        given, where = given["run"], f"{file}: [run] "
     known = signature(command, eval_str=True).parameters
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
-    for key, value, place in _entries(given, where):
+    for key, value, place in once(_entries(given, where)):
         if key not in names:
-            raise one_of("option of twolevel run", key, names, where.strip().rstrip(":"))
+            raise one_of("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
         kind = kind_of(known[names[key]].annotation)
         declared, _ = command.options.get(names[key], (None, None))
         checked = value_of_kind(kind, _formats(value) if key == "trace" else value, place, declared)
@@ -59,8 +57,15 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
 
 def _entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     for key, value in given.items():
-        grouped = key in parts() and isinstance(value, dict)
-        yield from of_part(key, value, f"{where}[{key}] ") if grouped else [GivenOption(key, value, f"{where}{key}")]
+        if key == "run" and isinstance(value, dict):  # as in a study's file
+            yield from _entries(value, f"{where}[run] ")
+        elif key in parts() and isinstance(value, dict):
+            of_workload = {"source": "workload"} if key == "workload" else {}
+            for name in value.keys() & of_workload:
+                yield GivenOption(of_workload[name], value[name], f"{where}[{key}] {name}")
+            yield from of_part(key, {k: v for k, v in value.items() if k not in of_workload}, f"{where}[{key}] ")
+        else:
+            yield GivenOption(key, value, f"{where}{key}")
 
 
 def _formats(value: Any) -> Any:

@@ -24,7 +24,7 @@ from traces.base.options import Choice, Option, OptionPlace, Panel, built, place
 
 @dataclass(frozen=True)
 class TakenOptions:
-    """Which options of a dataclass of ``traces.base.options`` a command takes: ``Annotated[Scenario, Taken(…)]``."""
+    """Which options of a dataclass of ``traces.base.options`` a command takes: ``Annotated[Scenario, TakenOptions(…)]``."""
 
     only: tuple[Option[Any], ...] = ()  # these; empty: all
     without: tuple[Option[Any] | str, ...] = ()  # all but these
@@ -194,7 +194,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
 
     def format_options(self, context: Any, formatter: Any) -> None:
-        """Write the arguments, and the options: many ones by what they are about (``traces.base.option.Panel``)."""
+        """Write the arguments, and the options: many ones by what they are about (``traces.base.options.Panel``)."""
         by_panel: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in Panel}}
         shown = [(one, one.get_help_record(context)) for one in self.get_params(context)]
         options = [one for one, record in shown if record is not None and one.param_type_name != "argument"]

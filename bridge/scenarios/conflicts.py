@@ -121,7 +121,7 @@ READY: Final[tuple[Conflict, ...]] = (
             f"a {a.NETWORK} between tasks of graphs", lambda ready: ready.sends, _network, applications="graphs.toml",
             network="lv08",
         ),
-        "as it is not said what becomes of data on a core that leaves", a.NETWORK.default
+        "because the data on a released core would be lost", a.NETWORK.default
     ),
     Conflict(
         has(f"{a.NETWORK} but none", lambda ready: ready.networked, _network, network="lv08"),
@@ -213,9 +213,11 @@ RUN: Final[tuple[Conflict, ...]] = (
 
 
 def _typed(option: Option[Any], example: Any = None, said: str = "") -> ChosenFeature:
-    # An option that is given, and is not as by default.
+    # An option that is given, and is not as by default. Options whose default is no 0 may be given one.
     def found(given: Values) -> bool:
-        return given.get(option.key) not in (None, False, option.default)
+        value = given.get(option.key)
+        zero_counts = option in (d.PHASE, d.REPEATS) and value == 0 and value is not False
+        return zero_counts or value not in (None, False, option.default)
 
     return has(said or str(option), found, **{option.key: example})
 

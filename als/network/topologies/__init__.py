@@ -73,7 +73,7 @@ def topology(spec: str, where: str = "network.topology") -> Topology:
 
 
 def with_its_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
-    """As :func:`traces.base.naming.with_parameters`, where there are any, with errors that begin with ``where``."""
+    """As :func:`traces.base.plugins.with_parameters`, where there are any, with errors that begin with ``where``."""
     try:
         return with_parameters(plug_in, text, where, kind) if text else plug_in
     except InputError as error:

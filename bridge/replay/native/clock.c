@@ -3,7 +3,7 @@
  * Of slurmctld's threads one runs at a time. It keeps its turn until it waits: for a lock, a condition, another thread, a message
  * or an instant. Then the one that has been ready for longest goes on. When all wait nothing but the clock, or a message, can
  * make one go on, so there is nothing to guess: the clock moves to the next instant that somebody waits for, and if the
- * conductor (bridge/replay/conductor.py) has said that something happens before, or if a message was sent, it is its turn.
+ * conductor (bridge/replay/clock.py) has said that something happens before, or if a message was sent, it is its turn.
  * Time does not pass while a thread computes. What a run does hence depends on its input alone, not on the machine or its load.
  *
  * A timer's instant and the date are two numbers: the conductor may move the date without timers noticing (`skipped`).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -157,17 +157,22 @@ class GivenOption(NamedTuple):
 
 def entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
-    part has no such key, or an option is there twice."""
-    seen: set[str] = set()
+    part has no such key."""
     for key, value in given.items():
-        grouped = key in parts() and isinstance(value, dict)
-        for one in (
-            of_part(key, value, f"{where}{key}.") if grouped else [GivenOption(key, value, where + shown_name(key))]
-        ):
-            if one.option in seen:
-                raise InputError(f"{one.where}: {one.option} is given twice; allowed: once")
-            seen.add(one.option)
-            yield one
+        if key in parts() and isinstance(value, dict):
+            yield from of_part(key, value, f"{where}{key}.")
+        else:
+            yield GivenOption(key, value, where + shown_name(key))
+
+
+def once(given: Iterable[GivenOption]) -> Iterator[GivenOption]:
+    """The same options. Raises InputError if one is there twice, perhaps in two spellings."""
+    seen: dict[str, str] = {}
+    for one in given:
+        if one.option in seen:
+            raise InputError(f"{one.where}: the same option as {seen[one.option]}; allowed: one of them")
+        seen[one.option] = one.where
+        yield one
 
 
 def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:

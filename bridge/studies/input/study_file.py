@@ -53,6 +53,7 @@ from bridge.studies.input.run_options import (
     checked_value,
     entries,
     is_axis,
+    once,
     parts,
     shared_entries,
 )
@@ -64,7 +65,7 @@ from traces.base.given_file import parse_toml, read_text
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
-_TABLES = ("study", "workload", "run", "grid", "cell", "compare", "cluster", *parts())
+_TABLES = ("study", "run", "grid", "cell", "compare", "cluster", *parts())
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
@@ -115,7 +116,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
     )
     workloads = [_workload(one, where) for one, where in _workload_tables(given)]
     if not workloads:
-        raise InputError("[[workload]]: none; allowed: one or more, each with a file")
+        raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
     metrics, replicates = _metrics(head.get("metrics", "all")), _replicates(head)
     return Study(
         name=_text(head.get("name", name), "[study] name"),
@@ -192,7 +193,7 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
 
 
 def _options(given: Iterable[GivenOption]) -> dict[str, Value]:
-    return {one.option: checked_value(*one) for one in given}
+    return {one.option: checked_value(*one) for one in once(given)}
 
 
 def _workload_tables(given: Table) -> list[tuple[Table, str]]:
@@ -204,8 +205,10 @@ def _workload_tables(given: Table) -> list[tuple[Table, str]]:
 
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
     key = "source" if "source" in given else "file"
+    if "source" in given and "file" in given:
+        raise InputError(f"{where}file: not with source, which is the same; allowed: one of them")
     if key not in given:
-        raise InputError(f"{where}file: missing; allowed: a log, 'sample', or FILE.py:NAME")
+        raise InputError(f"{where}source: missing; allowed: a log, 'sample', or FILE.py:NAME")
     file = _text(given[key], f"{where}{key}")
     stem = "".join(letter if letter.isprintable() else "?" for letter in Path(file).name.partition(".")[0])
     name = printable_name(f"{where}name", given.get("name", stem[:100] or "log"))
@@ -222,7 +225,7 @@ def _cells(given: Table, shared: Sequence[GivenOption]) -> Iterator[dict[str, Va
         where = "[grid] " if len(grids) <= 1 else f"[[grid]] {k + 1}: "
         if not grid and not shared:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        axes = {one.option: _axis(*one) for one in (*shared, *entries(grid, where))}
+        axes = {one.option: _axis(*one) for one in once((*shared, *entries(grid, where)))}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
         both = len(axes.get(BATCH_OPTION, ())) > 1

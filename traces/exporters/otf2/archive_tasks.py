@@ -34,7 +34,7 @@ def read_tasks(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> 
     """Read what cores ran, some 10,000 tasks a second: the binding makes an object of each event.
 
     - ``path``: the anchor file, ``traces.otf2``.
-    - ``core_names``: of the whole machine (``traces.ledger.Machine.core_names``).
+    - ``core_names``: of the whole machine (``traces.ledger.MachineShape.core_names``).
     - ``job_id``: of the rows of the ledger.
 
     Raises InputError if OTF2 cannot read it; if its cores or its jobs are others, so that it is of another run, or of a
