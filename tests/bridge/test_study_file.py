@@ -275,7 +275,7 @@ test_what_is_refused = refusals(
             (WORKLOAD + '[grid]\noverhead = [0, "soon"]\n', "overhead: 'soon' is no time; allowed: a number and ns, us, ms"),
         ],
         "files": [
-            ("s.toml", [], r"s\.toml: \[\[workload\]\]: none"),
+            ("s.toml", [], r"s\.toml: \[workload\]: missing"),
             ("t.toml", [], "no such file"),
             ("s.toml", ["nowhere"], "data: nowhere is not a folder"),
         ],
