@@ -1,7 +1,5 @@
 """One application, simulated in steps: the engine with arrays of its own, for whoever drives it from Python."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """What an application consists of, part after part, loops and graphs: checked, as the engine takes it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What can be said of a job's end before it is simulated."""
 
-from __future__ import annotations
-
 import math
 
 from traces.base.time import MAX_NS

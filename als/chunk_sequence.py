@@ -1,7 +1,5 @@
 """The chunk sizes of a technique on tasks of equal length whose cores ask in turn: what tables in the literature show."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from als.options import CHUNK_TASKS, CORES

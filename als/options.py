@@ -3,8 +3,6 @@
 Nothing heavy is imported here: the help of the command line is made of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from traces.base.options import Choice, Option, Panel, Real, Whole

@@ -1,7 +1,5 @@
 """Parameters of plug-ins: a frozen dataclass declares each once, with what is allowed, and is checked as it is made."""
 
-from __future__ import annotations
-
 import functools
 import math
 import sys

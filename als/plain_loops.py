@@ -1,7 +1,5 @@
 """One loop after another, each drawn and run to its end in the same room, without an ``ApplicationSimulator`` for each."""
 
-from __future__ import annotations
-
 import functools
 from typing import Annotated, TypeAlias, TypeGuard
 

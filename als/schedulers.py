@@ -1,7 +1,5 @@
 """Whatever gives tasks to cores, by its name: a technique, a choice among techniques, a planner, or a mapping."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.options import ALS

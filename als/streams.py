@@ -18,8 +18,6 @@ Sources: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011, 
 Wichura, "Algorithm AS 241", Applied Statistics 37(3), 1988, doi:10.2307/2347330 (PPND16).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@
 :data:`UNAWARE`, :data:`RUN` and :data:`PLAN` of all that a run has: its jobs, its allocator and what it knows of power.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

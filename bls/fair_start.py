@@ -25,8 +25,6 @@ joining jobs are written to, so a fork costs by the length of the queue and not 
 Source: G. Sabin, G. Kochhar and P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.conflicts import FAIR_START

@@ -5,8 +5,6 @@ or run as it begins and those that come in it; the next one goes on where it sto
 starts when and where it would if all jobs were held.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """How to cite this software, and the paper whose approach it implements: what ``CITATION.cff`` says, as text and as BibTeX."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Typed data, and their forms in JSON and MessagePack: the one door to msgspec."""
 
-from __future__ import annotations
-
 from msgspec import Meta, Struct, field, json, msgpack, to_builtins
 from msgspec.structs import replace as replaced
 

@@ -1,7 +1,5 @@
 """Steps that an interrupt must not separate: a folder is made, and is known to be there; a process is started, and is known."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ A lock says whether the owner of a folder lives: the kernel releases it when the
 never removed because of its name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """How the command line spells options."""
 
-from __future__ import annotations
-
 from traces.base.errors import Mention, spelled
 
 

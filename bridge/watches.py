@@ -1,7 +1,5 @@
 """How a run is watched: who is told of its progress, and how often."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable

@@ -8,8 +8,6 @@ table of such slots, :class:`Hooks`. In a kernel a slot is called by its place i
 the slot holds a function that refuses, by name.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """Which cores jobs held from when to when, where some were released before a job's end, or given to it after its start."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

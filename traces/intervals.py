@@ -1,7 +1,5 @@
 """Sets of global core numbers as sorted, disjoint intervals, and the text a table shows: ``0-63 128-191``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

@@ -4,8 +4,6 @@ What is not in the table cannot happen: the checks of the engine and of every re
 and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
 """
 
-from __future__ import annotations
-
 from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """How a metric is called and in which unit it is shown: its name in a table says its unit (``makespan_ns``)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How many jobs wait, and how many cores are busy or compute, over time: on the whole machine, and on each host."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

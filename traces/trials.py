@@ -1,8 +1,6 @@
 """First calls of a compiled rule that is not ours, before it is trusted with real arrays: in a process of its own, and on
 arrays amid numbers that nothing should touch, as compiled code that writes outside its arrays does so without a word."""
 
-from __future__ import annotations
-
 import ctypes
 import faulthandler
 import mmap

@@ -1,7 +1,5 @@
 """Waiting for data: when a core was free for its next task, but what other cores had made for it had not arrived."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.checks.core_bars import CoreBars, TaskTimes

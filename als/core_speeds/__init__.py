@@ -4,8 +4,6 @@ A core's speed at an instant is its speed in the platform times the product of w
 this instant of the one simulated clock; 0: the core is not there. To add a kind: a file here, a line in :data:`SPEED_KINDS`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ name, as in ``square:period=60s,low=0.5``; a field ``x_ns`` is written as the du
 :class:`Component`, plain numbers that kernels read. The kinds here need a few numbers only; recorded speeds are in
 ``als.core_speeds.trace``."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol

@@ -1,7 +1,5 @@
 """Recorded speeds: a file of factors, constant from one line of a core to its next."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Serving requests: the part of the application engine that hands out the tasks of one part, chunk by chunk."""
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.codes import (
     ALL_LOST,

@@ -1,7 +1,5 @@
 """The codes of the application engine: enumerations, whose members are integers in kernels."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 

@@ -1,7 +1,5 @@
 """What only some applications, or some task graphs, do: the slots of the application engine's two tables of hooks."""
 
-from __future__ import annotations
-
 import functools
 
 from als.engine.dag.state import GraphState

@@ -4,8 +4,6 @@ One with work left whose cores are all lost for good ends there and then, ``LOST
 which the last of them was lost.
 """
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns, ask, note_end, reopen
 from als.engine.codes import FINISHED, LOST, OVERFLOW, STOPPED, SUSPENDED

@@ -9,8 +9,6 @@ Changes that are injected at t take effect before any request that arrives at t 
 requests *before* its limit. Only the kernels here, those that they call, and the hooks change an :class:`ApplicationState`.
 """
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.codes import CHOOSE, FINISHED, PART_DONE, SUSPENDED

@@ -5,8 +5,6 @@ follow, the first core that is there stays. While a core is absent and tasks are
 the job does what it would have done without releases, unless other cores are lost afterwards.
 """
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.state import ApplicationState
 from traces.compiled import compiled

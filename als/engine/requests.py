@@ -3,8 +3,6 @@ records.
 
 Which of several rules hands out a loop is decided in ``als.engine.features.selection``."""
 
-from __future__ import annotations
-
 import math
 
 from als.engine import state as s

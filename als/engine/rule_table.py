@@ -1,7 +1,5 @@
 """The techniques of a run as arrays that the engine takes: one row per rule, called by its address."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ either side of a bridge. A scale that is set at an instant holds from there on, 
 the caller advances the application until one ns later, and :func:`rescale` turns its clock back by that, since nothing
 lies between."""
 
-from __future__ import annotations
-
 from als.core_speeds import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns

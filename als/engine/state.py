@@ -1,7 +1,5 @@
 """The state of the application engine: every number of one application that runs, in a few arrays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.engine import codes

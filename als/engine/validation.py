@@ -1,8 +1,6 @@
 """What must hold of an application's state between two calls: every number that is kept twice is counted again, in
 plain numpy, sharing no code with the kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from als.engine import state as s

@@ -4,8 +4,6 @@ To add a generator: a file in ``generators``, a line in :data:`GENERATORS`. Outs
 group ``twolevel.graphs``; a single run can take one from a file, ``graph my.py:MY``. The readers of files are in ``readers``.
 """
 
-from __future__ import annotations
-
 from als.graphs.contract import NO_ROOM, GraphGenerator, GraphModel, graph_kernel
 from als.graphs.file import GraphFile
 from als.graphs.generators.layered import Layered

@@ -1,8 +1,6 @@
 """Graphs are drawn here: the weights of the models of a run, in arrays that kernels take, become tasks and data of
 jobs."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

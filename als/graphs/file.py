@@ -1,8 +1,6 @@
 """The graph of a file, which every job has: ``file:PATH``. Its work is scaled to the job's and its bytes by the same factor
 (``scale=yes``), or both are taken as they are (``scale=no``)."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

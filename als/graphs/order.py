@@ -4,8 +4,6 @@ A graph is given by its edges, sorted by (source, target): task k's out-edges ar
 in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
 """
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 

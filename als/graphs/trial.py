@@ -1,7 +1,5 @@
 """A first small graph of a generator that is not ours, before it is trusted with real ones."""
 
-from __future__ import annotations
-
 import functools
 from typing import Final
 

@@ -8,8 +8,6 @@ To add a distribution: a class in ``random`` or ``fixed``, or a file here, and a
 packages add theirs under the entry-point group ``twolevel.lengths``; a single run can take one from a file, ``lengths
 my.py:MY``."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, fields
 

@@ -1,7 +1,5 @@
 """Tasks are drawn here: what a :class:`LengthModel` answers becomes the loop of a job."""
 
-from __future__ import annotations
-
 import functools
 import math
 

@@ -1,7 +1,5 @@
 """Lengths of tasks with nothing random: equal ones, straight lines, those of a file, and those of a Mandelbrot picture."""
 
-from __future__ import annotations
-
 import math
 import os
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """Random lengths of tasks, by the distributions that the literature names; µ is the mean, z a standard normal number, u
 a uniform one between 0 and 1."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A first small loop for a distribution of task lengths that is not ours, before it is trusted with real ones."""
 
-from __future__ import annotations
-
 import functools
 from typing import Final
 

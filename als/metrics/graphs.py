@@ -1,8 +1,6 @@
 """What a job's graphs allow, and what their data cost: definitions over a job that has ended. The critical path is the
 longest path of computation through a graph, without any data, of all parts one behind the other."""
 
-from __future__ import annotations
-
 import math
 
 from als.engine.dag.setup import pose_part

@@ -6,8 +6,6 @@ T is the largest t_p, the job's run time. W_p is the time that core p spent in t
 over all P cores, also those that did nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

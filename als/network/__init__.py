@@ -17,8 +17,6 @@ To add a model: a line in :data:`MODELS`. Outside packages add theirs under the 
 single run can take one from a file, ``network my.py:MY``. A topology is one file in ``als.network.topologies``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated

@@ -6,8 +6,6 @@ known at once. Their clock is float64 ns from where the part begins, and what is
 rate changes: so suspending an application leaves no mark, and only arrivals are rounded to whole ns, without shifting other
 ends."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

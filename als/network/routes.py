@@ -4,8 +4,6 @@ Hosts are numbered as in the machine. A link is known by its key, an int64 that 
 directions of a split-duplex link are two links.
 """
 
-from __future__ import annotations
-
 from als.network import state as net_state
 from als.network.state import MAX_ROUTE, NetworkState
 from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route

@@ -12,8 +12,6 @@ LV08 models, Velho, Schnorr, Casanova and Legrand, "On the validity of flow-leve
 simulations", ACM TOMACS 23(4), 2013, doi:10.1145/2517448.
 """
 
-from __future__ import annotations
-
 import math
 
 from als.network.flows import FlowState, expect

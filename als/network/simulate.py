@@ -1,7 +1,5 @@
 """Transfers by themselves: when each arrives, without any application."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

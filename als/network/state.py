@@ -1,7 +1,5 @@
 """The state of a network: all that kernels need to find routes and to time transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

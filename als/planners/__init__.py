@@ -4,8 +4,6 @@ To add one: a file here, a line in :data:`PLANNERS`. Outside packages add theirs
 ``twolevel.planners``; a single run can take one from a file, ``als my.py:MY``.
 """
 
-from __future__ import annotations
-
 from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH

@@ -12,8 +12,6 @@ A core computes its tasks by (``begin``, place in ``order``). So that none waits
 before one of its producers begins; :func:`first_fault` finds one that does.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

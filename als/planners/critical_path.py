@@ -8,8 +8,6 @@ A task's level is at least that of its consumers, so that the list sorted by lev
 of the ready tasks would give out the same.
 """
 
-from __future__ import annotations
-
 import math
 
 from als.graphs.order import by_rank, upward_ranks

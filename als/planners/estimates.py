@@ -1,7 +1,5 @@
 """What planners estimate alike: mean costs, and when a task's data would be on each core."""
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

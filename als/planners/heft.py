@@ -6,8 +6,6 @@ the time that the task takes on the cores, and of what the edge costs. Equal ran
 ends: the lowest core.
 """
 
-from __future__ import annotations
-
 from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import ARRIVAL_FLOATS, mean_s_per_gflop, mean_upward_ranks, new_arrivals

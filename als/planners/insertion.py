@@ -1,8 +1,6 @@
 """Insertion-based scheduling: a task goes where it ends earliest, also into idle time (a *slot*) between tasks planned before
 it. A task of no length may stand at a slot's edge, but not between two tasks of which one follows the other at once."""
 
-from __future__ import annotations
-
 import math
 from typing import Final, NamedTuple
 

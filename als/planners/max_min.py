@@ -8,8 +8,6 @@ found anew only if the bound, and that of the core that is best for the latest t
 found in this step. Of tasks whose data would be everywhere before any core is free, that of the most work is the last.
 """
 
-from __future__ import annotations
-
 from als.graphs.order import by_rank
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel
 from als.planners.estimates import (

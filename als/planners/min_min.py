@@ -9,8 +9,6 @@ their bounds, and only of the first is it found anew, if the core that it was fo
 would be everywhere before any core is free, that of the least work is the first.
 """
 
-from __future__ import annotations
-
 import math
 
 from als.graphs.order import by_rank

@@ -9,8 +9,6 @@ tasks if it fits there. Equal ranks: by the place in the topological order. Equa
 Cores of one speed have the same costs, so that the table has a column for each speed.
 """
 
-from __future__ import annotations
-
 import math
 
 from als.planners.contract import NO_CORE, Planner, PlanningProblem, planner_kernel

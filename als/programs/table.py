@@ -1,7 +1,5 @@
 """The programs of a run as arrays that kernels take, and the drawing of its jobs' tasks from them."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Programs as text: the tables of TOML and JSON, in which a program is given, and sent to other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -4,8 +4,6 @@ To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add thei
 ``twolevel.techniques``; a single run can take one from a file, ``als my.py:MY``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.techniques.adaptive.af import AF, MAF

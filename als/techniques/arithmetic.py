@@ -1,7 +1,5 @@
 """What the rules of the techniques compute with: roundings, and "as given, or as known from the job"."""
 
-from __future__ import annotations
-
 import math
 
 from traces.compiled import compiled

@@ -8,8 +8,6 @@ Each becomes the name of a technique with its parameters. As OpenMP does, this i
 Source: OpenMP API specification 5.2, sections 11.5.3 and 21.2.1; LLVM's OpenMP runtime, ``kmp_dispatch.cpp``.
 """
 
-from __future__ import annotations
-
 import re
 
 from traces.base.errors import InputError, shown

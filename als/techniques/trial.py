@@ -1,7 +1,5 @@
 """A first small loop for a technique that is not ours, before it is trusted with real ones."""
 
-from __future__ import annotations
-
 import functools
 from functools import partial
 from typing import Final

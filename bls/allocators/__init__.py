@@ -4,8 +4,6 @@ To add one: a file here, a line in :data:`ALLOCATORS`. Outside packages add thei
 ``twolevel.allocators``; a single run can take one from a file, ``my.py:MY``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final

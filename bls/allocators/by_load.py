@@ -8,8 +8,6 @@ as many as are usable or still missing. The job can be placed if the usable core
 AccaSim calls the former order of hosts "best fit" (hosts sorted by what they have left, ascending).
 """
 
-from __future__ import annotations
-
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable
 from bls.availability.free_cores import free_lowest
 from traces.compiled import Array, compiled

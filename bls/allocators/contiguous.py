@@ -5,8 +5,6 @@ a run may go on from the last core of a host to the first of the next. With unit
 if it gives a multiple of ``unit_cores`` on each host. A job for which enough cores are free, but not in one run, waits.
 """
 
-from __future__ import annotations
-
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import free_run, free_stop
 from traces.compiled import compiled

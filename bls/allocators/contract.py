@@ -6,8 +6,6 @@ elsewhere, and its answer must depend on the request alone. The engine checks th
 allocator if it is impossible.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

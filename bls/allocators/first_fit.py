@@ -5,8 +5,6 @@ more than one core, a host gives no more than its offered cores rounded down to 
 be placed if that comes to ``n_cores`` over all hosts.
 """
 
-from __future__ import annotations
-
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, take_in_order
 from bls.availability.free_cores import free_lowest
 

@@ -4,8 +4,6 @@ A job that asks for none cannot be placed; nor can one of units of more than one
 ``unit_cores`` on some host.
 """
 
-from __future__ import annotations
-
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel
 from bls.availability.free_cores import free_all
 from traces.compiled import compiled

@@ -18,8 +18,6 @@ Sources: R. W. Floyd and J. Bentley, CACM 30(9), 1987, doi:10.1145/30401.315746;
 OOPSLA 2014, doi:10.1145/2660193.2660195.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

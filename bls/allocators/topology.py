@@ -19,8 +19,6 @@ Source: Slurm's Topology Guide, https://slurm.schedmd.com/topology.html ("best f
 satisfy the request; within it the leaf switches by best fit). ``limit`` is ``switches``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.allocators.contract import PLACE, Allocator, PlacementRequest, take_in_order, usable

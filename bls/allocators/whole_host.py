@@ -5,8 +5,6 @@ cores of all of them, the last one's too. A host counts for its cores, or for as
 rounded down to a multiple of ``unit_cores``; one that counts for none is passed over.
 """
 
-from __future__ import annotations
-
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable
 from bls.availability.free_cores import free_all
 

@@ -1,7 +1,5 @@
 """A workload in figures, as ``twolevel workload info`` prints them, and as a text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any

@@ -19,8 +19,6 @@ Sources: N. Kuiper, "Tests concerning random points on a circle", Indag. Math. 6
 "Transportation distances on the circle", J. Math. Imaging Vis. 41, 2011, doi:10.1007/s10851-011-0284-0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -4,8 +4,6 @@
 between two jobs is interpolated linearly between them, as the median is.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 

@@ -4,8 +4,6 @@ Slice ``k`` holds from ``ns[k]`` to ``ns[k + 1]``, the last one for ever; ``free
 are ``first`` to ``end`` - 1, so that time goes on by moving ``first``. Every change costs a step per slice between its ends.
 """
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 
 #: The instant that never comes: the end of what lasts for ever.

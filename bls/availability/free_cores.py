@@ -8,8 +8,6 @@ that it touches, not per core, and busy cores are skipped 32, 1,024 … at a tim
 than one of 256, however fragmented it is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.compiled import Array, compiled

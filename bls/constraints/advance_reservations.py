@@ -4,8 +4,6 @@
 The jobs of a reservation run only inside it, and on its cores no others do; the hosts of a maintenance are down.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A job that names a preceding job becomes eligible at max(submit, end of that job
 is that of the last of them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

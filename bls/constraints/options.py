@@ -3,8 +3,6 @@
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ They are named in a CSV file, or are a share of the jobs, drawn from a stream na
 share are among those of a greater one.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

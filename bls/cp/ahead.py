@@ -5,8 +5,6 @@ Nobody has that knowledge while jobs come. It says how much better than a policy
 and no bound: the best one may be better yet.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final

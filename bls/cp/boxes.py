@@ -17,8 +17,6 @@ Said in other ways:
   capacity: eoh) hardly binds, as eoh is about the sum of all durations, and is left out.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 

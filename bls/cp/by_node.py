@@ -6,8 +6,6 @@ what is present there within its capacity. Where several units of a job fit a no
 alike. The number of variables is that of (job, node, unit): it grows with the machine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

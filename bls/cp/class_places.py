@@ -8,8 +8,6 @@ largest units first; and if that fails too, a model finds the places that lose l
 without a place in the classes that the plan gave it may take what is left of others.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

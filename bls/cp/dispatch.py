@@ -5,8 +5,6 @@ by the clock, the list starts jobs. On a machine on which nothing runs some job 
 fits an empty machine is lost; only where energy has a price may all be held back, until the first of them is planned to start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -14,8 +14,6 @@ exact; where D is too large, they are S / e rounded, never 0, for an S as large 
 quite Z, so plans are compared by Z itself, and a bound is made weaker by what rounding may have added.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cached_property

@@ -17,8 +17,6 @@ of one size side by side, and of these those that are free last come first, so t
 leaves what is free now to those that need it.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 from typing import Final, NamedTuple

@@ -7,8 +7,6 @@ In the model interval i is job i, [s, s + d), with s in [0, eoh - d]. For each r
 demand of all jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ It is a complete plan of the model's kind of room: what the solver begins at, an
 found. Large-neighbourhood search (:func:`bettered`) improves it without a solver.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

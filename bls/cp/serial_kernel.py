@@ -5,8 +5,6 @@ and boxes, in which a unit also lies on neighbouring positions of each resource.
 number, and positions from the lowest.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from traces.compiled import State, compiled

@@ -1,7 +1,5 @@
 """The codes in the state of the batch engine: enumerations, whose members are integers in kernels (``bls.engine.state``)."""
 
-from __future__ import annotations
-
 from enum import IntEnum, IntFlag
 
 

@@ -1,7 +1,5 @@
 """The columns of cores: who has which, and how many, or which, are free when."""
 
-from __future__ import annotations
-
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 

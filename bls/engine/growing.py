@@ -5,8 +5,6 @@ and in the order that they had, followed by those that come while it lasts. What
 is free over time) goes on as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

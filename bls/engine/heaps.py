@@ -1,7 +1,5 @@
 """Heaps of events in the state of the batch engine (``traces.algorithms.event_heap``)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.algorithms.event_heap import heap_drop_top, heap_push, heap_remove_keys, heap_replace_top, heap_settle

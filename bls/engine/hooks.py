@@ -4,8 +4,6 @@ Functions of both kinds take ``(state, job, begin, stop, sign)``, of which each 
 features only (``bls.engine.feature``): where nobody subscribes, an event costs two loads and a comparison.
 """
 
-from __future__ import annotations
-
 from bls.engine.state import BatchState
 from traces.compiled import Hooks, caller, compiled, types
 from traces.kernels.signatures import StateKind

@@ -1,7 +1,5 @@
 """The state of the batch engine before the first event, from what is given as arrays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

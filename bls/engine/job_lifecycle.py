@@ -1,7 +1,5 @@
 """The life of a job: it arrives, is placed by the allocator, starts and takes its cores, ends or is cut; and what follows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bls.allocators.contract import PLACE

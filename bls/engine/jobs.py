@@ -1,7 +1,5 @@
 """The table of jobs in the state of the batch engine: what is given of each, and what becomes of it."""
 
-from __future__ import annotations
-
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine.codes import Cut
 from traces.compiled import compiled

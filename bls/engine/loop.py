@@ -11,8 +11,6 @@ suspends only there (``DUE``). A job that will be cut (at its walltime, by its u
 it starts: ``jobs.stop_ns``.
 """
 
-from __future__ import annotations
-
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push, replace_top

@@ -4,8 +4,6 @@ By counts it is here, two numbers for each slice of time (``bls.availability.cou
 free, a feature keeps it instead, by the roles that it plays (``bls.engine.features.planning.core_profile``).
 """
 
-from __future__ import annotations
-
 from bls.availability.count_profile import profile_add, profile_earliest, profile_move, profile_pack
 from bls.engine import hooks as h
 from bls.engine import state as b

@@ -5,8 +5,6 @@ of ranks that wait. Adding, removing and finding the next rank cost one step a l
 32 (four for a million jobs). A heap would give the head as quickly, but not the jobs behind it in order.
 """
 
-from __future__ import annotations
-
 from bls.availability.free_cores import next_number
 from bls.engine import state as b
 from bls.engine.state import BatchState

@@ -7,8 +7,6 @@ more, and where cores are told apart, it is ``bls.engine.features.planning.plan_
 Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
 """
 
-from __future__ import annotations
-
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push

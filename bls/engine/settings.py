@@ -1,7 +1,5 @@
 """What does not change in a run of the batch engine."""
 
-from __future__ import annotations
-
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine import codes
 from traces.kernels.state import State

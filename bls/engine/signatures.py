@@ -1,7 +1,5 @@
 """What the engine calls that is no part of it: the policy's functions, and the wall clock, by which decisions are measured."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from typing import Any

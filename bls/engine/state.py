@@ -1,7 +1,5 @@
 """The state of the batch engine, and the codes in it."""
 
-from __future__ import annotations
-
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
 from bls.engine import codes

@@ -1,7 +1,5 @@
 """What the batch engine answers: why it stopped, and what it needs to go on."""
 
-from __future__ import annotations
-
 from enum import IntEnum
 from typing import Final
 

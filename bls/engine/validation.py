@@ -1,7 +1,5 @@
 """The common part of all checks of the batch engine's state: its jobs, and the description of one with a fault."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

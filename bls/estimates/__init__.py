@@ -5,8 +5,6 @@ To add an estimator: one in a file here, a line in :data:`ESTIMATORS`. Outside p
 ``twolevel.estimators``; a single run can take one from a file, ``estimates my.py:MINE``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What hosts of a group draw: idle, at each speed of their cores, and on the way off and back; whole milliwatts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation

@@ -1,7 +1,5 @@
 """The machine that is simulated: hosts and their resources, network, partitions and switches, as a TOML file gives them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Sums that int64 cannot hold: core-nanoseconds and the like, added up exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import reduce

@@ -14,8 +14,6 @@ idle           otherwise
 RM-Replay's own traces hold only the changes from idle to down and back; the other names are Slurm's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

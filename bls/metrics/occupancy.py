@@ -4,8 +4,6 @@ A row of a step function holds from its instant until the next row's. What happe
 a job that waits or runs for no time is never seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs
 takes parameters, ``bls NAME:key=value,key=value``; one that reads what stands behind its name itself is in :data:`WRITTEN`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from bls.options import BLS

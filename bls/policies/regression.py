@@ -10,8 +10,6 @@ Source: Carastan-Santos and de Camargo, "Obtaining Dynamic Scheduling Policies w
 SC'17; the constants are those of its re-implementations in studies of learned scheduling.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 

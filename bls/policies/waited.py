@@ -10,8 +10,6 @@ goes before every wider job, and one-core jobs go by w/r. A job that has not wai
 Source: Tang, Lan, Desai and Buettner, Cluster 2009, https://doi.org/10.1109/CLUSTR.2009.5289206.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Accounts of hosts: power and time in each state, and what sleep costs and saves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce

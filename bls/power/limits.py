@@ -5,8 +5,6 @@ A limit is in force from ``from`` up to, not including, ``to``. Of several in fo
 time after it has begun, the reaction; or some time before, the notice.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect_left, bisect_right

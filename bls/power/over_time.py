@@ -1,7 +1,5 @@
 """Series over time: power above a limit and the reasons for it, power of parts of the machine, and slowed jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """What becomes of what a user says about power, for the jobs and the platform of a run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import dataclass

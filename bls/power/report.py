@@ -1,7 +1,5 @@
 """What is to be said of power when a run is over: over time, in all, and when a limit was exceeded, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property

@@ -4,8 +4,6 @@ its machine's load (docs/reference/power.md).
 Source: The Green Grid, *PUE: A comprehensive examination of the metric*, white paper 49, 2012 (the PUE).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect_right

@@ -1,8 +1,6 @@
 """The answers of a policy in Python, read, checked and handed to the engine: which jobs start and on which cores, what becomes
 of running jobs, when it decides again, and why a job cannot have the cores that were named for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from heapq import heappop, heappush
 from itertools import pairwise

@@ -4,8 +4,6 @@ Each column is found when it is first asked for, once an instant, in one go: of 
 are read-only, int64 and in the order of ``View.waiting`` and ``View.running``; the i-th job is ``jobs[i]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import ClassVar

@@ -4,8 +4,6 @@ An engine that plans ahead corrects what it expects of a job when it plans; wher
 is corrected at the very instants at which it runs longer than expected, so that whoever looks finds the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 

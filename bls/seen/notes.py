@@ -1,7 +1,5 @@
 """What a policy notes of its decisions: values of columns that it has declared, a row for each pass."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral, Rational, Real

@@ -1,7 +1,5 @@
 """A trial of placements: what a policy asks before it answers, on a copy of what is free."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 from bls.engine.features.planning import decided as kernels

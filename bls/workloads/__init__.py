@@ -5,8 +5,6 @@ To add one: a file here, a line in :data:`READERS`. Outside packages add theirs 
 in :data:`ENDINGS`. Where the ending says nothing, the file's first lines do.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import nullcontext

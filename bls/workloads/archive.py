@@ -6,8 +6,6 @@ Source: D. G. Feitelson, D. Tsafrir, D. Krakov, "Experience with using the Paral
 Distrib. Comput. 74(10), 2014, doi:10.1016/j.jpdc.2014.06.013.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

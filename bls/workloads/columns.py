@@ -3,8 +3,6 @@
 A column is a read-only array of int64; one number for all rows is kept as that number only (a broadcast array).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Several workloads as one: the jobs of all logs, on one clock."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 

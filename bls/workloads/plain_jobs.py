@@ -1,7 +1,5 @@
 """Jobs as plain Python values, one by one made rows of a workload (``Workload.from_jobs``)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ All are pure functions. Job numbers, users and the rest stay with their jobs; th
 ``UnixStartTime`` moves along with time 0, so that calendars keep working.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Fit first, then select: ``first:N`` counts, and the busiest window is the busiest in, jobs that can run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -5,8 +5,6 @@ name that was asked for. Nothing is resumed. What is known of a log's sum is tha
 (``bls.workloads.archive.ArchivedLog.text_sha256``); a sum that the user gives is that of the file, as ``sha256sum FILE``
 prints it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """``twolevel cite``."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The command ``twolevel compare``: two runs of one workload, job by job."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path

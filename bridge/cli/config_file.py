@@ -1,7 +1,5 @@
 """``run --config FILE.toml``: options from a file, under the names that a study's file has for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from inspect import signature
 from pathlib import Path

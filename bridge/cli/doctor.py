@@ -1,7 +1,5 @@
 """What ``twolevel doctor`` looks at: versions, kernels, the OTF2 library, our package names, and what is optional."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The command that has kernels compiled before a run needs them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

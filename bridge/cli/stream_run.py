@@ -1,7 +1,5 @@
 """``twolevel run --stream``: a log that is read, simulated and written as simulated time goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain

@@ -1,7 +1,5 @@
 """The commands ``twolevel trace``: what is in a trace, a part of it, another format."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated

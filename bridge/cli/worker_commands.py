@@ -1,7 +1,5 @@
 """The command ``worker``: application processes on this host, for a run on another one."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from bridge.options.bundles import bundled

@@ -1,7 +1,5 @@
 """What the ``twolevel workload`` commands do: read logs, write whole files, export results, generate jobs."""
 
-from __future__ import annotations
-
 import math
 import re
 import tempfile

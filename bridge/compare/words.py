@@ -1,7 +1,5 @@
 """What ``twolevel compare`` prints: a summary, a line for each chain, and the whole chain of one job."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

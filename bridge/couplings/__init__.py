@@ -3,8 +3,6 @@
 To add one: a file here, a line in :data:`COUPLINGS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Running applications and their commands, in the inline coupling: speeds change, or are scaled; cores come and go."""
 
-from __future__ import annotations
-
 from als.core_speeds import comes_ns, factor, next_change_ns
 from als.engine.codes import SUSPENDED
 from als.engine.features.width import give, open_slot, resize, slot_for, take

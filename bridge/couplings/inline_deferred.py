@@ -7,8 +7,6 @@ with its instant. The application applies the deferred scales in one step, with 
 are left to hand out, one step covers only the scales between two requests. Other commands follow at once.
 """
 
-from __future__ import annotations
-
 from als.engine.codes import SUSPENDED
 from als.engine.loop import advance
 from als.engine.scaling import first_and_last_work, hands_out, rescale, rescale_all, set_scale

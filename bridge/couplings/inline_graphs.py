@@ -1,7 +1,5 @@
 """Applications that are task graphs, in the inline coupling: what is measured and recorded of them only."""
 
-from __future__ import annotations
-
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH
 from als.metrics.graphs import copy_transfers, measure_graph

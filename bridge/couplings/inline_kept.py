@@ -8,8 +8,6 @@ Applications that cannot be kept so are simulated again, with all commands of a 
 once more. What an application did before a command comes out as it did before: it depends on nothing else.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.engine.codes import SUSPENDED

@@ -4,8 +4,6 @@ The loop below only carries messages: it lets the batch engine run until jobs ha
 to its end, and injects the outcomes. It holds no rule of either level.
 """
 
-from __future__ import annotations
-
 import math
 
 from als.engine.codes import FINISHED, LOST, STOPPED

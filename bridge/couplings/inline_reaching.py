@@ -11,8 +11,6 @@ Where jobs are planned with the ends that they promise, a copy is always run to 
 Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_kept``).
 """
 
-from __future__ import annotations
-
 from als.engine.codes import SUSPENDED
 from als.engine.features.hints import hint
 from als.engine.loop import begin

@@ -4,8 +4,6 @@ What is kept of running applications that may receive commands is either their s
 commands, from which they are simulated again (``inline_kept``). Rows are those of the batch state.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 import numpy as np

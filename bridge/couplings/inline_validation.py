@@ -1,7 +1,5 @@
 """What must hold of the inline loop between two calls: what it has noted of each job, and the records of tasks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from als.engine.codes import ApplicationStatus

@@ -1,7 +1,5 @@
 """What a worker is sent of each job: its cores, its tasks or how to draw them, what will happen to it, and what it promises."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle

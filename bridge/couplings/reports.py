@@ -1,7 +1,5 @@
 """What workers have reported of the jobs of a run, in the columns that every coupling gives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Samples a run under way: its few numbers of this moment, and the whole state while the engine pauses."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 

@@ -5,8 +5,6 @@ doi:10.1007/s10586-019-02905-5). Shades carry the numbers, so that nothing is lo
 on the map as in the list.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import PurePath

@@ -1,7 +1,5 @@
 """Watching a run from outside: finding it by the folder that its results will have, and following it to its end."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

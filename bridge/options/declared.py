@@ -3,8 +3,6 @@
 Where a command has an option of a level with another default, or says more of it, this is said here, by ``replace``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from als import options as a

@@ -1,7 +1,5 @@
 """The options of ``workload generate`` that say what is made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """What a run writes, and what it is held to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The options that ``loop`` and ``graph`` have in common: the application level alone, on cores of its own."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

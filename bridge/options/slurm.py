@@ -1,7 +1,5 @@
 """Options of a replay: how Slurm is configured and run, and what the replay is compared with."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

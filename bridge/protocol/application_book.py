@@ -1,7 +1,5 @@
 """The connection of an application: the order of messages about its jobs, and what is remembered of each job."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 

@@ -4,8 +4,6 @@ A frame is a 4-byte big-endian length, then that many bytes. Both the length and
 so that nobody can make the other side keep more than it agreed to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, TypeVar
 

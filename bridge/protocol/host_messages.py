@@ -3,8 +3,6 @@
 What the fields mean is said in ``PROTOCOL.md``, section 14.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta

@@ -4,8 +4,6 @@ The order of messages is the business of the tables in :mod:`bridge.protocol.tab
 columns. Every rule checks everything before it changes anything.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The messages of the bridge protocol, typed and bounded, and their parts; ``PROTOCOL.md`` says what the fields mean."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, Literal
 
 from bridge.encoding import Meta, Struct

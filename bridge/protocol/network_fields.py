@@ -1,7 +1,5 @@
 """A network as a start tells it: every number of its model and of the platform's links, and the topology as it is written."""
 
-from __future__ import annotations
-
 import functools
 from typing import Final, Literal
 

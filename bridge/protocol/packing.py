@@ -1,7 +1,5 @@
 """Columns of numbers as messages hold them: the values one after another, little-endian, without a header."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 

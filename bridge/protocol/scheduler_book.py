@@ -1,7 +1,5 @@
 """The connection of a scheduler: the order of messages about jobs, and the rules for its decisions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ The tables of ``bridge.protocol.tables`` say which message may come next. Both e
 message, sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A table has for each state the senders, for each sender its messages, and for ea
 what the messages mean; tests compare its tables and pictures with these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Final, TypeVar

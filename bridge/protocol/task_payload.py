@@ -1,7 +1,5 @@
 """The tasks of a job in as many messages as it takes: as they are sent to a worker that requests lengths, and reported."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 Decoding is strict. :mod:`bridge.protocol.session` judges whether a message may be sent now.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Events of one instant come in this order: ends of jobs, changes of nodes, submissions, withdrawals.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Slurm says how many cores a job has on which nodes; there it has the lowest that are free.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 

@@ -1,7 +1,5 @@
 """What a command or a cell of a study chooses for a replay: the Slurm, its configuration and its clock."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 ``native/clock.c`` says how it works. All instants here are a timer's, in ns; the date is one plus what was skipped.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import time

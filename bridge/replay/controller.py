@@ -1,7 +1,5 @@
 """slurmctld itself: started, run turn by turn, asked, and ended. Nothing outlives whoever has started it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -5,8 +5,6 @@ what ends, then what becomes of nodes, then what is submitted, then what is with
 itself.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Host lists as Slurm writes them: ``n[0-3,7],login``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from itertools import product

@@ -3,8 +3,6 @@
 These are built by ``cc`` when they are first used, and kept where the kernels' machine code is.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

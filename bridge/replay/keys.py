@@ -3,8 +3,6 @@
 The tables hold every key of the man page slurm.conf(5) of Slurm 22.05 and of its parser. A key that is not in them is refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Slurm as the batch level, a ``bridge.couplings.BatchLevel``: slurmctld decides; jobs that run it only ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from bls.engine.status import BatchStatus

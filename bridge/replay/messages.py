@@ -4,8 +4,6 @@ Only what a node says or hears is here; what users ask for goes through libslurm
 speaks (``auth/none``: a user, a group and a host), and a body.
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator, Sequence

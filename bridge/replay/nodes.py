@@ -3,8 +3,6 @@
 Its sockets are in a folder that only its owner may enter; no port is opened.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

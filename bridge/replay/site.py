@@ -1,7 +1,5 @@
 """A site's slurm.conf: the part that a replay takes, and a list of what it replaces or leaves out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

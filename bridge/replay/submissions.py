@@ -1,7 +1,5 @@
 """Requests to Slurm: what each job asks for by its log, a request file or the partitions, and what a refusal means."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import re

@@ -1,7 +1,5 @@
 """Switches: Slurm's topology.conf, read and written; and the tables ``[[switches]]`` of our own platforms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Metrics in words: their names, their values with units, and what they are by the pages of documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """A page: one HTML file that needs no other, and may not reach any."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 Of a folder only what ``twolevel`` has written is ever removed, and only where a record says that it is ours.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

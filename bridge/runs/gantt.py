@@ -1,7 +1,5 @@
 """The Gantt chart of a result folder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

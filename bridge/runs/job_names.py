@@ -1,7 +1,5 @@
 """What the jobs of a result are called: the words that name them on the command line, and the ids that their log has."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which kernels a run needs, so that they are there before it begins: nobody's clock runs while they are compiled."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from traces.kernels.units import prepare

@@ -1,7 +1,5 @@
 """Versions of this project, of Python and of the libraries that can bear on a result."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

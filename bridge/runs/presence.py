@@ -1,7 +1,5 @@
 """How efficient jobs were whose width has changed: what their cores could have done while these were theirs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from als.metrics.loops import LOOP_METRICS

@@ -1,7 +1,5 @@
 """What the result folder of a run holds: run.json, the tables, the trace."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path

@@ -6,8 +6,6 @@ or when it starts. So after one run, another one under another batch policy, bac
 alone: each job lasts as long as it did. The result is the same to the last bit; a test holds it to that.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bls.policies.contract import OtherProgram, directs

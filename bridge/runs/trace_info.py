@@ -1,7 +1,5 @@
 """What is in the folder of a run, and in an OTF2 archive."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which traces are to be written, of which part of a run, in how much detail."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

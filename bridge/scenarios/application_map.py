@@ -20,8 +20,6 @@ does. ``power`` and ``memory_bound`` are numbers that say what its jobs draw, an
 out, the run's ``--job-power`` does.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace

@@ -5,8 +5,6 @@ their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of the optio
 :data:`REPLAY` and :data:`COMPANIONS` of options that are typed, or stand in a study.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
 

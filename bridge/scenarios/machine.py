@@ -1,7 +1,5 @@
 """Which machine is simulated: that of a file, the one that the log names, or the two-level paper's; and what is said of it."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

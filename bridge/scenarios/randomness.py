@@ -1,7 +1,5 @@
 """Whether a run draws anything at random, so that another seed may give another result."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """Another program as the batch level: started, connected, told what happens, and asked what starts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bls.policies.contract import OtherProgram

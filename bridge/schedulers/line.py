@@ -4,8 +4,6 @@ A decision is asked for within the engine, which can do nothing before it is ans
 and nothing else happens meanwhile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import select

@@ -1,7 +1,5 @@
 """The process of a scheduler: started in a group of its own, and ended with all that it has started."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

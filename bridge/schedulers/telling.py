@@ -1,7 +1,5 @@
 """What a scheduler of the user's own is told: the machine, and news, as messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, cast

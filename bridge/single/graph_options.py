@@ -1,7 +1,5 @@
 """How one graph alone is run: what gives its tasks to cores, which cores, and what lies between their hosts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

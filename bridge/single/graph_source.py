@@ -1,7 +1,5 @@
 """The graph of ``twolevel graph``: a file, or a generator with its parameters."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """From a study to units that can be run: files found and summed, workloads read and selected, options checked."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A study: which cells, for which seeds, and what is kept of them. A cell is a workload and the options of a run."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

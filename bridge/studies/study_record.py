@@ -1,7 +1,5 @@
 """What a study's folder says of itself: study.json, which study it is, and with which inputs and versions it was run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The application side of the bridge without any I/O: orders in, answers out, applications in between."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A session on asyncio streams: messages in and out of one connection, for either end."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from typing import Any

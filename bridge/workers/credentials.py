@@ -5,8 +5,6 @@ itself, whose key is in a file of this process for as long as it takes to read i
 talks to nobody who has another one. This module is the one door to ``ssl``.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """The tasks of a job that is told by a recipe: drawn as the recipe says, with the phases that they belong to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ As with strangers of this host, few may be there at once that are not known, non
 line: those whose handshake never ends are among them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """An event loop in which interrupts are events: they cancel what runs where it waits, and break into nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import signal

@@ -3,8 +3,6 @@
 It tells its owner when a process is gone; whether and when one connects is the owner's to see.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

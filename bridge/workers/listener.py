@@ -5,8 +5,6 @@ log (``twolevel.bridge``), and of many not even that. Who is no stranger, as the
 for one, and its end is for the one to tell who has started it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

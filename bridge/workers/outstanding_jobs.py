@@ -4,8 +4,6 @@ They wait in the order in which the batch level will need them, go to the worker
 another one, up to :data:`RETRIES` times.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import logging

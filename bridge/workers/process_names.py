@@ -1,7 +1,5 @@
 """Names and ends of processes: what ``ps`` shows, dying with one's parent, and how one ended. Linux."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

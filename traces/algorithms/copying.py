@@ -1,7 +1,5 @@
 """Copying within kernels: an assignment of slices makes an array in between, in case that they overlap."""
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 
 

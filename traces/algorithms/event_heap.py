@@ -4,8 +4,6 @@ The arrays belong to an engine's state; these kernels only keep the smallest pai
 in which they leave is determined by the pairs alone, whatever the order in which they came.
 """
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 
 

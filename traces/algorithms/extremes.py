@@ -1,7 +1,5 @@
 """The lowest and the highest number of a column: asked of every message, and numpy takes longer to begin than to look."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.compiled import Array, compiled

@@ -3,8 +3,6 @@
 The array belongs to an engine's state; these kernels only keep the smallest key first.
 """
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 
 

@@ -1,7 +1,5 @@
 """Intervals packed onto as few lanes as they need: a colouring of their interval graph."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.algorithms.key_heap import key_pop, key_push

@@ -1,7 +1,5 @@
 """Sorting within kernels, without arrays in between."""
 
-from __future__ import annotations
-
 from traces.compiled import Array, compiled
 
 #: Runs of so many are sorted by insertion.

@@ -1,7 +1,5 @@
 """Tables as frozen dataclasses of columns, as the bytes that a page carries, and as HTML in a notebook."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -9,8 +9,6 @@ the text is shown, the marks are spelled: as an option that is typed (``bridge.s
 of a TOML table.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import os

@@ -12,8 +12,6 @@ Features that do not go together are rows of a table (:class:`Conflict`), from w
 and a test.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace

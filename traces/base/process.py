@@ -6,8 +6,6 @@ it cannot keep anything, and an exception is lost there. So an interrupt that co
 step at which it can be kept.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

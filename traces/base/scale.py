@@ -1,7 +1,5 @@
 """The scale of a core's speed, as the batch level sets it: whole parts per billion, the same number in every process."""
 
-from __future__ import annotations
-
 from traces.base.errors import real
 
 #: The scale of a core that runs at its own speed.

@@ -3,8 +3,6 @@
 Work is float64 GFLOP. Where work meets speed, a duration is rounded to a nanosecond once (:func:`duration_ns`).
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from typing import Annotated, TypeAlias

@@ -1,7 +1,5 @@
 """Files that are written: whole or not at all, and what goes wrong with one names it."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

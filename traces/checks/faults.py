@@ -1,7 +1,5 @@
 """Checks that stop at the first fault of a state, and name it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NoReturn
 

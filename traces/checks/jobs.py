@@ -1,7 +1,5 @@
 """What must hold of the columns of every run's jobs, whatever they held or computed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.base.errors import TwolevelError

@@ -3,8 +3,6 @@ left open. Fast enough to run at the end of a test, also on millions of tasks; o
 ``traces.exporters.otf2.checks``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -2,8 +2,6 @@
 other.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.checks.core_bars import TaskTimes

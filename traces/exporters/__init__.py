@@ -4,8 +4,6 @@ A writer inside this project is one file and one line of :data:`EXPORTERS`; one 
 of the group ``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported when it writes, not before.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, runtime_checkable

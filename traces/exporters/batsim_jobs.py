@@ -24,8 +24,6 @@ column                here
 Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; evalys' ``JobSet``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from traces.base.time import NS_PER_S

@@ -10,8 +10,6 @@ flows, ``s`` and ``f``. ``ts`` and ``dur`` are microseconds since the workload's
 Source: "Trace Event Format", Google (2016).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

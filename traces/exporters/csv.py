@@ -18,8 +18,6 @@ stand as they are. What has no value is empty.
     ``job,attempt,cause,cause_attempt,at_ns``: a job that waited started on cores that another left at that instant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The ledger of a result that was written before, as far as its table of jobs tells: for writers that need no tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -7,8 +7,6 @@ completed, 5 for those cancelled, 0 for those killed or failed. Of a job that ne
 ``; Job: NUMBER NAME``.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -7,8 +7,6 @@ Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads 
 doi:10.1007/3-540-47954-6_4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np

@@ -14,8 +14,6 @@ each other, before those that begin.
 The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path

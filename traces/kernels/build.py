@@ -10,8 +10,6 @@ compiled here for those since 2015, where this is one. Arithmetic is IEEE in the
 same.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

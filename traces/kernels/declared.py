@@ -4,8 +4,6 @@ Nothing here imports numba: a run whose kernels are all kept as machine code has
 ``NUMBA_DISABLE_JIT=1`` nothing is compiled, and the very same functions run in Python.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import inspect

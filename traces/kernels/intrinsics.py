@@ -3,8 +3,6 @@
 Accesses to blocks carry an alias tag (``traces.kernels.numba_types.tag``); copies carry none, as they may touch anything.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """From a kernel to LLVM's language: numba finds types and writes each function once, with the few passes that kernels need."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 The first of the three steps from declared kernels to an object file; :mod:`traces.kernels.lowering` is the next.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ It is used as long as the sources are the ones that it was made of; where a file
 kind of computer, units are compiled and kept as from a clone. Nothing here needs numba or LLVM.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

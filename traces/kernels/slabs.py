@@ -14,8 +14,6 @@ same update follows where a slab has moved.
 These are the versions in Python; those for kernels are in ``traces.kernels.intrinsics``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

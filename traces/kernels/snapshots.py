@@ -4,8 +4,6 @@ The declaration of the state says which part that is (:func:`traces.kernels.stat
 few rows of a long table, and no work space.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any

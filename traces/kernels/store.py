@@ -5,8 +5,6 @@ and a change to any of them is a fresh one. What is in it is run: it is used onl
 write to it. A file says what is in it and its own digest; one that is damaged is dropped, and made anew.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools

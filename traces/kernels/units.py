@@ -5,8 +5,6 @@ called with other types than it says, and what is a user's, is a unit of its own
 terminal, or a line every few seconds elsewhere; nothing if it is quick.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import dis

@@ -1,7 +1,5 @@
 """Kinds of events of running jobs, one file each: their columns, tables, checks, what traces show, and sentences of stories."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from traces.records.events import JobEvents

@@ -10,8 +10,6 @@ that is written and read back, and the table of the reference page (``python -m 
         waiting: Array = column("number of jobs that waited before it")
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NamedTuple, Self, dataclass_transform

@@ -11,8 +11,6 @@ together with its mirror image, so that the interval of −x is the mirrored int
 that their order is nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

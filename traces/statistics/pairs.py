@@ -1,7 +1,5 @@
 """What changes from one setting to another, over pairs of runs of one seed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Changes in the middle of a graph: a core gets another speed, is lost, comes (back); the application is stopped."""
 
-from __future__ import annotations
-
 from als.engine.codes import OVERFLOW, SUSPENDED
 from als.engine.dag import state as g
 from als.engine.dag.events import ask_again, end_task, take_arrivals

@@ -1,7 +1,5 @@
 """Which waiting tasks of a graph a core gets when it asks: rounds, each of them a loop to the technique that hands it out."""
 
-from __future__ import annotations
-
 from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.dag import state as g
 from als.engine.dag.tasks import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake

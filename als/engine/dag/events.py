@@ -5,8 +5,6 @@ transfers begin; those that end within half a ns from then end too; requests are
 nothing but data begins as they arrive.
 """
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.codes import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from als.engine.dag import state as g

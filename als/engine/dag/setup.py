@@ -1,7 +1,5 @@
 """The begin of a part that is a graph: its edges are sorted, its tasks put in order, planned where a planner is asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.engine.codes import BAD_PLAN

@@ -1,7 +1,5 @@
 """The state of task graphs: what the application engine knows of the edges, the waiting tasks and the transfers of a job."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

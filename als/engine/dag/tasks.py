@@ -1,8 +1,6 @@
 """Tasks of a graph that wait for cores, and cores that wait for tasks; how a task becomes ready, gets its data, and
 begins."""
 
-from __future__ import annotations
-
 from als.engine.codes import OVERFLOW
 from als.engine.dag import state as g
 from als.engine.dag.state import GraphState

@@ -6,8 +6,6 @@ forgets what it has learned. Where tasks are planned, those that nobody has begu
 plans again for the cores that stay, as if they were all idle; a task that stays where it was planned to be has its data
 there."""
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.dag import state as g
 from als.engine.dag.changes import come_to_graph, end_what_ends

@@ -1,7 +1,5 @@
 """Data between the tasks of a graph that take time: transfers between the hosts of one job, on the machine's network."""
 
-from __future__ import annotations
-
 import math
 
 from als.engine.dag.state import GraphState

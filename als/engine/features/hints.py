@@ -4,8 +4,6 @@ A wanted core gets nothing more once no more tasks are left than there are other
 and from then on a rule that would give another core nothing more is overruled, as where a core is lost. A rule that chooses
 its tasks, a graph and a serial part know of no such order."""
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS
 from als.engine.features.width import stay

@@ -1,7 +1,5 @@
 """Which of several techniques hands out a loop: the one that does best in a simulation ahead."""
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
 from als.engine.codes import CHOOSE, OVERFLOW, PART_DONE

@@ -6,8 +6,6 @@ last core stays. With each decision the technique of a loop begins again, for th
 counted by their slots, and forgets what it has learned; cores that were sent away ask again, and each pays for the change
 once, before its next chunk. Graphs: ``als.engine.dag.widths``."""
 
-from __future__ import annotations
-
 from als.engine import state as s
 from als.engine.chunk_dispatch import ask, put_back, reopen
 from als.engine.codes import SUSPENDED

@@ -3,8 +3,6 @@
 The request is made at the barrier, and the batch level decides at that instant; the part begins one nanosecond later, with
 the cores that are there then. A request for as many as before is none, and the part begins at the barrier."""
 
-from __future__ import annotations
-
 import math
 
 from als.engine import state as s

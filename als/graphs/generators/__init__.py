@@ -1,7 +1,5 @@
 """The generators of task graphs, and what they share: parameters, the size of a graph, equal weights."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

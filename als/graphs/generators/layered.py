@@ -21,8 +21,6 @@ DAGGEN by F. Suter and S. Hunold (density, regularity, jump); Batagelj and Brand
 networks", Physical Review E 71, 2005, doi:10.1103/PhysRevE.71.036113 (passing over).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

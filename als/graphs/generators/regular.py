@@ -1,7 +1,5 @@
 """Regular task graphs: chain, fork-join, stencil and tree. All tasks weigh the same, and so do all edges."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

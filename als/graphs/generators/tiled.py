@@ -10,8 +10,6 @@ Sources: Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear
 architectures", Parallel Computing 35(1), 2009, doi:10.1016/j.parco.2008.10.002 (algorithms and dependences); LAPACK
 Working Note 41, appendix C (operations)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 

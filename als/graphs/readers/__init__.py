@@ -3,8 +3,6 @@
 To add one: a file here, a line in :data:`READERS`, and how its text begins in :func:`format_of`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import PurePath

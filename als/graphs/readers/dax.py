@@ -4,8 +4,6 @@ Schema: https://pegasus.isi.edu/schema/dax-3.6.xsd; the synthetic workflows of B
 doi:10.1109/WORKS.2008.4723958) are DAX 2.1.
 """
 
-from __future__ import annotations
-
 from als.graphs.readers.contract import Files, GraphRows
 from als.graphs.readers.xml_events import Place, read_xml
 from traces.base.errors import shown

@@ -4,8 +4,6 @@ Specification: http://graphml.graphdrawing.org/specification.html. Read as event
 of two of one name, and takes nodes for granted that only an edge names.
 """
 
-from __future__ import annotations
-
 from als.graphs.readers.contract import GraphRows, edge_bytes, task_gflop
 from als.graphs.readers.xml_events import Place, read_xml
 from traces.base.errors import shown

@@ -3,8 +3,6 @@
 Schema: https://github.com/wfcommons/WfFormat; Coleman et al. (2022, doi:10.1016/j.future.2021.09.043).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from als.graphs.readers.contract import Files, GraphRows, text_of

@@ -1,7 +1,5 @@
 """XML as the beginnings and ends of its elements, without what makes XML dangerous to read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from xml.parsers import expat
 

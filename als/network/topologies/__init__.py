@@ -3,8 +3,6 @@
 To add one: a file with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and
 its name in ``bls.machine.platform``, which reads platforms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 

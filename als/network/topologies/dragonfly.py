@@ -14,8 +14,6 @@ Source: Faanes et al., "Cray Cascade: a scalable HPC system based on a Dragonfly
 SimGrid 3.32 and 4.1 have it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

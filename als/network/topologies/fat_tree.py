@@ -18,8 +18,6 @@ Source: Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permut
 CCIT report 776, 2010; as SimGrid 3.32 and 4.1 have it.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

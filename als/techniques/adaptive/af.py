@@ -46,8 +46,6 @@ Sources: Banicescu and Liu, "Adaptive factoring: a dynamic scheduling method tun
 HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983, doi:10.1080/00031305.1983.10483115.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -26,8 +26,6 @@ Source: Hagerup, "Allocating independent tasks to parallel processors: an experi
 Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411; the formulas as LB4OMP's ``kmp_sch_bold`` has them.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

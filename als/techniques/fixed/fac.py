@@ -19,8 +19,6 @@ this one.
     batch ends when its tasks are assigned rather than with its P-th chunk.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

@@ -22,8 +22,6 @@ Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi
 Mohammed and Ciorba, "LB4OMP", IEEE Transactions on Parallel and Distributed Systems 33(4), 2022, doi:10.1109/TPDS.2021.3107775.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any

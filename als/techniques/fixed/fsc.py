@@ -18,8 +18,6 @@ Source: Banicescu, Ciorba and Srivastava, "Performance optimization of scientifi
 computing approach", in: Scalable Computing, Wiley 2013.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

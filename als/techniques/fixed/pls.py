@@ -11,8 +11,6 @@ Source: Shih, Yang and Tseng, "A performance-based approach to dynamic workload 
 applications on grid environments", GPC 2006, LNCS 3947; as LB4OMP.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 

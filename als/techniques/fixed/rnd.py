@@ -6,8 +6,6 @@ end: its default, 1, makes every chunk 1, and its generator is seeded by the sec
 size all the while; neither is copied.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -3,8 +3,6 @@
 Source: Tang and Yew 1986; two-level paper, section 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 

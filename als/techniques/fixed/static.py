@@ -14,8 +14,6 @@ Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB; ``chunk`` as
 11.5.3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 

@@ -11,8 +11,6 @@ Limits: with σ = 0 or alpha = 0 it is GSS; where v² >= T a chunk is a single t
 Source: Lucco, "A dynamic scheduling method for irregular parallel programs", PLDI 1992, doi:10.1145/143095.143134.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -26,8 +26,6 @@ Source: Chronopoulos, Andonie, Benche and Grosu, "A class of loop self-schedulin
 CLUSTER 2001, doi:10.1109/CLUSTR.2001.959989.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

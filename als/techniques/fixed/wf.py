@@ -17,8 +17,6 @@ Source: Hummel, Schmidt, Uma and Wein, "Load-sharing in heterogeneous systems vi
 doi:10.1145/237502.237576.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """All features of the batch engine, in the order in which the subscribers of one event are called."""
 
-from __future__ import annotations
-
 from bls.engine.features.hold import feature as hold
 from bls.engine.features.hosts import feature as hosts
 from bls.engine.features.planning import feature as planning

@@ -30,8 +30,6 @@ Memory. A float64 array, because that is what a policy may keep: ``HEAD`` number
 one block for each column. Instants are kept as the number of a period and ns from its begin: float64 holds both exactly.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

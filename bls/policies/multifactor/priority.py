@@ -22,8 +22,6 @@ renews the priorities of waiting jobs every calc_period only; neither is done he
 factors of QOS, and TRES billing weights: usage is cores × time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Slurm's association tree: accounts with shares below a root, and users below accounts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Final

@@ -4,8 +4,6 @@ Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_res
 they leave is found by ``bls.policies.slurm.places``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

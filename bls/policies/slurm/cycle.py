@@ -6,8 +6,6 @@ one later its nodes have cleaned up, and the main scheduler looks for whom to st
 decides: the background, the backfilling, the main scheduler, then whoever asks.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush

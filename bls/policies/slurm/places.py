@@ -3,8 +3,6 @@
 Nodes are numbers, sets of nodes the bits of a whole number. Instants are Slurm's, whole seconds of the date.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

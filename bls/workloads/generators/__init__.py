@@ -5,8 +5,6 @@
 100
 """
 
-from __future__ import annotations
-
 from bls.workloads.generators.accasim import LIMITS, METHODS, Gpus, generate_like
 from bls.workloads.generators.lublin import BATCH, INTERACTIVE, TYPELESS, Lublin, LublinJobs, generate_lublin
 from bls.workloads.generators.made import JobSizes

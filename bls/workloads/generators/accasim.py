@@ -35,8 +35,6 @@ Source: C. Galleguillos, Z. Kiziltan, A. Netti, R. Soto, "AccaSim: a customizabl
 dispatching research in HPC systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

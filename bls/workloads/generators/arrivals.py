@@ -31,8 +31,6 @@ systems", Cluster Computing 23, 2020, section 7.3, doi:10.1007/s10586-019-02905-
 Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

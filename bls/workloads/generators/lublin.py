@@ -17,8 +17,6 @@ J. Parallel Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4, an
 Archive.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -13,8 +13,6 @@ Source: Batsim's documentation, "Workload", https://batsim.readthedocs.io/en/lat
 doi:10.1007/978-3-319-61756-5_10.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from decimal import Decimal

@@ -4,8 +4,6 @@ A number is an optional sign, digits, optionally a point among or next to them, 
 it (``3.600000000000000000e+03``); ``nan`` and ``inf`` are none.
 """
 
-from __future__ import annotations
-
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
 

@@ -8,8 +8,6 @@ used are unknown. Other rejects, and ``cancelled=True``, are those of :mod:`bls.
 Source: A. Iosup et al., "The Grid Workloads Archive", FGCS 24(7), 2008, doi:10.1016/j.future.2008.02.003.
 """
 
-from __future__ import annotations
-
 import os
 
 from bls.workloads.readers.lines import JobRows, Names, kilobytes, number, seconds_ns, text_lines, whole

@@ -3,8 +3,6 @@
 A log of millions of lines is never in memory as text: a block of whole lines is, and what was read from it.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Iterable, Iterator

@@ -12,8 +12,6 @@ before it ran, and the end and time limit of which are known, is a job that is c
 Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

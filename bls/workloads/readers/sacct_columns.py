@@ -1,7 +1,5 @@
 """The columns of ``sacct``, and the meaning of their words: job numbers, instants, durations, memory, resources."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable

@@ -70,8 +70,6 @@ Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads 
 doi:10.1007/3-540-47954-6_4.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

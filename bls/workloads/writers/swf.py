@@ -5,8 +5,6 @@ before its start (``Workload.run_unknown``) has no run time, -1, and the wait af
 ``cancelled=True`` gets it back. :func:`unwritten` names the columns that have no place in the format.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

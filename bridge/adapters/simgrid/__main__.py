@@ -1,7 +1,5 @@
 """``python -m bridge.adapters.simgrid``: an application process that simulates with SimGrid; a bridge starts it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

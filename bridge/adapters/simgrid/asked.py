@@ -1,7 +1,5 @@
 """What is asked of the project's techniques and planners while SimGrid runs a job: chunk sizes, plans, orders of waiting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The application side of the bridge with SimGrid as the simulator: orders in, answers out, a process for each job."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A job's SimGrid process: found, started, answered and ended."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

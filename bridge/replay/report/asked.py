@@ -1,7 +1,5 @@
 """A report as a command asks for it: repeats of the replay, or a replay that was made before, and all runs beside it."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The report page of a replay: that of a run, with what Slurm was told, what it cost, and who stood beside it."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ started it is done or gone: it kills the process group of the second, with all w
 second writes one line of JSON to stdout: the addresses, or why there is no cluster.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Dask clusters that a study starts: one of this machine, for its dashboard, or one whose workers are jobs of a real Slurm."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import json

@@ -4,8 +4,6 @@ Each cell and seed is one task. What several need, a workload and a platform, is
 worker once; as it can be made again, a worker that dies takes nothing with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import secrets

@@ -1,7 +1,5 @@
 """The one door to Dask's libraries, which are an extra (``pip install 'twolevel[cluster]'``), and a cluster of theirs."""
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import signal

@@ -4,8 +4,6 @@ Names of tasks are pairs. Dask takes those with equal first parts for a group, a
 scheduler until a worker has room: so that each worker, those that come late too, has its share, and only what a worker is about
 to run is suspected if it dies."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

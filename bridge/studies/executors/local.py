@@ -1,7 +1,5 @@
 """Executors on this machine: in this process, or in several of our own."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import threading

@@ -1,7 +1,5 @@
 """Processes that are started anew: they have nothing of the program that starts them, and leave interrupts to it."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

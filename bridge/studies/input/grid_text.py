@@ -1,7 +1,5 @@
 """The study that ``twolevel grid`` stands for, as a study's file says it."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

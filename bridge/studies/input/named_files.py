@@ -1,7 +1,5 @@
 """The files that a study's options name: where they are, and what is in them."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Where in a study's file a value stands, for errors that are found when the study is prepared."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cache

@@ -30,8 +30,6 @@
 ``[run]`` and ``[grid]`` have the same options by their names on the command line, ``tasks-per-core``, ``bls``.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The tasks of an archive that :func:`traces.exporters.otf2.writer.write_otf2` has written, read back."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the batch level shows, written as OTF2."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -2,8 +2,6 @@
 nothing is left open; each message is received once, and not before it is sent. Fast enough to run at the end of a test.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

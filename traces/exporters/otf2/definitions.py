@@ -1,8 +1,6 @@
 """The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and
 whom messages are between."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@
 Each kernel returns 0, or the error code of the first call that failed, and stops there.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

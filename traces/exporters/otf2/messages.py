@@ -1,7 +1,5 @@
 """What each core sent and received, in the order of time: a counting sort by core, then each core's own by instant."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from traces.compiled import Array, State, compiled

@@ -46,8 +46,6 @@ never ran has none. A run without transfers has no communicator and no region fo
 did, sends, receives, and enters what it does next.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a Pajé trace defines before its events: forms of events, types, containers, values with their colours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

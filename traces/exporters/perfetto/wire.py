@@ -9,8 +9,6 @@ here; a test reads back with them what is written.
 Source: Protocol Buffers, "Encoding"; Perfetto, "Synthetic TrackEvent" and ``protos/perfetto/trace``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -27,8 +27,6 @@ Timestamps are nanoseconds since the workload's time 0.
 .. _ui.perfetto.dev: https://ui.perfetto.dev
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the batch level shows in a trace: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 

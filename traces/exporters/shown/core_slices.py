@@ -1,7 +1,5 @@
 """What cores did, in blocks of slices that follow one another, and why waiting jobs started when they did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A part of a ledger: a window of time, some cores, some jobs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple
 

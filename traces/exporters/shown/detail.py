@@ -1,7 +1,5 @@
 """The detail of a trace: what has rows, and what is shown on cores."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The file of a trace: new, or an error in one line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Levels of a task graph, and an order within each in which few edges cross."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

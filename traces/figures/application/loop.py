@@ -1,7 +1,5 @@
 """One loop: which core ran which chunk when, and how large the chunks were."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """One task graph's schedule: which core ran which task when, what it waited for, and what was sent between cores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """A task graph: its tasks by levels, what each needs of which other, and, of a large one, how wide the levels are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Bars of cores × time, each by itself or as a picture of what they cover; and the marks of cores and hosts beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

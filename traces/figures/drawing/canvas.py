@@ -1,7 +1,5 @@
 """The one door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO

@@ -1,7 +1,5 @@
 """Step functions of time: how many of something there are at every instant, exactly; and less of it, for drawing."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 matplotlib is not imported here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: How the variation Υ is written in figures: a capital upsilon with its hooks, since the plain letter looks like a Latin Y.

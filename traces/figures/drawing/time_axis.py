@@ -1,7 +1,5 @@
 """Axes of simulated time: which unit, told from where; and marks for durations on a logarithmic axis."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ This is the RM-Replay paper's Figure 10 (M. Martinasso, M. Gila, M. Bianco, S. A
 "RM-Replay: A High-Fidelity Tuning, Optimization and Exploration Tool for Resource Management", SC18).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Panels of batch policies that the figures of studies share: lines of techniques against the variation, and legends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How dispatchers that plan with constraint programming compare: Figures 4 to 7 of the PCP'20 paper (arXiv:2009.10348)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 These are the AccaSim paper's Figures 14 to 17 (doi:10.1007/s10586-019-02905-5) in one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A workload on one page: what arrives when, how wide and long jobs are, how good the estimates, whose the jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Declaration of jobs that a policy may hold."""
 
-from __future__ import annotations
-
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature

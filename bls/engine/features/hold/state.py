@@ -1,7 +1,5 @@
 """The columns of holds."""
 
-from __future__ import annotations
-
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 

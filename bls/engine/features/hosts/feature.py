@@ -1,7 +1,5 @@
 """Declarations of hosts that go down, are drained, and of jobs that are tried again."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.engine import hooks as h

@@ -7,8 +7,6 @@ no job starts, and running jobs go on. Their cores there count as the host's, no
 when it ends; if the host comes back before, the job holds them again.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, HOST, publish

@@ -5,8 +5,6 @@ It has the slices of ``bls.availability.count_profile``. For the first slice it 
 taken, and amounts of other resources and licences. Taking cores thus costs what they are, however large the machine is.
 """
 
-from __future__ import annotations
-
 from bls.availability.count_profile import profile_at
 from bls.availability.free_cores import count_hosts, free_give, free_take
 from bls.engine import state as b

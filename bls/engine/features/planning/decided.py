@@ -5,8 +5,6 @@ planned ahead in such a run, so that free cores stay free, except for windows. A
 same way on a state whose columns of free cores and running jobs are copies; what it writes of the jobs' columns it puts back.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.availability.free_cores import free_all

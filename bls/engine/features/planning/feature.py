@@ -1,7 +1,5 @@
 """Declarations of those who make a scheduling pass, and of what they plan with."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.engine import hooks as h

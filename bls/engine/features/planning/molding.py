@@ -9,8 +9,6 @@ Where several jobs have reservations, the first job fits if it can start now bes
 not, it takes the most cores with which it can.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.cores import Slices
 from bls.engine.features.power.draws import core_mw, planned_ns, planned_with, scaled

@@ -1,7 +1,5 @@
 """Scores that change the order of the queue, the accounts of policies that keep some, and a policy that rejects all jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

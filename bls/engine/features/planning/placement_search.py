@@ -6,8 +6,6 @@ about the begin of every slice at which something is given back or a window begi
 free.
 """
 
-from __future__ import annotations
-
 from bls.availability.free_cores import free_count, free_take
 from bls.engine import state as b
 from bls.engine.cores import CoreProfile, Offer

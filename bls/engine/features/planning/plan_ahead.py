@@ -7,8 +7,6 @@ Source: A. Mu'alem and D. Feitelson, "Utilization, predictability, workloads, an
 doi:10.1109/71.932708 (conservative, compression).
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
 from bls.engine.hooks import EARLIEST, HOLD_KEPT, HOOK, SLOT_AWAKE, WIDTH, call_hook, is_played

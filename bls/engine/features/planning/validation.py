@@ -1,7 +1,5 @@
 """Invariants of the profile of cores, and of the power that it has left."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.engine import state as b

@@ -1,8 +1,6 @@
 """The power that jobs draw beyond idle cores in a domain (the machine, or a part with a limit of its own), and their planned
 run times in the states that limits put them into."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.engine import state as b

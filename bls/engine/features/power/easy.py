@@ -5,8 +5,6 @@ free then beside the head is cores and power. Of limits those that are known now
 the state that they are planned with, until they are expected to end; so both only grow.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, held_mw, least_mw, planned_ns
 from bls.engine.features.power.limits import room_in_pass

@@ -1,7 +1,5 @@
 """Declarations of limits to power: of jobs that wait, jobs that are slowed, and hosts that are stopped."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bls.engine import hooks as h

@@ -13,8 +13,6 @@ After each pass running jobs are put into their states (``bls.engine.features.po
 idle.
 """
 
-from __future__ import annotations
-
 from bls.availability.free_cores import free_count
 from bls.engine import state as b
 from bls.engine.features.planning.core_profile import hold_amount

@@ -9,8 +9,6 @@ draw; no job becomes faster again. Jobs are told of a change as of any that a po
 (``bls.engine.features.running.directed``).
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, drawn_mw, held_in, left_mw, planned_state, speed_in, sum_within
 from bls.engine.features.running.directed import direct_running, expect

@@ -1,7 +1,5 @@
 """The columns of limits to power: what cores draw, what is known of limits, and hosts that are stopped."""
 
-from __future__ import annotations
-
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine.codes import HostState, SlowOrder
 from bls.engine.heaps import Heap

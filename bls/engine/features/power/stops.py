@@ -8,8 +8,6 @@ A host that goes down, by a failure or for maintenance, is stopped no more: it d
 idle when it is back. Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits.
 """
 
-from __future__ import annotations
-
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.hosts.host_events import log_host

@@ -1,7 +1,5 @@
 """Declarations of what happens to jobs as they come and wait."""
 
-from __future__ import annotations
-
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature, FeatureRun

@@ -1,7 +1,5 @@
 """Events besides ends and plain arrivals: jobs that run from the start, windows, cancellations, dependencies, wake-ups."""
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
 from bls.engine.heaps import drop_top, push

@@ -3,8 +3,6 @@
 What a job draws is predicted as it joins the queue, from jobs of the same user; it is known when it has ended.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState

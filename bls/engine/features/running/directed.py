@@ -7,8 +7,6 @@ so that no change costs anything by rounding but that of the end, half to even. 
 applications promise, these promise anew.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down

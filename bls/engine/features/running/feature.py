@@ -1,7 +1,5 @@
 """Declarations of what running jobs release and request, and of what they receive after a pass."""
 
-from __future__ import annotations
-
 from bls.engine import hooks as h
 from bls.engine import state as b
 from bls.engine.feature import Feature

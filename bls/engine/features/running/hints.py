@@ -6,8 +6,6 @@ the running jobs, in the order in which they are expected to end, up to half of 
 the last ones; a job all of whose cores are wanted could serve none of them last.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.running.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
 from bls.engine.heaps import drop_top, push

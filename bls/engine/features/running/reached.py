@@ -5,8 +5,6 @@ again. What has happened by then stays. A job that receives commands of several 
 this order: cores that come and go, cores that others wait for, commands of a policy, and states under a limit to power.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.state import Told

@@ -1,7 +1,5 @@
 """The columns of running jobs: what they are told, and what they say of their cores."""
 
-from __future__ import annotations
-
 from bls.engine.codes import Telling
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints

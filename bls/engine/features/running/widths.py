@@ -20,8 +20,6 @@ job is expected to end, and if its host has the amounts that the job needs for i
 reservation, until its end. Licences are for the whole job.
 """
 
-from __future__ import annotations
-
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, core_mw, planned_ns, room_mw, scaled
 from bls.engine.features.queue.limits import room_in_limits

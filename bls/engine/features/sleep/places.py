@@ -4,8 +4,6 @@ Those that boot already come before those that sleep; of either the lowest numbe
 the cores that units of the job can use; where those will not do, as it asks for more than cores, it may have any.
 """
 
-from __future__ import annotations
-
 from bls.availability.free_cores import bits_of, free_all, free_count, lowest_bit
 from bls.engine import state as b
 from bls.engine.features.planning.placement_search import copy_cores, fill_levels

@@ -1,7 +1,5 @@
 """Graphs as SimGrid's actors compute them: data between hosts, tasks in rounds (``PROTOCOL.md``, section 7) or planned."""
 
-from __future__ import annotations
-
 import heapq
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Cores are hosts of their own since each may have another speed, and another prof
 of the machine, in SimGrid's own zones. SimGrid 4 has other names for what makes zones, hosts and links: both are known.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The program of a job's process: it hears of one job, simulates it, says how it ended, and ends itself."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Final

@@ -2,8 +2,6 @@
 
 On the pipe a message is a line of JSON, in turns: who asks waits for the answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys
