@@ -1,5 +1,7 @@
 """The command line. Data goes to stdout or files, words to stderr; a mistake of the user's is one line and exit code 2."""
 
+from __future__ import annotations
+
 import gc
 import logging
 import os
