@@ -1,4 +1,4 @@
-"""What the batch engine is told about a run, made of what a user gives: workload, platform, policy, rules, constraints."""
+"""The inputs of the batch engine, made from workload, platform, policy, rules and constraints."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:
-    """submit + slack × estimate of each job, at most ``traces.base.time.MAX_NS``. A whole slack gives exact deadlines; for
-    another one the product is that of float64, rounded half to even to ns. Raises InputError if slack is out of range."""
+    """The deadline of each job: submit + slack × estimate, at most ``traces.base.time.MAX_NS``. Exact for integer slack;
+    otherwise a float64 product rounded half to even, ns. Raises InputError if slack is out of range."""
     slack = o.SLACK.check(slack)
     if slack.is_integer():
         most = MAX_NS // max(1, int(slack))
@@ -51,7 +51,7 @@ def deadlines_ns(workload: Workload, slack: float) -> Array:
 def _wanted(
     workload: Workload, n_cores: int, requested: Mapping[int, str] | None, allocator: Allocator
 ) -> tuple[Array, Array, Array]:
-    # The columns of BatchState.wanted_*: each job's requested cores, or nothing.
+    # The columns BatchState.wanted_*: each job's requested cores, or none.
     if requested is None:
         if allocator.name == "given":
             raise InputError(
@@ -80,7 +80,7 @@ def estimates_come_later(rules: Rules) -> bool:
 
 
 def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, seed: int) -> Array:
-    """The run times that are planned with, int64 (n,): requests where the estimates come later."""
+    """The planned run times, int64 (n,): the requests if estimates come later."""
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
         return workload.estimate_ns
@@ -89,20 +89,20 @@ def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, 
         planned = np.minimum(planned, workload.estimate_ns)
     if constraints.windows is None or not len(constraints.windows):
         return planned
-    # What runs in a window of its own is taken at its word: the window was checked to be long enough for that.
+    # Jobs in their own window use their requests: the window was checked against these.
     return np.where(constraints.windows.of_jobs(workload) >= 0, workload.estimate_ns, planned)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A policy and the rules that it is to follow, for tables of conflicts."""
+    """A policy and its rules, for tables of conflicts."""
 
     rules: Rules
     policy: AnyPolicy
 
     @property
     def decides(self) -> bool:
-        """Whether it decides itself which jobs start."""
+        """Whether it decides which jobs start."""
         return isinstance(self.policy, DecidingPolicy)
 
     @property
@@ -112,12 +112,12 @@ class Chosen:
 
     @property
     def directs(self) -> frozenset[str]:
-        """What it does to running jobs, of ``bls.policies.contract.DIRECTIONS``."""
+        """Its commands to running jobs, from ``bls.policies.contract.DIRECTIONS``."""
         return directs(self.policy)
 
     @property
     def may_direct(self) -> list[str]:
-        """What it does, or may do, as nobody knows yet."""
+        """Its actual or possible commands to running jobs."""
         return [what for what in DIRECTIONS if may_direct(self.policy, what)]
 
 
@@ -128,7 +128,7 @@ def check_rules(rules: Rules, policy: AnyPolicy) -> None:
 
 @dataclass(frozen=True)
 class Run(Chosen):
-    """What a run has, for the table of conflicts ``bls.conflicts.RUN``."""
+    """A run, for the table of conflicts ``bls.conflicts.RUN``."""
 
     allocator: Allocator
     constraints: JobConstraints
@@ -146,34 +146,34 @@ class Run(Chosen):
 
     @property
     def releases_cores(self) -> bool:
-        """Whether jobs release each core for itself."""
+        """Whether jobs release single cores."""
         settled = self.rules.resizing != b.NO_RESIZE or self.constraints.drains
         return not settled and self.rules.releases == b.BY_CORE
 
     @property
     def counts_power(self) -> bool:
-        """Whether a limit is a matter of counting cores."""
+        """Whether counts of cores suffice for the power limit."""
         limits = self.limits
         return limits is not None and self.rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
 
     def asks(self, column: str, most: int = 0) -> bool:
-        """Whether a job asks for more of something than ``most``, a column of its requests."""
+        """Whether a job requests more than ``most`` in a column of its requests."""
         asked = self.constraints.requests
         return asked is not None and bool((getattr(asked, column) > most).any())
 
     def first_asking(self, column: str) -> int:
-        """The number of the first job that asks for something, a column of its requests; there is one."""
+        """The number of the first job with a request in a column; there must be one."""
         asked = getattr(self.constraints.requests, column)
         return int(self.workload.job_id[np.argmax(asked.reshape(len(asked), -1).any(axis=1))])
 
     @property
     def unaware(self) -> frozenset[str]:
-        """What the policy knows nothing of, of ``bls.conflicts.UNAWARE``."""
+        """The features that the policy ignores, from ``bls.conflicts.UNAWARE``."""
         return unaware_of(self.policy)
 
     @property
     def divided(self) -> bool:
-        """Whether there are several partitions, or one of a part of the machine or with limits."""
+        """Whether there are several partitions, or one with limits or only part of the machine."""
         table = partition_table(self.platform)
         whole = len(table) == 1 and int(table.n_cores[0]) == self.platform.n_cores
         return not whole or any(getattr(one, limit) is not None for one in self.platform.partitions for limit in LIMITS)
@@ -200,10 +200,10 @@ def given_for(
     requested: Mapping[int, str] | None,
     power: PowerPlan | None = None,
 ) -> RunColumns:
-    """The arrays of a run; ``scored`` is the policy made ready, where it scores. Arguments as of ``BatchSimulator``.
+    """The arrays of a run; ``scored`` is a prepared scoring policy. Other arguments as of ``BatchSimulator``.
 
-    The jobs are planned with the estimates of ``known``. Raises InputError or PluginError if the requested cores or the
-    policy's keys cannot be used.
+    Planned run times are the estimates of ``known``. Raises InputError or PluginError if the requested cores or the policy's
+    keys cannot be used.
     """
     table, windows = partition_table(platform), constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
@@ -229,7 +229,7 @@ def given_for(
             "walltime_ns": workload.estimate_ns,
             "cores": workload.cores,
             "rank": ranks(policy if order in (b.STATIC, b.REJECTED) else FCFS, known, tier),  # type: ignore[arg-type]
-            # A job of which no run time is known runs until it is withdrawn.
+            # A job without a known run time runs until it is cancelled.
             "run_ns": np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
             "number": workload.job_id,
             "partition": partition,
@@ -286,7 +286,7 @@ def _add_limits(given: RunColumns, limits: PowerPlan, n_hosts: int, table: Parti
 
 
 def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
-    # How the order of the queue is found, a value of ``Settings.order``.
+    # A value of ``Settings.order``.
     if isinstance(policy, DecidingPolicy):
         return b.DECIDED
     if scored is not None:
@@ -304,12 +304,12 @@ def _limits(table: PartitionTable) -> dict[str, Array]:
 
 
 def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
-    # The settings of BatchState that are not found from its arrays.
+    # The settings that do not follow from the arrays.
     rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
     asked, wait_ns = constraints.requests, rules.waits_for_switches_ns
     if rules.resizing != b.NO_RESIZE:
         releases = b.BY_CORE
-    else:  # a core alone goes back only where it can be given to another job as it is
+    else:
         releases = b.BY_DRAIN if constraints.drains else rules.releases
     slows = run.limits is not None and run.limits.slows and not run.limits.stops
     return {
@@ -340,12 +340,12 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
 
 
 def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraints: JobConstraints) -> None:
-    # What estimates are predicted from, where they come later.
+    # The history from which estimates are predicted.
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
         check_predicts(found, workload, constraints.requests)
         group, n_groups = groups(found, workload, constraints.requests)
-        # The last row of the history is no group's: it counts the predictions.
+        # The last row of the history counts the predictions.
         history = np.zeros((n_groups + 1, 1 + found.mean_of), np.int64)
         least = np.full(len(found.levels), found.least)
         given.state |= {"history_group": group, "history_least": least, "history": history}
@@ -365,7 +365,7 @@ def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, 
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
-        # A job of a reservation is withdrawn, or cut, when that ends.
+        # A job of an advance reservation is cancelled or cut at its end.
         columns["window"] = windows.of_jobs(workload)
         ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
         columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)

@@ -1,4 +1,4 @@
-"""Observers: what watches a run and notes what it sees, and what computes additional data that policies read.
+"""Observers: plug-ins that watch a run and note values, or compute additional data for policies.
 
 Source of additional data (named values such as power or temperatures): AccaSim (Galleguillos et al., Cluster Computing 2020,
 doi:10.1007/s10586-019-02905-5, section 3), in which an event manager computes them and hands them to the dispatcher.
@@ -22,44 +22,44 @@ Note = dict[str, "float | int | str"]
 
 @runtime_checkable
 class Observer(Protocol):
-    """Looks at a run now and then, and may note what it sees."""
+    """Is called at intervals during a run and may note values."""
 
     @property
     def name(self) -> str:
-        """Stands in the table beside what it noted."""
+        """Its name in the table of observations."""
 
     @property
     def every_ns(self) -> int | None:
-        """How often it looks.
+        """The interval between calls, ns.
 
-        None: after every instant at which something happened; else at every multiple of it, from 0 to the last end.
+        None: after every instant with events; otherwise at every multiple, from 0 to the last end.
         """
 
     def look(self, view: View) -> Mapping[str, float | int | str] | None:
-        """Called with the state after everything that happened up to ``view.now_ns``.
+        """Observe the state after all events up to ``view.now_ns``.
 
-        What it returns becomes a row of the run's table of observations, with the instant; None is no row. A name
-        stands for numbers or for words throughout. It must not change anything, and cannot: ``view`` only shows.
+        The returned values become a row of the run's table of observations, with the instant; None: no row. The values of a
+        name are either all numbers or all words. ``view`` is read-only.
         """
 
 
 @runtime_checkable
 class AdditionalData(Protocol):
-    """Computes a named value of the present instant, for policies, observers and other additional data to read."""
+    """Computes a named value of the present instant for policies, observers and other additional data."""
 
     @property
     def name(self) -> str:
-        """What it is read by: ``view.data["power"]``."""
+        """Its name for readers: ``view.data["power"]``."""
 
     def value(self, view: View) -> Any:
         """The value, of any type.
 
-        Called at most once an instant, when it is first read then, or one that is named after it is. It may read
-        those that are named before it. It must not change anything but itself.
+        It is called at most once per instant, when this value or a later one is first read. It may read earlier values in the
+        order of names. It must change nothing but itself.
         """
 
 
-#: What ``observe`` takes: what looks, what gives additional data, and what does both.
+#: Accepted by ``observe``: observers, sources of additional data, and objects that are both.
 AnyObserver: TypeAlias = Observer | AdditionalData
 
 
@@ -69,11 +69,11 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
 
 
 class Observers:
-    """The observers of one run: ``observers`` look, and ``data`` are the additional data, by name. Raises PluginError if two
-    give additional data of one name, or the interval of one cannot be.
+    """The observers of one run, and its sources of additional data by name (``data``). Raises PluginError if two sources have
+    the same name, or an interval is out of range.
 
-    ``noted`` has a row each time one noted something: its name, the instant, and what it noted. ``so_far`` shows whether
-    something happened since the latest look.
+    ``noted`` has a row for each note: name of the observer, instant, and values. ``so_far`` is the fingerprint of progress at
+    the latest call.
     """
 
     def __init__(self, given: Sequence[AnyObserver]) -> None:
@@ -92,18 +92,16 @@ class Observers:
                 if observer.every_ns is not None:
                     whole("every_ns", observer.every_ns, 1, MAX_NS)
             except InputError as error:
-                raise PluginError(
-                    f"observer {observer.name}: {error.text}, or None: whenever something happened"
-                ) from None
+                raise PluginError(f"observer {observer.name}: {error.text}, or None: after every event") from None
 
     @property
     def next_ns(self) -> int:
-        """Before the first event after this instant an observer may look; ``NEVER`` if none looks."""
+        """The instant of the next call of an observer; ``NEVER`` without observers."""
         return min(self._next, default=NEVER)
 
     def look(self, view: View, *, happened_ns: int, until_ns: int, so_far: tuple[int, ...]) -> None:
-        """Let observers look whose time has come, by instant, then in the order in which they were given. ``view`` is as it is
-        from ``happened_ns`` to ``until_ns``; ``so_far`` is the same as the last time if nothing happened since."""
+        """Call the observers that are due, by instant, then in the given order. ``view`` is valid from ``happened_ns`` to
+        ``until_ns``; ``so_far`` is unchanged if nothing has happened since the latest call."""
         new, self.so_far = so_far != self.so_far, so_far
         while (at := self.next_ns) <= until_ns:
             for k, observer in enumerate(self.observers):
@@ -128,7 +126,7 @@ class Observers:
         except RAISED_BY_PLUGINS as error:
             raise view.data.failed or PluginError(f"{where}: look() failed: {raised_text(error)}") from error
         if view.data.failed is not None:
-            raise view.data.failed  # though the observer went on without it
+            raise view.data.failed  # the observer continued without it
         if noted is None:
             return
         if not isinstance(noted, Mapping):
@@ -139,7 +137,7 @@ class Observers:
         self.noted.append(row)
 
     def _checked(self, name: str, value: object, where: str) -> float | int | str:
-        # A column of the table has one type.
+        # Each column of the table has one type.
         if name in ("observer", "now_ns"):
             raise PluginError(f"{where}: look() gave a value {name}; there is such a column already")
         plain: float | int | str
@@ -157,8 +155,8 @@ class Observers:
 
 
 class DataOfNow(Mapping[str, Any]):
-    """The additional data of a run, by name, computed as they are read; only names are known before. ``givers``: what computes
-    each, by name, in the order in which they are computed. ``failed``: what went wrong with them, whoever read them."""
+    """The additional data of a run, by name, computed when read. ``givers``: the functions by name, in the order of
+    computation. ``failed``: the latest error, whichever reader caused it."""
 
     def __init__(self, givers: Mapping[str, Callable[[], Any]], now: Callable[[], int]) -> None:
         self._givers, self._now = givers, now
@@ -176,8 +174,8 @@ class DataOfNow(Mapping[str, Any]):
             reader = self._computing[-1]
             if name not in self._values:
                 raise PluginError(
-                    f"view.data: {name} is computed after {reader}; allowed: what is named before, "
-                    f"{', '.join(self._values) or 'nothing'}"
+                    f"view.data: {name} is computed after {reader}; allowed: earlier names, "
+                    f"{', '.join(self._values) or 'none here'}"
                 )
             return self._values[name]
         for known in self._givers:
@@ -202,7 +200,7 @@ class DataOfNow(Mapping[str, Any]):
         return bool(self._computing)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value, or ``default`` if nobody gives this name."""
+        """The value, or ``default`` if there is no such name."""
         return self[name] if name in self._givers else default
 
     def _computed(self, name: str) -> Any:

@@ -1,8 +1,7 @@
-"""The jobs of a batch simulation as its engine keeps them.
+"""The jobs of a batch simulation, as columns of its engine.
 
-Here the simulator, the view of policies and the couplings read them, and report what becomes of those that run: starts,
-releases, hints, widths, and their ends. Those that watch a simulation read a few numbers at any time (:class:`Counts`), and all
-there is at one moment of the run (:class:`Moment`).
+The simulator, the view of policies and the couplings read jobs here and report releases, requests and ends of running jobs.
+Progress displays read a few numbers at any time (:class:`Counts`), or all columns at one moment (:class:`Moment`).
 """
 
 from __future__ import annotations
@@ -39,53 +38,53 @@ if TYPE_CHECKING:
 
 
 class JobColumns(NamedTuple):
-    """Jobs in columns, int64 (rows,), a row for each attempt; they change as the simulation goes on."""
+    """Jobs in columns, int64 (rows,), a row for each attempt; they change during the simulation."""
 
-    origin: Array  # the row of the workload
-    # -1 of what has not started, or not ended
+    origin: Array  # row of the workload
+    # -1: not started, or not ended
     start_ns: Array
     end_ns: Array
-    eligible_ns: Array  # when it joined the queue; -1 if it has not
-    cancel_ns: Array  # when it is withdrawn, if it has not started by then
-    estimate_ns: Array  # run time to plan with
+    eligible_ns: Array  # arrival in the queue, -1 before
+    cancel_ns: Array  # cancellation, if it has not started by then
+    estimate_ns: Array  # planned run time
     attempt: Array  # from 0
-    held_cores: Array  # how many cores it has or had
-    # why it has started, and what has become of it: places in ``traces.ledger.WHY`` and ``STATES``
+    held_cores: Array  # present or last number of cores
+    # reason of its start and final state: places in ``traces.ledger.WHY`` and ``STATES``
     why: Array
     state: Array
 
 
 @dataclass(frozen=True)
 class Dealings:
-    """Features of a run that concern running jobs: whether they …"""
+    """Features of a run that concern running jobs. Each says whether jobs …"""
 
     releases: bool = False  # … release cores before their end
-    hints: bool = False  # … are told for which of their cores others wait
+    hints: bool = False  # … receive hints
     resizes: bool = False  # … are given cores, or asked for some
     evolves: bool = False  # … are given or asked for cores because their applications request it
     scales: bool = False  # … have the speeds of their cores scaled
-    directs: bool = False  # … are ended, or their speeds scaled, by a policy, a limit to power or another program
+    directs: bool = False  # … are ended, or their speeds scaled, by a policy, a power limit or another program
     reaches: bool = False  # … receive any command
-    molds: bool = False  # … may start with other numbers of cores than they ask for
-    cuts: bool = False  # … may be cut before their end: at their walltime, by their user, as a host is lost
+    molds: bool = False  # … may start with another number of cores than requested
+    cuts: bool = False  # … may be cut before their end: at their walltime, by their user, by a host failure
     loses: bool = False  # … may lose all their cores
-    awaits_outcomes: bool = False  # … need an outcome, and not only a promise of it, from their start on
+    awaits_outcomes: bool = False  # … need an outcome, not only a promise, from their start on
 
 
 class RunningJobs:
-    """The jobs of a batch simulation, by row: what the engine knows of them, and what is reported of those that run."""
+    """The jobs of a batch simulation, by row."""
 
-    state: BatchState  # the engine's
-    # What never changes of the run.
-    workload: Workload  # it has recorded run times, too, which no view shows
+    state: BatchState
+    # Constants of the run:
+    workload: Workload  # includes recorded run times, which no view shows
     platform: Platform
     allocator: Allocator
     rules: Rules
     constraints: JobConstraints
-    # int64 (n,): deadlines; and what a core of each job draws beyond an idle one, mW, -1 unknown
+    # int64 (n,): deadlines; and the draw above idle of a core of each job, mW, -1 unknown
     deadline_ns: Array
     more_mw: Array
-    signals: Signals | None  # what energy costs and emits over time
+    signals: Signals | None  # cost and emissions of energy over time
 
     @cached_property
     def dealings(self) -> Dealings:
@@ -108,16 +107,16 @@ class RunningJobs:
 
     @property
     def rows(self) -> int:
-        """How many rows there are: jobs, and later attempts of jobs that were cut."""
+        """The number of rows: jobs, and later attempts of jobs that were cut."""
         return int(self.state.n_rows)
 
     def column(self, name: str) -> Array:
-        """A column of ``bls.engine.jobs.Jobs``, of all rows; it changes as the simulation goes on."""
+        """A column of ``bls.engine.jobs.Jobs``, all rows; it changes during the simulation."""
         column: Array = getattr(self.state.jobs, name)
         return column[: self.rows]
 
     def columns(self) -> JobColumns:
-        """All jobs, and later attempts, by row; the columns change as the simulation goes on."""
+        """All jobs and later attempts, by row; the columns change during the simulation."""
         return JobColumns(*map(self.column, JobColumns._fields))
 
     def started(self) -> list[int]:
@@ -126,7 +125,7 @@ class RunningJobs:
         return rows
 
     def running(self) -> Array:
-        """The rows of the jobs that run."""
+        """The rows of the running jobs."""
         found: Array = np.flatnonzero((self.column("start_ns") >= 0) & (self.column("state") < 0))
         return found
 
@@ -138,7 +137,7 @@ class RunningJobs:
             yield int(self.state.pool.lo[k]), int(self.state.pool.hi[k])
 
     def holding(self, row: int) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a running job holds; where cores are released, one by one."""
+        """The half-open intervals of cores that a running job holds; single cores in runs with releases."""
         jobs, state = self.state.jobs, self.state
         first = jobs.held_first.item(row)
         stop = first + jobs.held_count.item(row)
@@ -149,7 +148,7 @@ class RunningJobs:
         return ((core, core + 1) for core in cores if state.holder[core] == row)
 
     def held(self, rows: Array) -> tuple[Array, Array, Array]:
-        """The same of several jobs at once: rows, and the intervals [lo, hi) that they hold; job after job."""
+        """The same for several jobs: rows, and the intervals [lo, hi) that they hold, job by job."""
         state = self.state
         count = state.jobs.held_count[rows]
         at = intervals_of(state.jobs.held_first[rows], count)
@@ -166,90 +165,88 @@ class RunningJobs:
         return bool(self.state.host_events.ns.size)
 
     def up_again_ns(self) -> Array:
-        """When hosts that are down are up again as far as anybody knows: int64 (H,); 0 up, ``NEVER`` unknown."""
+        """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
         until = self.state.host_status.down_until_ns
         found: Array = until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64)
         return found
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Report when a job that has started releases cores, before its outcome; False if that cannot be. Parameters as of
+        """Report the releases of a job that has started, before its outcome; False if they are not possible. Parameters as of
         ``bls.engine.features.running.releases.tell_releases``."""
         return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
 
     def width_range(self, row: int) -> tuple[int, int]:
-        """Between which numbers of cores the width of a row's job may change; twice the same where it may not."""
+        """The smallest and the largest width of a row's job; equal if it may not change."""
         jobs, origin = self.state.jobs, self.origin(row)
         return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
 
     def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
-        """Report how many cores a job that has started requests, before its outcome; False if that cannot be. Parameters as of
-        ``bls.engine.features.running.releases.tell_wishes``."""
+        """Report the requests for cores of a job that has started, before its outcome; False if they are not possible.
+        Parameters as of ``bls.engine.features.running.releases.tell_wishes``."""
         while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
             grow_wishes(self.state, len(wished_ns))
         return answer == TOLD
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
-        """The cores that a running job was last given, and those that it was asked for, in the order in which they were."""
+        """The cores that a running job was last given, and those that it was last asked for, in order."""
         told = self._told_last(row)
         core, change = told.core, told.what
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
 
     def _told_last(self, row: int) -> Told:
-        # What a running job was told last.
+        # The latest commands to a running job.
         first, count = self.state.jobs.told_first[row], self.state.jobs.told_count[row]
         return self.state.told.take(np.arange(first, first + count))
 
     def _all_told(self, *kinds: int) -> Told:
-        # What running jobs were told so far, of these kinds, by row, then by time.
+        # All commands of these kinds, by row, then by time.
         told = self.state.told.front(self.state.n_told)
         told = told.take(np.isin(told.what, kinds))
         return told.take(np.argsort(told.job, kind="stable"))
 
     def holds(self, row: int, core_number: Array) -> Array:
-        """Which of these cores, by their numbers in the machine, a running job holds: bool."""
+        """A mask of these cores (numbers in the machine): True if the running job holds the core."""
         found: Array = self.state.holder[core_number] == row
         return found
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
-        """How the speeds of a running job's cores were last scaled: cores, by their numbers in the machine, or -1, all of them;
-        and by what, parts per billion."""
+        """The latest scales of a running job: core (number in the machine, -1: all), and scale in parts per billion."""
         told = self._told_last(row)
         told = told.take(told.what == b.SCALED)
         return list(zip(told.core.tolist(), told.value.tolist(), strict=True))
 
     def hinted(self, row: int) -> bool:
-        """Whether a running job was last told for which of its cores others wait."""
+        """Whether the latest commands to a running job were hints."""
         return bool((self._told_last(row).what == b.HINTED).any())
 
     def reached(self) -> list[int]:
-        """The rows of the running jobs that the latest pass has something to tell, once: :meth:`wanted`."""
+        """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
         rows: list[int] = self.state.reached[: self.state.n_reached].tolist()
         self.state.n_reached = 0
         return rows
 
     def wanted(self, row: int, core_number: Array) -> Array:
-        """For which of its cores, by their numbers in the machine, a running job was last told that others wait:
-        bool."""
+        """A mask of these cores (numbers in the machine): True if the latest hint to the running job names the core."""
         found: Array = (self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row)
         return found
 
     def take_back(self, row: int) -> bool:
-        """Take back how a running job was to go on, since it was told something: it needs an outcome or a promise again, as of
+        """Reopen the end of a running job after a command: it needs an outcome or a promise again. See
         ``bls.engine.features.running.reached.take_back``."""
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
-        """Whether a job that was cut would have released the failing hosts by then: its application is to be run again, up to
-        another :meth:`stop_ns`."""
+        """Whether a job will have released the failing hosts before it would be cut: its application must then be simulated
+        up to the new :meth:`stop_ns`."""
         return bool(stop_after(self.state, row, core_number, released_ns))
 
     def origin(self, row: int) -> int:
-        """The row of the workload that a row is an attempt at."""
+        """The row of the workload for a row, which may be a later attempt."""
         return int(self.state.jobs.origin[row])
 
     def start_ns(self, row: int) -> int:
-        """When a row's job has started; -1 if it has not."""
+        """The start of a row's job; -1 if it has not started."""
         return int(self.state.jobs.start_ns[row])
 
     def job_number(self, row: int) -> int:
@@ -262,20 +259,20 @@ class RunningJobs:
         return None if stop == b.NEVER else stop
 
     def promise(self, row: int, not_before_ns: int) -> bool:
-        """Tell that a running job ends at ``not_before_ns`` or later; False if it takes back what is known."""
+        """Promise that a running job ends at ``not_before_ns`` or later; False if it contradicts known facts."""
         return bool(engine.promise(self.state, row, not_before_ns))
 
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """Tell when a running job ends, and whether because it was cut; False if that cannot be."""
+        """Report the end of a running job, and whether it was cut; False if that is not possible."""
         return bool(engine.outcome(self.state, row, end_ns, stopped))
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Report when a running job ends because its cores are lost; False if that cannot be. Parameters as of
+        """Report the end of a running job that has lost its cores; False if that is not possible. Parameters as of
         ``bls.engine.features.running.releases.tell_loss``."""
         return bool(tell_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
-        # Why jobs have ended whose cores were lost, or that a policy has ended, by row.
+        # The reasons of ends by lost cores or by a policy, by row.
         found = self.column("last_lost")
         losses = {
             row: "its cores came and went before any task ended"
@@ -295,8 +292,7 @@ class RunningJobs:
         return rows
 
     def records(self) -> dict[str, Any]:
-        """What running jobs have released and were told so far, and why some have ended, under the names of
-        ``traces.ledger.Ledger``; by row, then by time."""
+        """Releases, commands and reasons of ends so far, under the names of ``traces.ledger.Ledger``; by row, then by time."""
         found: dict[str, Any] = {"moldable": self.dealings.molds, "cut_because": self._losses()}
         if self.dealings.releases:
             row, core, instant = self.state.releases.front(self.state.n_released)
@@ -313,7 +309,7 @@ class RunningJobs:
         return found
 
     def _widths(self) -> tuple[Array, ...]:
-        # Cores that running jobs were given, or asked for; and what they have wished for: how many cores, and 0.
+        # Given and requested cores; and requests of jobs: the number of cores, and 0.
         told = self._all_told(b.GIVEN, b.ASKED_FOR)
         changes = told.job, told.at_ns, told.core, told.what
         if not self.dealings.evolves:
@@ -334,7 +330,7 @@ class RunningJobs:
         return first, self.state.pool.lo[source], self.state.pool.hi[source]
 
     def _given_at_start(self) -> tuple[Array, Array]:
-        # Where in the pool each row's cores are that it started with.
+        # The place in the pool of the cores with which each row started.
         if not self.dealings.resizes:
             return self.column("held_first"), self.column("held_count")
         changed = self.column("given_count") > 0
@@ -343,8 +339,8 @@ class RunningJobs:
 
 
 class Counts:
-    """The few numbers of a run, valid at any time and in any thread; they do not keep the columns of the run.
-    ``state``: at its start."""
+    """A few numbers of a run, valid at any time and in any thread; they do not keep its columns alive.
+    ``state``: at the start."""
 
     def __init__(self, state: BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()
@@ -356,17 +352,17 @@ class Counts:
 
     @property
     def ended(self) -> int:
-        """How many jobs have ended for good, or were withdrawn."""
+        """The number of jobs that have ended for good or were cancelled."""
         return self._state.n_ended
 
     @property
     def running(self) -> int:
-        """How many jobs run."""
+        """The number of running jobs."""
         return self._running.n
 
     @property
     def waiting(self) -> int:
-        """How many jobs wait."""
+        """The number of waiting jobs."""
         return self._state.n_waiting
 
 
@@ -375,25 +371,25 @@ class Moment:
     """A run between two steps of its engine."""
 
     now_ns: int
-    waiting: int  # how many jobs wait
-    # int64 (r,): of the running jobs, by row: row, row of the workload, number, start, and how many cores they have had
+    waiting: int  # number of waiting jobs
+    # int64 (r,): running jobs by row: row, row of the workload, number, start, number of cores
     rows: Array
     origin: Array
     job_id: Array
     start_ns: Array
     cores: Array
-    # int64 (k,): the cores [lo, hi) are held by the row ``holder``; none twice
+    # int64 (k,): the row ``holder`` holds the cores [lo, hi), which are disjoint
     lo: Array
     hi: Array
     holder: Array
-    down: Array  # int64 (d,): the hosts that are down, ascending
-    ends: tuple[int, ...]  # how many jobs, and attempts, have come to each of ``traces.ledger.STATES``
+    down: Array  # int64 (d,): hosts that are down, ascending
+    ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 
 
 def moment_of(run: RunningJobs) -> Moment:
-    """What there is while the engine does nothing."""
+    """The present moment, between two steps of the engine."""
     state, jobs = run.state, run.state.jobs
-    # With those that have only just started.
+    # Including jobs that have just started.
     rows = np.sort(np.concatenate((state.running.key[: state.running.n], np.array(run.started(), np.int64))))
     holder, lo, hi = run.held(rows)
     ended = run.column("state")

@@ -1,4 +1,4 @@
-"""The batch simulator: the engine, a policy and an allocator around one workload, for whoever drives it."""
+"""The batch simulator: engine, policy and allocator for one workload."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ from traces.compiled import Array, CFunction, as_value, function_table
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
-#: The most times in a row that a policy may ask to be woken although nothing but itself can make anything happen any more.
+#: Most wake-ups in a row without a start after all other events.
 _MAX_IDLE_WAKES = 100_000
 
-#: The same if it asks each time for an instant within this number of ns and nothing happens meanwhile: it means another unit.
+#: Most wake-ups in a row within _SOON_NS of each other without any event: the policy must be using another unit.
 _MAX_SOON_WAKES, _SOON_NS = 100_000, 10_000
 
 
 class BatchSimulator(RunningJobs):
     """The batch level of one simulation.
 
-    Jobs are named by their row: 0 to n - 1 as in the workload, and a row of its own for each later attempt of a job that
-    was cut. Drive it so: :meth:`advance`; on ``STARTED`` answer for every row of :meth:`started` with :meth:`outcome` or
-    :meth:`promise`; on ``DUE`` answer for :attr:`due`; until ``DONE``.
+    Jobs are named by their row: 0 to n - 1 as in the workload, and further rows for later attempts of jobs that were cut.
+    Call :meth:`advance` until it returns ``DONE``. On ``STARTED``, answer for every row of :meth:`started` with
+    :meth:`outcome` or :meth:`promise`; on ``DUE``, answer for :attr:`due`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class BatchSimulator(RunningJobs):
     platform : Platform
         The machine.
     policy : Policy, ScoringPolicy or DecidingPolicy
-        Order of the queue, or who decides.
+        The order of the queue, or all decisions.
     allocator : Allocator
         Choice of cores.
     rules : Rules
@@ -94,17 +94,17 @@ class BatchSimulator(RunningJobs):
     slack : float
         Deadlines are submit + slack × estimate.
     recorded : bool
-        Whether jobs last their recorded run times, so that nothing is asked when they start.
+        Whether jobs have their recorded run times, so that they need no answers.
     requested : mapping of int to str, optional
         Cores by job number, for the allocator ``given``.
     observers : sequence of Observer or AdditionalData
-        Who looks, and who gives additional data.
+        Observers of the run, and sources of additional data.
     seed : int
-        For an allocator that draws, and for estimates that are drawn.
+        For random allocators and estimates.
     loses : bool
         Whether running jobs may lose all their cores (:meth:`loss`).
     power : PowerPlan, optional
-        Limits to the power of the machine, and what is done under them.
+        Power limits of the machine, and their effects.
 
     Raises
     ------
@@ -112,10 +112,10 @@ class BatchSimulator(RunningJobs):
         If the options or the policy's keys cannot be used.
     """
 
-    #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
+    #: Number of calls of the engine between two checks of its state (:meth:`validate`); 0: no checks.
     checks: int = 0
 
-    #: The most jobs that end while the engine is run once.
+    #: Most ends of jobs in one call of the engine.
     most_ends: int = 2**62
 
     def __init__(
@@ -140,7 +140,7 @@ class BatchSimulator(RunningJobs):
         self.allocator = with_parameters(allocator, seed=seed % 2**63)
         self.rules, self.constraints = rules or Rules(), constraints or JobConstraints()
         check_rules(self.rules, policy)
-        #: What the parts of the machine are called that have limits to power of their own.
+        #: Names of the parts of the machine with their own power limits.
         self._parts = () if power is None else tuple(one.name for one in power.domains)
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores = platform.n_cores
@@ -173,7 +173,7 @@ class BatchSimulator(RunningJobs):
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
         self._looks = Observers(observers) if observers else None
-        #: Why a policy has rejected jobs, by row; and why it has started others, as far as it has said so.
+        #: The policy's reasons of rejections, by row; and of starts, if it has given any.
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
         self._decides = isinstance(policy, DecidingPolicy)
@@ -214,20 +214,20 @@ class BatchSimulator(RunningJobs):
         self.state.functions = function_table([self.place, self.score, self.account, self.clock, self.decide])
 
     def fork(self) -> Self:
-        """Return a copy that continues from this instant on its own.
+        """Return an independent copy that continues from this instant.
 
-        Both give the same results as a simulation that was never forked. They share what never changes, such as the workload;
-        the rest is copied, about 350 bytes per job.
+        Both give the same results as a simulation that was never forked. They share constants such as the workload; about 350
+        bytes per job are copied.
 
         Raises
         ------
         InputError
-            If the policy decides in Python, or the run has observers: they may keep a state of their own.
+            If the policy decides in Python, or the run has observers: they may have their own state.
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
             raise InputError(
-                f"fork: {who}, and may keep a state of its own; allowed: policies of keys or scores, no observers"
+                f"fork: {who}, and may have its own state; allowed: policies of keys or scores, no observers"
             )
         other = copy(self)
         other.state = self.state.fork()
@@ -236,18 +236,18 @@ class BatchSimulator(RunningJobs):
 
     @cached_property
     def view(self) -> View:
-        """What Python policies and observers see; made only if there are any: it and the run keep each other alive."""
+        """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
         data = {} if self._looks is None else self._looks.data
         return View(self, data, columns_declared(self.policy), isinstance(self.policy, FollowingPolicy))
 
     @property
     def outages(self) -> Outages | None:
-        """The failures of hosts, as far as they have been drawn; None without failures."""
+        """The host failures drawn so far; None without failures."""
         return self._outages
 
     @property
     def predicted(self) -> int | None:
-        """How many arrivals of jobs were planned with a predicted run time; None where none is to be predicted."""
+        """The number of arrivals with a predicted run time; None without predictions."""
         return int(self.state.history[-1, 0]) if self.state.history_least.size else None
 
     @property
@@ -257,7 +257,7 @@ class BatchSimulator(RunningJobs):
 
     @property
     def ended(self) -> int:
-        """How many jobs have ended for good, or were withdrawn."""
+        """The number of jobs that have ended for good or were cancelled."""
         return int(self.state.n_ended)
 
     @property
@@ -271,7 +271,7 @@ class BatchSimulator(RunningJobs):
         Raises
         ------
         RuntimeError
-            If a job that has started has been told neither an outcome nor a promise: it would never end.
+            If a job that has started has neither an outcome nor a promise: it would never end.
         PluginError, InputError
             As :meth:`settle`.
         """
@@ -283,34 +283,34 @@ class BatchSimulator(RunningJobs):
                 return status
 
     def enter(self, max_ends: int) -> BatchStatus:
-        """Run the engine as :func:`bls.engine.loop.advance` does; what it returns is still to be dealt with."""
+        """Call :func:`bls.engine.loop.advance`; the caller must handle the status."""
         status = BatchStatus(engine.advance(self.state, min(max_ends, self.most_ends)))
         if self.checks:
             self.check(status)
         return status
 
     def check(self, status: int) -> None:
-        """After the engine, or a coupling's loop around it, was run and has returned ``status``: :meth:`validate`, if due."""
+        """Call :meth:`validate` if it is due, after the engine or a coupling's loop has returned ``status``."""
         self._entered += 1
         if self.checks and (status == BatchStatus.DONE or (status not in FAULTS and self._entered % self.checks == 0)):
             self.validate()
 
     def validate(self) -> None:
-        """Raise InvariantError if something does not hold of the engine's state that must hold between two calls
-        (``bls.engine.validation``); the message names the job or the core."""
-        from bls.engine.validation import validate  # which a run that is not checked need not load
+        """Raise InvariantError, naming the job or core, if the engine's state violates an invariant
+        (``bls.engine.validation``)."""
+        from bls.engine.validation import validate  # only for checked runs
 
         validate(self.state)
 
     def settle(self, status: int) -> bool:
-        """Deal with what :func:`bls.engine.loop.advance` returned: False if it should just be called again.
+        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again.
 
         Raises
         ------
         PluginError, InputError
             If the status is a fault; the message names the job.
         KeyboardInterrupt
-            If one came where it could not be raised.
+            If one arrived in compiled code.
         """
         ROLES.check()
         INTERRUPTS.raise_noted()
@@ -335,7 +335,7 @@ class BatchSimulator(RunningJobs):
 
     @called_by_kernels
     def _called(self, now_ns: int) -> int:
-        # By the engine, from compiled code, which no exception can pass through.
+        # Called by compiled code, which exceptions cannot pass.
         try:
             INTERRUPTS.raise_noted()
             self._decide()
@@ -359,7 +359,7 @@ class BatchSimulator(RunningJobs):
         except AnswerError as error:
             raise view.data.failed or self._wrong(error.did) from error
         except PluginError as error:
-            # Who computes additional data is to blame for them, and not who reads them.
+            # Blame the source of additional data, not its reader.
             raise view.data.failed or PluginError(f"{self._deciding()}: {error.text}") from error
         except TwolevelError:
             raise
@@ -369,10 +369,10 @@ class BatchSimulator(RunningJobs):
         finally:
             view._deciding = False
         if view.data.failed is not None:
-            raise view.data.failed  # though the policy went on without it
+            raise view.data.failed  # the policy continued without it
         self.state.policy_ns = time.perf_counter_ns() - began
         if view._because or self._because:
-            # One that had no place the last time may start for another reason, or for none that is said.
+            # A job that did not fit the last time may start for another reason, or without one.
             for row in rows:
                 self._because.pop(row, None)
             self._because |= view._because
@@ -385,7 +385,7 @@ class BatchSimulator(RunningJobs):
             self.state.n_chosen = len(rows)
             if rows:
                 self.state.chosen[: len(rows)] = rows
-        waits = self.state.settings.may_not_fit == 1  # perhaps nobody starts who was chosen
+        waits = self.state.settings.may_not_fit == 1  # perhaps no chosen job starts
         if self.state.n_chosen and not waits:
             self._idle_wakes = self._soon_wakes = 0
         if view._wake_ups.pending:
@@ -409,13 +409,13 @@ class BatchSimulator(RunningJobs):
         return f"batch policy {self.policy.name}, at {self.now_ns} ns"
 
     def _wrong(self, did: str) -> TwolevelError:
-        # What a policy that decides has done and may not do: another program's fault is not that of a plug-in.
+        # An error of a deciding policy: a plug-in, or another program.
         if isinstance(self.policy, OtherProgram):
             return PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
         return PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
-        # A policy that has itself woken for ever, and starts nothing, would never come to an end.
+        # Stop a policy that asks for wake-ups forever without starting jobs.
         state = self.state
         if state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size:
             self._idle_wakes += 1
@@ -442,7 +442,7 @@ class BatchSimulator(RunningJobs):
             )
 
     def pause_after(self, instant_ns: int | None) -> None:
-        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: no more."""
+        """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: do not pause."""
         self._pause_ns = b.NEVER if instant_ns is None else instant_ns
         self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
 
@@ -451,7 +451,7 @@ class BatchSimulator(RunningJobs):
         return b.NEVER if self._looks is None else self._looks.next_ns
 
     def _look_or_pause(self) -> bool:
-        # Before the first event after ``observe_after_ns``: whether to pause there.
+        # Call the observers before the first event after ``observe_after_ns``; returns whether to pause there.
         event_ns = int(self.state.observe_after_ns)
         if self._looks is not None and self._looks.next_ns < event_ns:
             self._look(self._looks)
@@ -461,7 +461,7 @@ class BatchSimulator(RunningJobs):
         return False
 
     def _look(self, looks: Observers, *, last: bool = False) -> None:
-        # Before the first event after ``observe_after_ns``, where the engine has put its instant; or after the last event.
+        # Call the observers before the first event after ``observe_after_ns`` (its instant), or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
@@ -475,20 +475,20 @@ class BatchSimulator(RunningJobs):
 
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
-        """What the observers have noted, a row each time."""
+        """The notes of the observers, one row per note."""
         return [] if self._looks is None else self._looks.noted
 
     @property
     def is_seen(self) -> bool:
-        """Whether somebody is shown :attr:`view`: a Python policy, or an observer."""
+        """Whether a Python policy or an observer uses :attr:`view`."""
         return self._decides or (self._looks is not None and bool(self._looks.observers))
 
     def _may_go_on(self) -> bool:
-        # Whether the outages are a model's, which never ends.
+        # Whether an unbounded model generates the outages.
         return self._outages is not None and self._outages.known_until_ns < MAX_NS
 
     def _continue_outages(self) -> None:
-        # Longer lists; the places in them move.
+        # Extend the lists of outages and move the places in them.
         assert self._outages is not None
         longer = self._outages.extend()
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
@@ -500,16 +500,16 @@ class BatchSimulator(RunningJobs):
         self.state.settings.more_outages = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
-        """Drain hosts: jobs that run there go on, and no other starts.
+        """Drain hosts: their running jobs continue, and no other job starts there.
 
         Parameters
         ----------
         hosts : int64
-            Their numbers. Each has a drain that never happens among its outages (``bls.constraints.outages.drainable``).
+            Host numbers. Their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
         from_ns : int
             After the last event.
         until_ns : int or None
-            When they are back; None: never.
+            Return of the hosts; None: never.
         """
         assert self._outages is not None
         drained = self._outages.drained
@@ -540,7 +540,7 @@ class BatchSimulator(RunningJobs):
             if row >= 0 and isinstance(self.policy, OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
                 return self._wrong(f"{never}; {_waiting(self.state)}")
-            # A policy that could start the job and does not is to blame.
+            # Blame a policy that could start the job.
             decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
             return (PluginError if decides else InputError)(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
@@ -555,8 +555,8 @@ class BatchSimulator(RunningJobs):
             asked, free = self.state.jobs.cores[row], self.state.free_cores
             reason = f"it asks for {asked} cores, and {free} are free"
             if asked <= free:
-                power = ", the limit to power" if self.state.settings.powered != b.UNPOWERED else ""
-                reason += f", but its partition, a window{power} or what it asks for beside cores does not allow it now"
+                power = ", the power limit" if self.state.settings.powered != b.UNPOWERED else ""
+                reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
             return InputError(
@@ -574,23 +574,23 @@ class BatchSimulator(RunningJobs):
         if isinstance(self.policy, DecidingPolicy):
             reason = stuck or f"batch policy {self.policy.name} does not start it"
         elif self.state.idle_passes > 0 and self._may_go_on():
-            reason = "the failures of hosts never leave enough of them up for it"
+            reason = "host failures never leave enough hosts up for it"
         elif self.state.n_down > 0:
             down = int(self.state.n_down)
             word = "down, or drained," if self.constraints.drains else "down"
-            reason = f"{down} host{'s are' if down > 1 else ' is'} {word} for ever"
+            reason = f"{down} host{'s are' if down > 1 else ' is'} {word} forever"
         elif stuck:
             reason = stuck
         elif (self.state.domains.limit_mw[1:] < b.NEVER).any():
             limited = list(zip(("the machine", *self._parts), self.state.domains.limit_mw.tolist(), strict=True))
             limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
             reason = (
-                f"the limits to power that hold for ever, {limits}, leave too few cores for it even on the idle machine, "
-                "of which it is offered those that fit, host by host"
+                f"the permanent power limits, {limits}, leave too few cores for it even on the idle machine "
+                "(it is offered the cores that fit, host by host)"
             )
         elif (self.state.domains.limit_mw < b.NEVER).any():
             limit = f"{self.state.domains.limit_mw[0] / 1000:g} W"
-            reason = f"it does not fit the limit to power that holds for ever, {limit}, even on the idle machine"
+            reason = f"it does not fit the permanent power limit, {limit}, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         return (
@@ -599,12 +599,11 @@ class BatchSimulator(RunningJobs):
         )
 
     def downtime(self, until_ns: int | None = None) -> Downtime:
-        """When hosts were down, by failure or in maintenance, from 0 to the present instant, or to another one before the
-        next event."""
+        """The outages of hosts, by failure or maintenance, from 0 to the present or another instant before the next event."""
         state, n_hosts, now = self.state, self.platform.n_hosts, self.now_ns if until_ns is None else until_ns
         if not len(state.outage_first):
             return NO_DOWNTIME
-        n = int(state.outage_first[2 * n_hosts])  # a host that is drained is not down
+        n = int(state.outage_first[2 * n_hosts])  # without drains
         host = np.repeat(np.arange(2 * n_hosts) % n_hosts, np.diff(state.outage_first[: 2 * n_hosts + 1]))
         down_ns = state.outage_down[:n]
         begun = down_ns < now
@@ -613,30 +612,29 @@ class BatchSimulator(RunningJobs):
         return Downtime(host[begun], cores[begun], down_ns[begun], up_ns[begun])
 
     def host_states(self) -> tuple[Array, Array, Array]:
-        """What has become of hosts that were stopped as power was limited, or slept: instants, hosts, and states, ``UP`` and
-        the others of ``bls.engine.state``."""
+        """The log of hosts that were stopped or slept: instants, hosts, and states of ``bls.engine.codes.HostState``."""
         if self.state.settings.sleeps:
-            from bls.engine.features.sleep.hosts import let_sleep  # which few runs need
+            from bls.engine.features.sleep.hosts import let_sleep  # few runs need it
 
             let_sleep(self.state, -1, self.now_ns, 0, 0)
         log = self.state.host_log.front(self.state.n_host_log)
-        log = log.take(log.at_ns <= self.now_ns)  # passages may be still to come
+        log = log.take(log.at_ns <= self.now_ns)  # without future transitions
         return log.at_ns, log.host, log.state
 
     def predicted_power(self) -> Array | None:
-        """What each row's job was thought to draw beyond idle cores, by what the platform says of that, parts per billion:
-        int64; None where all are planned with what they draw, or nobody is planned with that."""
+        """The predicted draw above idle of each row's job, relative to the platform's value, parts per billion: int64; None
+        without predictions."""
         predicted = self.state.power.predicted
         return predicted[: int(self.state.n_rows)].copy() if len(predicted) else None
 
     def boot_wait_ns(self) -> Array:
-        """For how long each row had its cores and waited for their hosts to boot: int64, -1 where it has not started."""
+        """The time that each row waited for booting hosts, ns: int64, -1 if it has not started."""
         found: Array = np.where(self.column("start_ns") >= 0, self.column("boot_wait_ns"), -1)
         return found
 
     def decisions(self) -> dict[str, Any]:
-        """What deciding has cost so far: number of passes, and their mean, longest and total wall time in ns; and the totals
-        that a policy in Python gives of itself (``bls.policies.contract``)."""
+        """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python
+        policy (``bls.policies.contract``)."""
         passes, total = int(self.state.passes), int(self.state.decide_ns)
         found = {
             "decisions": passes,
@@ -649,8 +647,8 @@ class BatchSimulator(RunningJobs):
         return found | policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
-        """One row per scheduling pass, if they are kept: its instant, jobs waiting before it, jobs started, wall ns; how many
-        had no place, where that may be; and what the policy has noted (``traces.tables.Values``)."""
+        """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
+        not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.n_decisions)
         kept = list(self.state.decisions.front(n))[: len(PASS_COLUMNS) if self.state.settings.may_not_fit else -1]
         found: dict[str, Any] = dict(zip(PASS_COLUMNS, kept, strict=False))
@@ -658,7 +656,7 @@ class BatchSimulator(RunningJobs):
 
     @property
     def start_reasons(self) -> dict[int, str]:
-        """Why a policy has started jobs, as far as it has said so, by row."""
+        """The policy's reasons of starts, by row, if it has given any."""
         start = self.column("start_ns")
         return {row: because for row, because in self._because.items() if start[row] >= 0}
 
@@ -668,5 +666,5 @@ def _waiting(state: b.BatchState) -> str:
     return f"{n} job{'s wait' if n != 1 else ' waits'}"
 
 
-#: What the engine stops for that is neither a fault nor a matter of room.
+#: Statuses that are neither faults nor requests for room.
 _SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)

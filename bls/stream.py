@@ -1,8 +1,8 @@
-"""The batch level of a log that is never held as a whole: its jobs are loaded as their time comes, and dropped when it is over.
+"""The batch level of a log that does not fit into memory: jobs are loaded when they arrive and dropped after they end.
 
-Time is cut into stretches. Each is simulated by a :class:`bls.simulator.BatchSimulator` of its own, with the jobs that wait
-or run as it begins and those that come in it; the next one goes on where it stops (:mod:`bls.engine.growing`). Every job
-starts when and where it would if all jobs were held.
+Time is divided into sections. A :class:`bls.simulator.BatchSimulator` simulates each section, with the jobs that wait or run at
+its begin and those that arrive in it; the next section continues there (:mod:`bls.engine.growing`). The result is the same as
+with all jobs in memory.
 """
 
 import gc
@@ -37,16 +37,16 @@ from traces.base.errors import InputError, PluginError
 from traces.base.options import check
 from traces.compiled import Array
 
-#: The first of the places of later attempts, which come after all jobs.
+#: The first place of later attempts, which come after all jobs.
 LATER = 1 << 40
 
-#: So many jobs come in a stretch, or as many as are carried over, if those are more.
+#: Jobs that arrive in a section; or the number of jobs carried over, if it is larger.
 STRETCH_JOBS = 1 << 14
 
 
 @dataclass(frozen=True)
 class StreamedRun(Chosen):
-    """A run of a log that is never held, for the table of conflicts ``bls.conflicts.STREAM``."""
+    """A run with ``stream``, for the table of conflicts ``bls.conflicts.STREAM``."""
 
     constraints: JobConstraints
 
@@ -57,7 +57,7 @@ class StreamedRun(Chosen):
 
     @property
     def follows(self) -> bool:
-        """Whether the policy keeps books of its own, up to the end."""
+        """Whether the policy receives all events, up to the end."""
         return isinstance(self.policy, FollowingPolicy)
 
     @property
@@ -78,30 +78,30 @@ def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints 
 
 @dataclass
 class ArrivingJobs:
-    """The jobs of a log that fit a machine, in the order of their submits, and the account of its lines so far."""
+    """The jobs of a log that fit a machine, by submit, and the counts of its lines so far."""
 
-    blocks: Iterator[Workload]  # the log, as of ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`
+    blocks: Iterator[Workload]  # the log, from ``bls.workloads.readers.swf.swf_blocks`` or :func:`in_blocks`
     platform: Platform
-    oversize: str = OVERSIZE.default  # what becomes of jobs wider than the platform
-    memory: str = MEMORY.default  # where the memory comes from that a core of a job asks for
-    begins: bool | None = None  # whether jobs may join the queue later than their submit; None: as the header has it
-    # as of ``Workload``
+    oversize: str = OVERSIZE.default  # treatment of jobs wider than the platform
+    memory: str = MEMORY.default  # source of the memory request per core
+    begins: bool | None = None  # whether jobs may join the queue after their submit; None: as in the header
+    # the same as in ``Workload``
     source: str = ""
     n_lines: int = 0
     rejects: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
     reordered: int = 0
     clamped: int = 0
-    jobs: int = 0  # how many were taken
-    held: int = 0  # how many of those that fit may join the queue only after their submit
-    limited: bool = False  # whether the time limit of any job is not its run time
+    jobs: int = 0  # jobs taken
+    held: int = 0  # fitting jobs that join the queue after their submit
+    limited: bool = False  # whether a job's time limit differs from its run time
     _ahead: list[Workload] = field(default_factory=list)
 
     def take(self, at_least: int) -> Workload | None:
-        """The next jobs, at least so many if there are, with all that are submitted together; None at the end."""
+        """The next jobs, at least ``at_least`` if possible, with all jobs of the last submit; None at the end."""
         while (block := next(self.blocks, None)) is not None:
             if (fitting := self._fitting(block)) is not None:
                 self._ahead.append(fitting)
-                # Others may be submitted with the last ones, in the next block.
+                # The next block may contain jobs with the same submit as the last ones.
                 if self._before_last() >= at_least:
                     break
         if not self._ahead:
@@ -115,7 +115,7 @@ class ArrivingJobs:
         return jobs.take(np.arange(n))
 
     def first(self) -> Workload:
-        """Some of the first jobs, of which none is taken."""
+        """Some of the first jobs, without taking them."""
         jobs = self.take(1)
         assert jobs is not None
         self.jobs = 0
@@ -124,11 +124,11 @@ class ArrivingJobs:
 
     @property
     def next(self) -> Workload | None:
-        """The job that comes after those that were taken; None at the end."""
+        """The next job that is not taken yet; None at the end."""
         return self._ahead[0].take(np.arange(1)) if self._ahead else None
 
     def _before_last(self) -> int:
-        # How many of those ahead are submitted before the last one.
+        # The number of loaded jobs submitted before the last one.
         last_ns = self._ahead[-1].submit_ns[-1]
         return sum(int(np.searchsorted(block.submit_ns, last_ns)) for block in self._ahead)
 
@@ -156,7 +156,7 @@ class ArrivingJobs:
         return None if rejected.all() else jobs.take(~rejected, rejects={}, clamped=0)
 
     def constraints(self, jobs: Workload, outages: Outages | None) -> JobConstraints:
-        """What constrains some of the jobs."""
+        """The constraints of some of the jobs."""
         partition = partitions_of(jobs, self.platform)[0] if self.platform.partitions else None
         asks = self.memory != MEMORY.default
         asked = requests(jobs, self.platform, memory=self.memory) if asks else None
@@ -169,7 +169,7 @@ class ArrivingJobs:
 
 
 def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload]:
-    """A workload that is held as blocks for :class:`ArrivingJobs`; the first one has the account of its lines."""
+    """A workload in memory as blocks for :class:`ArrivingJobs`; the first block has the counts of its lines."""
     account: dict[str, Any] = {}
     for at in range(0, len(workload), jobs):
         yield workload.take(np.arange(at, min(at + jobs, len(workload))), **account)
@@ -177,7 +177,7 @@ def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload
 
 
 def joined(workloads: Sequence[Workload]) -> Workload:
-    """The jobs of workloads that follow one another; all else is the last one's."""
+    """Concatenate the jobs of consecutive workloads; everything else is from the last one."""
     columns: dict[str, Any] = {
         name: np.concatenate([getattr(one, name) for one in workloads]) for name in (*COLUMNS, *OPTIONAL)
     }
@@ -187,24 +187,24 @@ def joined(workloads: Sequence[Workload]) -> Workload:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """What has happened in [begin, end)."""
+    """The events in [begin, end)."""
 
     simulator: BatchSimulator  # its rows are those of ``number``
-    # the first begins at the first submit, and the last ends at the last end
+    # from the first submit, and to the last end
     begin_ns: int
     end_ns: int
-    # int64 (n,): the place of each row among all rows: jobs from 0, then later attempts from :data:`LATER` on; the last job
-    # may be submitted only after the stretch
+    # int64 (n,): the place of each row among all rows: jobs from 0, later attempts from :data:`LATER` on; the last job may be
+    # submitted after the section
     number: Array
     job: Array  # int64 (n,): the place of its job
-    ended: Array  # int64: the rows of those that have ended in it
+    ended: Array  # int64: rows that have ended in this section
 
     def column(self, name: str) -> Array:
         """A column of ``bls.engine.jobs.Jobs``, int64 (n,)."""
         return self.simulator.column(name)
 
     def schedule(self) -> tuple[Schedule, Allocations]:
-        """What is seen of these jobs within the stretch: who waits or runs already waits or runs from its begin on."""
+        """The schedule of these jobs, clipped to the section."""
         begin, end = self.begin_ns, self.end_ns
         start, eligible = self.column("start_ns"), self.column("eligible_ns")
         schedule = Schedule(
@@ -220,7 +220,7 @@ class Stretch:
         return schedule, Allocations(*self.simulator.allocations())
 
     def left(self) -> Array:
-        """The rows that have come and not ended, in the order of their jobs."""
+        """The rows that were submitted and have not ended, in the order of their jobs."""
         rows = np.flatnonzero((self.column("state") < 0) & (self.column("submit_ns") < self.end_ns))
         return np.asarray(rows[np.argsort(self.job[rows])])
 
@@ -234,15 +234,14 @@ def stretches(
     watch: Callable[[int, int], None] = lambda _ended, _now: None,
     pace: Callable[[], int] = lambda: 2**40,
 ) -> Iterator[Stretch]:
-    """Simulate the jobs of a log; the columns of a stretch are there until the next one is asked for.
+    """Simulate the jobs of a log in sections; the columns of a section are valid until the next one.
 
-    - ``simulator``: makes the simulator of some jobs, which last their recorded run times; its policy is one of
-      :func:`check_streamed`
-    - ``jobs``: at least this number of jobs come in a stretch
-    - ``watch``, ``pace``: as ``bridge.couplings.Watch``, and the most ends in one step
+    - ``simulator``: makes the simulator of some jobs with their recorded run times; its policy passes :func:`check_streamed`
+    - ``jobs``: least number of jobs that arrive in a section
+    - ``watch``, ``pace``: a ``bridge.couplings.Watch``, and the most ends in one step
 
-    Raises InputError and PluginError as ``BatchSimulator``; or if what the policy or the estimator says of a job depends on the
-    other jobs that it is asked about.
+    Raises InputError and PluginError as ``BatchSimulator``, or if the policy's or the estimator's values of a job depend on the
+    other jobs in memory.
     """
     before: Stretch | None = None
     ended = first_new = last_end_ns = n_later = 0
@@ -250,7 +249,7 @@ def stretches(
     while (coming := arrivals.take(max(jobs, len(left)))) is not None:
         origin = left if before is None else before.simulator.columns().origin[left]
         parts = [] if before is None or not len(left) else [before.simulator.workload.take(origin)]
-        # With the job that comes next, so that the engine knows that something is still to come.
+        # With the next job, so that the engine knows that more events follow.
         parts += [coming] if arrivals.next is None else [coming, arrivals.next]
         workload = joined(parts)
         run = simulator(workload, arrivals.constraints(workload, outages))
@@ -265,7 +264,7 @@ def stretches(
             if run.is_seen:
                 run.view = before.simulator.view
                 run.view.go_on(run, left, number)
-                gc.collect()  # a simulator and what its kernels call in Python keep each other alive
+                gc.collect()  # a simulator and its Python callbacks keep each other alive
         until_ns = None if arrivals.next is None else int(arrivals.next.submit_ns[0])
         run.state.observe_after_ns = b.NEVER if until_ns is None else until_ns - 1
         while (status := run.enter(pace())) not in (BatchStatus.DONE, BatchStatus.LOOK):
@@ -288,7 +287,7 @@ def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
     first, rows = len(number), run.rows
     found = np.concatenate([number, np.arange(first, rows)])
     origin, made_ns = run.columns().origin, run.column("eligible_ns")
-    latest = number.copy()  # of each job
+    latest = number.copy()  # by job
     for _, group in groupby(range(first, rows), key=made_ns.__getitem__):
         for row in sorted(group, key=lambda row: int(latest[origin[row]])):
             found[row] = LATER + n_later
@@ -311,6 +310,5 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
         who = "the estimator"
     if who:
         raise PluginError(
-            f"{who}: what it says of a job depends on which other jobs it is asked about, and with {STREAM_OPTION} it is never "
-            "asked about all"
+            f"{who}: its values for a job depend on the other jobs that it is given, and with {STREAM_OPTION} it never gets all"
         )

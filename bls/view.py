@@ -1,7 +1,6 @@
-"""What Python policies and observers see of a run: the clock, who waits, who runs, what is free. They only look.
+"""The view that Python policies and observers have of a run: clock, waiting and running jobs, free cores. It is read-only.
 
-What is looked at in every pass is kept up to date; all else is found when it is asked for, and once for each time that the
-engine was run.
+Frequently used data is kept up to date; everything else is computed on demand, at most once per step of the engine.
 """
 
 from __future__ import annotations
@@ -40,19 +39,19 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
 
-#: Makes a tuple of a class without asking for each of its fields.
+#: Creates a named tuple from an iterable of its fields.
 _new = tuple.__new__
 
 _ESTIMATE = SeenJob._fields.index("estimate_ns")
 
 
 class View:
-    """The batch level at one instant. It only shows: nothing that is done to it changes the run.
+    """The batch level at one instant, read-only.
 
-    While a policy decides, it is as it was before that pass: what the policy gives away it keeps count of itself.
+    While a policy decides, the view shows the state before that pass: the policy itself must count the cores that it assigns.
 
-    - ``data``: what computes additional data, by name
-    - ``notes``: the columns that the policy may note of its decisions
+    - ``data``: observers that compute additional data, by name
+    - ``notes``: the columns that the policy may note for its decisions
     - ``follows``: whether the policy receives news, event by event
     """
 
@@ -72,7 +71,7 @@ class View:
         self._waiting: OrderedDict[int, SeenJob] = OrderedDict()
         self._running: OrderedDict[int, SeenJob] = OrderedDict()
         dealings = run.dealings
-        # Whether running jobs promise their ends, or are scaled or resized; then when these are expected, as of _running.
+        # Whether expected ends of running jobs may change; if so, these ends, with the keys of _running.
         self._promises = dealings.scales or dealings.resizes or run.state.settings.promises == 1
         self._expected: OrderedDict[int, int] = OrderedDict()
         self._corrections = Corrections() if run.rules.estimates_differ else None
@@ -86,7 +85,7 @@ class View:
         self._run = run
         self._present: Present | None = None
         self._forget_columns()
-        # Read one element at a time, and lists are quicker at that than arrays are.
+        # Lists: reading single elements is faster than with arrays.
         columns = ("job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos")
         self._given: list[list[int]] = [getattr(run.workload, name).tolist() for name in columns]
 
@@ -97,7 +96,7 @@ class View:
 
     @property
     def date_ns(self) -> int:
-        """The date at time 0, ns since 1970 in UTC; 1 January 2001 where the log does not say."""
+        """The date at time 0, ns since 1970 in UTC; 1 January 2001 if the log has none."""
         return Calendar.of(self._run.workload).date_ns
 
     @property
@@ -112,36 +111,37 @@ class View:
 
     @property
     def power_limit_w(self) -> float | None:
-        """The limit to the power of the machine that is known now, W; None where there is none, or hosts are stopped for it."""
+        """The known power limit of the machine, W; None without a limit, or if hosts are stopped instead."""
         limit = min(self._run.state.domains.limit_mw[:1].tolist(), default=b.NEVER)
         return None if limit == b.NEVER else limit / 1000
 
     @property
     def power_left_w(self) -> float | None:
-        """What jobs that start may draw under that limit beyond idle cores, W, beside those that run in the states that they
-        are planned with; below 0 where these draw too much, None where no limit is known."""
+        """The power, above idle, that further jobs may draw under that limit, W.
+
+        Running jobs count in their planned power states; below 0 if they draw too much. None without a known limit.
+        """
         left = power_left(self._run.state)
         return None if left == b.NEVER else left / 1000
 
     @property
     def signals(self) -> Signals | None:
-        """What energy costs and emits over time (``bls.power.signals``), as ``signals`` says it; None without."""
+        """Price and carbon intensity of energy over time (``bls.power.signals``), as given by ``signals``; or None."""
         return self._run.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
-        """What a job that waits would draw beyond idle cores, W, in the state that it is planned with.
+        """The power, above idle, that a waiting job would draw in its planned power state, W.
 
         Parameters
         ----------
         job : SeenJob
         cores : iterable of int, optional
-            The cores that it would have, by their numbers in the machine; default: as many as it asks for of those that draw
-            least.
+            Its cores, by numbers in the machine; default: the requested number of cores with the least draw.
 
         Returns
         -------
         float or None
-            None where no limit to power is looked at.
+            None in runs without a power limit.
         """
         state = self._run.state
         if state.settings.powered == b.UNPOWERED:
@@ -154,12 +154,12 @@ class View:
 
     @property
     def waiting(self) -> Iterable[SeenJob]:
-        """The jobs that wait, in the order in which they joined the queue."""
+        """The waiting jobs, in the order in which they joined the queue."""
         return self._waiting.values()
 
     @property
     def running(self) -> Iterable[SeenJob]:
-        """The jobs that run, in the order in which they started."""
+        """The running jobs, in the order of their starts."""
         return self._running.values()
 
     @cached_property
@@ -169,31 +169,31 @@ class View:
 
     @cached_property
     def running_columns(self) -> RunningColumns:
-        """The jobs of :attr:`running` as columns, in that order, with what they hold of each host."""
+        """The jobs of :attr:`running` as columns, in that order, with their cores on each host."""
         return RunningColumns(self._run.state, self._facts, self._running, self._now)
 
     @property
     def n_waiting(self) -> int:
-        """How many jobs wait."""
+        """The number of waiting jobs."""
         return len(self._waiting)
 
     @property
     def n_running(self) -> int:
-        """How many jobs run."""
+        """The number of running jobs."""
         return len(self._running)
 
     def allocation(self, job: SeenJob) -> Iterator[tuple[int, int]]:
-        """The half-open intervals of cores that a running job holds; where cores are released, what is left, one by one."""
+        """The half-open intervals of cores that a running job holds; single cores in runs with releases."""
         return self._run.holding(self._facts.at(job.row))
 
     @property
     def platform(self) -> Platform:
-        """The machine as it was given, with columns of all its hosts: ``first_core``, ``host_resources``, ``topology`` …"""
+        """The platform, with columns of all hosts: ``first_core``, ``host_resources``, ``topology`` …"""
         return self._facts.platform
 
     @cached_property
     def hosts(self) -> tuple[SeenHost, ...]:
-        """The hosts by number: what they have, what is free of it, and whether they are down."""
+        """The hosts by number: their resources, the free part of these, and whether they are down."""
         return seen_hosts(self.platform, self._now)
 
     @property
@@ -204,28 +204,28 @@ class View:
 
     @property
     def free_by_host(self) -> Array:
-        """How many cores are free on each host: int64 (hosts,), read-only; 0 of one that is down."""
+        """The number of free cores on each host: int64 (hosts,), read-only; 0 if it is down."""
         return self._now().free_by_host
 
     @property
     def is_free(self) -> Array:
-        """Which cores are free: bool (cores,), read-only."""
+        """A mask of the free cores: bool (cores,), read-only."""
         return self._now().is_free
 
     @property
     def free_resources(self) -> Array:
-        """What no job holds of each host's resources: int64 (hosts, ``platform.resource_names``), read-only; memory in KB."""
+        """The free resources of each host: int64 (hosts, ``platform.resource_names``), read-only; memory in KB."""
         return self._now().free_resources
 
     @property
     def free_licences(self) -> Mapping[str, int]:
-        """How many licences no job holds, by name."""
+        """The number of free licences, by name."""
         left = self._now().free_licences.tolist()
         return MappingProxyType(dict(zip(self.platform.licence_names, left, strict=True)))
 
     @cached_property
     def partitions(self) -> tuple[SeenPartition, ...]:
-        """The partitions of the platform, with their limits and what runs in them; where it names none, ``all``."""
+        """The partitions of the platform, with their limits and running jobs; ``all`` if it has none."""
         return seen_partitions(self.platform, self._now)
 
     def partition_of(self, job: SeenJob) -> SeenPartition:
@@ -234,29 +234,29 @@ class View:
 
     @cached_property
     def windows(self) -> tuple[SeenWindow, ...]:
-        """Advance reservations and maintenance, by their begin: past, present and to come."""
+        """Past, present and future advance reservations and maintenance, by begin."""
         return seen_windows(self._run.constraints.windows)
 
     @property
     def held(self) -> list[SeenJob]:
-        """Jobs that are submitted and have not joined the queue, as they wait for another job or for their begin; by submit."""
+        """Submitted jobs that wait for another job or for their earliest start and are not in the queue yet; by submit."""
         jobs, rows = self._run.state.jobs, self._facts.waits_for
         outside = (jobs.eligible_ns[rows] < 0) & (jobs.state[rows] < 0) & (jobs.submit_ns[rows] <= self._now_ns)
         return [self._seen(row) for row in rows[outside].tolist()]
 
     @property
     def data(self) -> DataOfNow:
-        """Additional data by name: what observers with ``value(view)`` compute, each at most once an instant."""
+        """Additional data by name, computed by observers with ``value(view)`` at most once per instant."""
         return self._data
 
     @property
     def rules(self) -> Rules:
-        """What else was chosen for the batch level."""
+        """The other options of the batch level."""
         return self._run.rules
 
     @property
     def allocator(self) -> Allocator:
-        """Who chooses cores where the policy does not."""
+        """The allocator, which chooses cores if the policy does not."""
         return self._run.allocator
 
     @property
@@ -271,17 +271,17 @@ class View:
 
     @property
     def woken(self) -> bool:
-        """Whether this instant is one of those at which the policy has asked to decide."""
+        """Whether the policy has asked for a pass at this instant."""
         pending = self._wake_ups.pending
         return bool(pending) and pending[0] <= self._now_ns
 
     def news(self) -> list[AnyNews]:
-        """For a policy with a method ``finish``, while it decides: what has happened since it was last asked, in that order.
+        """For a policy with a method ``finish``, while it decides: the events since its previous call, in order.
 
         Raises
         ------
         PluginError
-            If the policy has no ``finish``, or it is asked for by an observer.
+            If the policy has no ``finish``, or an observer calls it.
         """
         self._of_a_policy("news")
         if self._news is None:
@@ -298,21 +298,20 @@ class View:
             raise PluginError(f"{what}() is for a batch policy while it decides")
 
     def wake_at(self, instant_ns: int) -> None:
-        """For a policy while it decides: decide again at this later instant, too, even if nothing happens then.
+        """For a policy while it decides: also decide at this later instant (ns), even if nothing happens then.
 
-        An instant is a number of ns. There may be any number of them; each leads to a pass, or, where deciding takes time
-        and the scheduler is busy then, to one as soon as it is not.
+        There may be any number of such instants. Each leads to a pass, or to one as soon as the scheduler is no longer busy.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, or is no later instant.
+            If an observer calls it, or the instant is not later.
         """
         self._of_a_policy("wake_at")
         self._wake_ups.add(_whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
 
     def wake_after(self, duration_ns: int) -> None:
-        """For a policy while it decides: :meth:`wake_at` so many ns after the present instant, 1 or more.
+        """For a policy while it decides: :meth:`wake_at` a number of ns (at least 1) after the present instant.
 
         Raises
         ------
@@ -323,13 +322,14 @@ class View:
         self._wake_ups.add(self._now_ns + _whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
-        """For a policy while it decides, where jobs are killed at their walltime: one that waits is killed when it has run for
-        so long instead, 1 ns or more.
+        """For a policy while it decides: set the run time after which a waiting job is killed, instead of its walltime.
+
+        Only in runs that kill jobs at their walltime. ``span_ns`` is at least 1.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, nobody is killed, the job does not wait, or it is no such span.
+            If an observer calls it, jobs are not killed, the job does not wait, or the span is out of range.
         """
         self._of_a_policy("kill_after")
         row = self._facts.find(job.row)
@@ -342,19 +342,19 @@ class View:
         self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
-        """For a policy while it decides: a trial of placements, on a copy of what is free, for what it is about to answer.
+        """For a policy while it decides: try placements on a copy of the free cores.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, or under a limit to power.
+            If an observer calls it, or in runs with a power limit.
         """
         self._of_a_policy("trial")
-        from bls.seen.trial import Trial  # which few policies need
+        from bls.seen.trial import Trial  # few policies need it
 
         state, decision = self._run.state, self._decision
         if state.settings.powered != b.UNPOWERED:
-            raise PluginError("trial() is not for runs under a limit to power; allowed: power_of() and power_left_w")
+            raise PluginError("trial() is not for runs with a power limit; allowed: power_of() and power_left_w")
 
         def goes_on() -> bool:
             return self._deciding and self._decision == decision
@@ -363,22 +363,22 @@ class View:
         return Trial(state, self._waiting, self._facts.find, self._n_cores, whole_hosts, goes_on)
 
     def reject(self, job: SeenJob, reason: str) -> None:
-        """For a policy while it decides: a waiting job leaves the queue in this pass, and never runs.
+        """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
 
-        Its ``state`` is ``rejected``, and the reason stands beside it in the table of jobs (``rejected_because``). Jobs that
-        depend on it become eligible. All rejections of a pass come before its starts.
+        Its ``state`` is ``rejected``; the table of jobs has the reason (``rejected_because``). Jobs that depend on it become
+        eligible. All rejections of a pass come before its starts.
 
         Parameters
         ----------
         job : SeenJob
-            Of :attr:`waiting`.
+            A job of :attr:`waiting`.
         reason : str
             1 to 200 characters.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, the job does not wait, is rejected already, or the reason is none.
+            If an observer calls it, the job does not wait or is rejected already, or the reason is not such a text.
         """
         self._of_a_policy("reject")
         row = self._waiting_row("reject", job)
@@ -393,19 +393,19 @@ class View:
     def hold(self, job: SeenJob) -> None:
         """For a policy while it decides: hold a waiting job, as Slurm's ``scontrol hold`` does.
 
-        From now on nothing starts the job until :meth:`release_hold`, also not :meth:`trial`. It stays in :attr:`waiting`, with
-        its place in the queue, and it may be withdrawn or rejected. Of a job that was held the table of jobs says from when to
-        when (``started_because``). If nothing but held jobs is left, the run ends with an error.
+        The job cannot start until :meth:`release_hold`, not even in a :meth:`trial`. It stays in :attr:`waiting`, at its place
+        in the queue, and may be cancelled or rejected. The table of jobs has the time of the hold (``started_because``). If
+        only held jobs are left, the run ends with an error.
 
         Parameters
         ----------
         job : SeenJob
-            Of :attr:`waiting`.
+            A job of :attr:`waiting`.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, or the job does not wait, or is held already.
+            If an observer calls it, or the job does not wait or is held already.
         """
         self._set_hold("hold", job, True)
 
@@ -415,12 +415,12 @@ class View:
         Parameters
         ----------
         job : SeenJob
-            Of :attr:`on_hold`.
+            A job of :attr:`on_hold`.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, or the job does not wait, or is not held.
+            If an observer calls it, or the job does not wait or is not held.
         """
         self._set_hold("release_hold", job, False)
 
@@ -444,41 +444,39 @@ class View:
         return [job for row, job in self._waiting.items() if on_hold[row]] if self._holds else []
 
     def note(self, **values: Any) -> None:
-        """For a policy while it decides: values of this decision, by the names that its ``decision_columns`` declares.
+        """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
 
-        They stand in the row of this pass of the table of decisions (``decisions``); what is not noted lacks there, as
-        what is None. What is noted twice has the later value.
+        They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later value
+        replaces an earlier one.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, a name was not declared, or a value is not of its type.
+            If an observer calls it, a name is not declared, or a value has another type.
         """
         self._of_a_policy("note")
         self._notes.note(self._run.state.n_decisions, values)
 
     def scale(self, job: SeenJob | Iterable[SeenJob], factor: float, cores: Iterable[int] | None = None) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"speeds"``: cores of a job run at so many times their speed.
+        """For a policy while it decides, whose ``directs`` names ``"speeds"``: scale the speed of cores of a job.
 
-        From this instant on, behind all that happens at it, in the middle of tasks too, until it is scaled again. What changes
-        the speeds of cores by itself (``speeds``) is scaled with them. The end that is expected of the job moves; its
-        walltime does not.
+        The scale takes effect after all events of this instant, also within tasks, until the next scale. It also multiplies
+        varying speeds (``speeds``). The expected end of the job changes; its walltime does not.
 
         Parameters
         ----------
         job : SeenJob, or iterable of them
-            One that runs, or that is started in this pass; or several, as :attr:`running`, all of whose cores get this scale.
+            A job that runs or is started in this pass; or several, such as :attr:`running`, for all their cores.
         factor : float
             0.001 to 2, rounded to nine places.
         cores : iterable of int, optional
-            Of those that it holds, by their numbers in the machine; default: all, and those that it is given later. All of them
-            where jobs are only replayed, or the job is started in this pass.
+            Some of its cores, by numbers in the machine; default: all, including those that it is given later. Replayed jobs
+            and jobs started in this pass accept only all cores.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, or by a policy whose ``directs`` does not name it; or the job, the factor or a
-            core cannot be.
+            If an observer calls it, the policy's ``directs`` does not name it, or the job, the factor or a core is not allowed.
         """
         if not isinstance(job, SeenJob | str) and isinstance(job, Iterable):
             if cores is not None:
@@ -488,21 +486,21 @@ class View:
             return
         one = self._directed("scale", "speeds", b.SCALES, job)
         if cores is not None and self._run.state.jobs.run_ns.item(one.row) >= 0:
-            raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, as it is only replayed")
+            raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, since it is replayed")
         held: set[int] | None = None
         if cores is not None and one.row in self._running:
             held = self._cores_of(one)
         self._directions.scale(one, factor, cores, held)
 
     def cancel(self, job: SeenJob) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"ends"``: a running job is ended one nanosecond later.
+        """For a policy while it decides, whose ``directs`` names ``"ends"``: end a running job one nanosecond later.
 
-        What it has done is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
+        Its work is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
 
         Parameters
         ----------
         job : SeenJob
-            One that runs, or that is started in this pass.
+            A job that runs or is started in this pass.
 
         Raises
         ------
@@ -512,14 +510,14 @@ class View:
         self._directions.end(self._directed("cancel", "ends", b.CUTS, job), b.CANCELLED)
 
     def requeue(self, job: SeenJob) -> None:
-        """As :meth:`cancel`, and the job joins the queue again, with the place that it had: another attempt, from the start.
+        """End a job like :meth:`cancel`, and put another attempt into the queue, at the same place.
 
-        Its ``state`` is ``requeued``. ``max-attempts`` counts it.
+        Its ``state`` is ``requeued``. It counts for ``max-attempts``.
         """
         self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
 
     def width(self, job: SeenJob) -> JobWidth:
-        """How many cores a job has, and may have, where widths of running jobs change (``malleable``)."""
+        """The present, smallest and largest width of a job, with changing widths (``malleable``)."""
         state = self._run.state
         least, most = (job.cores, job.cores)
         if state.settings.resizing != b.NO_RESIZE:
@@ -529,24 +527,24 @@ class View:
         return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"widths"``: a malleable job is to have so many cores.
+        """For a policy while it decides, whose ``directs`` names ``"widths"``: set the width of a malleable job.
 
-        With ``resize decide``. Behind the pass, when what it starts has started, a job that is to have fewer than it has is
-        asked for the difference, which goes as its chunks end; one that is to have more is given cores that are free then, in
-        the order of starts, and the rest after later passes, until another number is said.
+        It needs ``resize decide``. After the pass and its starts, the job is asked for surplus cores, which it gives up at the
+        ends of chunks. Or it is given free cores, in the order of starts, and the rest after later passes, until another width
+        is set.
 
         Parameters
         ----------
         job : SeenJob
-            One that runs, or that is started in this pass.
+            A job that runs or is started in this pass.
         cores : int
-            From its least to its most: :meth:`width`.
+            Within the range of :meth:`width`.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``resize decide``;
-            or the job or the number cannot be.
+            If an observer calls it, the policy's ``directs`` does not name it, without ``resize decide``, or if the job or the
+            number is not allowed.
         """
         self._of_a_policy("resize")
         if self._run.state.settings.resizing != b.AS_DECIDED:
@@ -562,27 +560,26 @@ class View:
         self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"hints"``: a running job hears who waits for its cores.
+        """For a policy while it decides, whose ``directs`` names ``"hints"``: send a running job a hint.
 
-        With ``coordination hint``. The job serves these cores last, and releases them as soon as its other ones suffice for
-        the tasks that are left (``docs/explanation/coordination.md``), until something else is said of it. It hears of it
-        behind the pass, and only of what is news.
+        It needs ``coordination hint``. The job serves the named cores last, and releases them as soon as its other cores
+        suffice for the remaining tasks (``docs/explanation/coordination.md``), until the next hint. Hints are sent after the
+        pass, and only if they have changed.
 
         Parameters
         ----------
         job : SeenJob
-            One that runs.
+            A running job.
         cores : iterable of int, optional
-            Of those that it holds and computes on (of whole hosts, the first ones), by their numbers in the machine; default:
-            nobody waits for any.
+            Cores on which it computes (on exclusive hosts, the first ones), by numbers in the machine; default: none.
         waiting : SeenJob, optional
-            Who waits for them, and is not started in this pass; needed where there are cores.
+            The job that waits for them and is not started in this pass; required with cores.
 
         Raises
         ------
         PluginError
-            If it is asked for by an observer, by a policy whose ``directs`` does not name it, or without ``coordination
-            hint``; or a job or a core cannot be.
+            If an observer calls it, the policy's ``directs`` does not name it, without ``coordination hint``, or if a job or a
+            core is not allowed.
         """
         self._of_a_policy("hint")
         if self._run.state.settings.hints != b.BY_POLICY:
@@ -595,9 +592,9 @@ class View:
         self._directions.hint(job, cores, waiting, self._cores_of(job) & self._working(job))
 
     def _working(self, job: SeenJob) -> set[int]:
-        # The cores that a running job computes on, or has computed on: of whole hosts the first ones.
+        # The cores on which a running job computes or has computed: the first ones on exclusive hosts.
         if self._run.dealings.resizes:
-            return self._cores_of(job)  # then hosts are shared
+            return self._cores_of(job)  # hosts are shared
         left, working = job.cores, set[int]()
         for lo, hi in self._run.allocation(job.row):
             working.update(range(lo, min(hi, lo + left)))
@@ -619,11 +616,13 @@ class View:
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
             which = _which(job, "neither runs nor waits")
-            raise PluginError(f"{what}() was given {which}; allowed: jobs of view.running, and those that it starts")
+            raise PluginError(
+                f"{what}() was given {which}; allowed: jobs of view.running, and jobs started in this pass"
+            )
         return job
 
     def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
-        """With ``stream``: show the next stretch. Its first rows are these ``rows`` of this one; all have ``numbers``."""
+        """With ``stream``: show the next section, which begins with these ``rows`` of the present one; all have ``numbers``."""
         self._refresh()
         place = {row: k for k, row in enumerate(rows.tolist())}
         self._waiting = OrderedDict((place[row], job) for row, job in self._waiting.items())
@@ -638,7 +637,7 @@ class View:
         self._decision += 1
 
     def _refresh(self) -> None:
-        # Bring the view to the present: the engine has logged who came, started and left.
+        # Bring the view to the present, from the engine's log of arrivals, starts and ends.
         state = self._run.state
         jobs = state.jobs
         promises, corrections = self._promises, self._corrections
@@ -682,12 +681,11 @@ class View:
         self._forget_columns()
 
     def _forget_columns(self) -> None:
-        # Those of another instant.
         self.__dict__.pop("waiting_columns", None)
         self.__dict__.pop("running_columns", None)
 
     def _look_at_promises(self, jobs: Jobs) -> None:
-        # Nothing says which of the running jobs are expected to end at another instant: all are looked at, in one go.
+        # Compare the expected ends of all running jobs: there is no record of changes.
         promised = jobs.expected_end_ns[np.fromiter(self._expected, np.int64, len(self._expected))].tolist()
         if promised == list(self._expected.values()):
             return
@@ -700,9 +698,8 @@ class View:
                     corrections.watch(self._run.state, row)
 
     def _expect(self, row: int, end_ns: int) -> None:
-        # A running job is expected to end then.
         job = self._running[row]
-        # As job._replace(estimate_ns=…), which takes thrice as long: where speeds are scaled it is for all that run.
+        # Three times as fast as job._replace(estimate_ns=…): scaled speeds change all running jobs.
         changed = _new(SeenJob, (*job[:_ESTIMATE], end_ns - job.start_ns, *job[_ESTIMATE + 1 :]))
         self._running[row] = changed
         if self._news is not None:
@@ -736,7 +733,7 @@ class View:
         )
 
     def _chosen(self, answer: Iterable[Any]) -> list[int]:
-        # The rows of the jobs that a policy starts; the cores that it names for some are then in _named.
+        # The rows of the jobs that a policy starts; named cores are stored in _named.
         rows: list[int] = []
         waiting, find = self._waiting, self._facts.find
         for given in answer:
@@ -758,7 +755,7 @@ class View:
         return rows
 
     def _tell_holds(self, rows: list[int]) -> None:
-        # Why jobs start now that were held, beside what the policy says.
+        # Add the holds of starting jobs to the policy's own reasons.
         state = self._run.state
         for row in rows:
             if held(state)[row]:
@@ -769,7 +766,7 @@ class View:
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 
     def _placed(self, given: object, place: int) -> SeenJob:
-        # The job of a pair of one and its cores, or one for whose start there is a reason.
+        # The job of an answer with cores or a reason.
         job, cores, because = placed(given, self._n_cores, self._run.allocator.whole_hosts)
         if cores is not None:
             self._named[place] = cores

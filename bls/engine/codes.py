@@ -4,113 +4,113 @@ from enum import IntEnum, IntFlag
 
 
 class QueueOrder(IntEnum):
-    """In which order jobs wait: ranks that never change, scores of each pass; or who decides in Python; or nobody starts."""
+    """Order of the queue."""
 
-    STATIC = 0
-    SCORED = 1
-    DECIDED = 2
-    REJECTED = 3
+    STATIC = 0  # fixed ranks
+    SCORED = 1  # scores of each pass
+    DECIDED = 2  # a Python policy decides
+    REJECTED = 3  # no job starts
 
 
 class Cut(IntEnum):
-    """How the end of a job came about."""
+    """Cause of a job's end."""
 
     BY_ITSELF = 0
-    BY_OTHERS = 1  # by what its stop_state says
-    FOR_GOOD = 2  # likewise, and it is not tried again, whatever the reason
+    BY_OTHERS = 1  # cut, for the reason in stop_state
+    FOR_GOOD = 2  # the same, without another attempt
 
 
 class Release(IntEnum):
-    """How running jobs release cores."""
+    """Unit of released cores."""
 
     NO_RELEASES = 0
     BY_CORE = 1
     BY_HOST = 2
-    BY_DRAIN = 3  # what jobs have of hosts that are drained counts with the hosts
+    BY_DRAIN = 3  # cores of drained hosts that jobs hold count with the hosts
 
 
 class Resize(IntEnum):
     """When the widths of running jobs change."""
 
     NO_RESIZE = 0
-    EXPAND = 1  # when nobody waits
+    EXPAND = 1  # when the queue is empty
     SHRINK = 2  # when the head lacks cores
     EXPAND_SHRINK = 3
-    EQUAL = 4  # so that all have as many as they can
-    EVOLVE = 5  # as jobs wish
-    AS_DECIDED = 6  # as a policy decides
+    EQUAL = 4  # equal widths, as far as possible
+    EVOLVE = 5  # at the request of jobs
+    AS_DECIDED = 6  # by decision of a policy
 
 
 class Hints(IntEnum):
-    """Who says for which of their cores running jobs are told that others wait."""
+    """Source of hints, which name cores of a running job that another job waits for."""
 
     NO_HINTS = 0
-    OF_HEAD = 1  # the head of the queue waits
+    OF_HEAD = 1  # the head of the queue
     BY_POLICY = 2
 
 
 class Directs(IntFlag):
-    """What is done to running jobs."""
+    """Commands other than widths and hints."""
 
-    SCALES = 1  # a policy scales the speeds of cores
+    SCALES = 1  # a policy scales core speeds
     CUTS = 2  # a policy ends jobs
-    SLOWS = 4  # a limit to power scales speeds
+    SLOWS = 4  # a power limit scales core speeds
 
 
 class PowerRule(IntEnum):
-    """What a limit to power does."""
+    """Effect of a power limit."""
 
     UNPOWERED = 0
-    HOLD = 1  # jobs start at full speed, or not
-    FIXED = 2  # they start in the state that their submit has set
-    LEVELS = 3  # at one level for all that may be slowed
+    HOLD = 1  # jobs start at full speed or wait
+    FIXED = 2  # jobs start in the power state of their submission
+    LEVELS = 3  # one level for all jobs that may be slowed
 
 
 class SlowOrder(IntEnum):
-    """Which jobs are slowed first: all alike, or those who …"""
+    """Jobs that are slowed first."""
 
-    TOGETHER = 0
-    FEWEST = 1  # save the most
+    TOGETHER = 0  # all alike
+    FEWEST = 1  # largest saving
     WIDEST_FIRST = 2
     NARROWEST_FIRST = 3
-    LATEST = 4  # have started last
-    EARLIEST = 5
-    LEAST_SENSITIVE = 6  # save the most for what their cores lose of speed
+    LATEST = 4  # latest start
+    EARLIEST = 5  # earliest start
+    LEAST_SENSITIVE = 6  # largest saving per loss of speed
 
 
 class HostState(IntEnum):
-    """Where hosts are that may be stopped, or fall asleep."""
+    """States of hosts that can be stopped or fall asleep."""
 
     UP = 0
-    OUT = 1  # idle, and not in service
+    OUT = 1  # idle and out of service
     SHUTTING = 2
     OFF = 3
     BOOTING = 4
 
 
 class Telling(IntEnum):
-    """What a running job is told."""
+    """Commands to a running job."""
 
-    ASKED_FOR = -1  # to give up a core
-    GIVEN = 1  # a core
-    SCALED = 2  # the speed of a core, or of all
-    ENDED_BY = 3  # that it is ended
-    HINTED = 4  # that others wait for some of its cores
+    ASKED_FOR = -1  # give up a core
+    GIVEN = 1  # use a further core
+    SCALED = 2  # change the speed of one core or all
+    ENDED_BY = 3  # end
+    HINTED = 4  # another job waits for some of its cores
 
 
 class PlacementRefusal(IntEnum):
-    """Why a job cannot have the cores that a policy named, and what refused_at and refused_of are."""
+    """Reason why a job cannot have the cores that a policy named; then the values of refused_at and refused_of."""
 
-    HELD_BACK = 1  # by a limit of its partition
-    TAKEN = 2  # a core that is not free
-    OUTSIDE = 3  # a core that its partition has not
-    IN_WINDOW = 4  # a window that it would meet, and a core of it
-    OUT_OF_WINDOW = 5  # its own window, and a core outside it, -1 where it is the time that does not fit
-    BROKEN_UNIT = 6  # a host, and how many of its cores are named
-    SHARED_HOST = 7  # a host that is named in part, where hosts are not shared; and how many of its cores are named
-    NO_RESOURCE = 8  # a host, and a resource of which it has too little left
-    NO_LICENCE = 9  # a licence of which there are too few left
-    TOO_FEW = 10  # how many cores its units can use of those that are named
-    TOO_MANY = 11  # a host that it does not need, where hosts are not shared
-    SWITCHES = 12  # how many leaf switches the cores are on
-    NO_POWER = 13  # in domain refused_where, what the job would draw beyond idle cores, and how much is left, mW
+    HELD_BACK = 1  # a limit of the partition
+    TAKEN = 2  # a core is not free: the core
+    OUTSIDE = 3  # a core is outside the partition: the core
+    IN_WINDOW = 4  # the job would overlap a window: the window, one of its cores
+    OUT_OF_WINDOW = 5  # the job leaves its own window: the window, a core outside it (-1: its end)
+    BROKEN_UNIT = 6  # a unit is split: the host, its named cores
+    SHARED_HOST = 7  # part of an exclusive host: the host, its named cores
+    NO_RESOURCE = 8  # too little of a resource: the host, the resource
+    NO_LICENCE = 9  # too few licences: the licence
+    TOO_FEW = 10  # too few usable cores: their number
+    TOO_MANY = 11  # an exclusive host that is not needed: the host
+    SWITCHES = 12  # too many leaf switches: their number
+    NO_POWER = 13  # too little power in domain refused_where: power above idle, power left (mW)

@@ -1,6 +1,6 @@
-"""What a feature of the batch engine declares about itself, in the file ``feature.py`` of its folder.
+"""The declaration of a feature of the batch engine, in the file ``feature.py`` of its folder.
 
-``bls.engine.features.order`` has all features, in the order in which subscribers of one event are called.
+``bls.engine.features.order`` lists all features in the order in which subscribers of an event are called.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeatureRun:
-    """A run before its first event: what is given of it, its settings, and how many jobs, hosts and cores there are."""
+    """A run before its first event: its inputs, its settings, and its numbers of jobs, hosts and cores."""
 
     given: RunColumns
     settings: Settings
     jobs: int
     hosts: int
     cores: int
-    sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # of dimensions, 0 where not known
+    sizes: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))  # sizes of dimensions, 0 if unknown
 
     def has(self, name: str) -> bool:
         """Whether a run has a field of the state, a dimension that is not empty, or a setting other than the default."""
@@ -43,19 +43,18 @@ class Feature:
 
     needs: tuple[str, ...]
     there: Callable[[FeatureRun], Any] = lambda run: True  # whether such a run has the feature
-    on: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the events to which it subscribes
-    plays: Mapping[int, str] = field(default_factory=dict)  # ``"module:kernel"`` by the roles that it plays
-    # Of several features' values the greatest counts, of settings and of sizes of dimensions of their columns:
+    on: Mapping[int, str] = field(default_factory=dict)  # event → ``"module:kernel"``
+    plays: Mapping[int, str] = field(default_factory=dict)  # role → ``"module:kernel"``
+    # Settings and sizes of dimensions; if several features set one, the greatest value counts:
     settings: Callable[[FeatureRun], Mapping[str, int]] = lambda run: {}
     sizes: Callable[[FeatureRun], Mapping[str, int]] = lambda run: {}
     state: Callable[[FeatureRun], Mapping[str, Any]] = lambda run: {}  # first values of its fields of the state
-    begin: Callable[[BatchState], None] = lambda state: None  # sets first values of columns, when all fields are there
-    # By the ``BatchStatus`` that asks for room, a table that is to have twice as much, and as many entries more
+    begin: Callable[[BatchState], None] = lambda state: None  # sets first values of columns when all fields exist
+    # By the ``BatchStatus`` that asks for room: the table to double, and the number of further entries
     grow: Mapping[int, Callable[[BatchState], tuple[State, int]]] = field(default_factory=dict)
-    carried: tuple[str, ...] = ()  # dimensions of columns that ``carry`` brings into the next state of a chain of runs
+    carried: tuple[str, ...] = ()  # dimensions of the columns that ``carry`` copies to the next state of a stream
     carry: Callable[[BatchState, BatchState], None] = lambda old, new: None
-    stuck: Callable[[BatchState], str] = lambda state: (
-        ""
-    )  # why no job starts any more, if that is because of the feature
+    # The reason why no job starts any more, if this feature is the cause
+    stuck: Callable[[BatchState], str] = lambda state: ""
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
-    tells: int = 0  # how many commands it may have for a core of a running job after one pass
+    tells: int = 0  # most commands per core after one pass

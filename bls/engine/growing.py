@@ -1,8 +1,7 @@
-"""More room in the state of the batch engine; and its state for the next stretch of time, in which other jobs come.
+"""Growth of the batch engine's state, and its continuation in the next state of a stream.
 
-A simulation of too many jobs to hold is a chain of states. Each has the jobs that wait or run as it begins, in its first rows
-and in the order that they had, followed by those that come while it lasts. What is not about jobs (the clock, free cores, what
-is free over time) goes on as it is.
+A simulation of more jobs than memory holds is a chain of states. The first rows of a state are the jobs that wait or run as it
+begins, in their order; the jobs that arrive later follow. Everything else (clock, free cores, profile) carries over unchanged.
 """
 
 from collections.abc import Callable
@@ -20,7 +19,7 @@ from traces.kernels.state import State, changing, fields_of, numbers_of, parts_o
 
 
 def grow_pool(state: BatchState) -> None:
-    """More room for allocations and for kept reservations, where it is short; reservations are moved together first."""
+    """Make room for allocations and kept reservations if needed, after compacting the reservations."""
     needed = state.pool_used + state.free_cores + 2 * state.settings.widest + 2
     if needed > len(state.pool.lo):
         state.pool.grow(pool=max(needed, 2 * len(state.pool.lo)))
@@ -29,7 +28,7 @@ def grow_pool(state: BatchState) -> None:
 
 
 def keep_reservations(state: BatchState, kept: Pool) -> None:
-    """Move kept reservations, which are somewhere in a pool, together into the state's, with room for more."""
+    """Compact the kept reservations of a pool into the state's own pool, with room for more."""
     jobs = state.jobs
     rows = np.flatnonzero(jobs.slot_ns < NEVER)
     counts = jobs.plan_count[rows]
@@ -45,10 +44,10 @@ def keep_reservations(state: BatchState, kept: Pool) -> None:
 
 
 def grow_rows(state: BatchState) -> None:
-    """More room for later attempts."""
+    """Make room for later attempts."""
     rows = len(state.jobs.number)
     size = rows + rows // 2 + 16
-    # Wake-ups are told from arrivals by the number of rows.
+    # Keys of wake-ups begin at the number of rows.
     _, wakes = state.arriving.entries()
     wakes[wakes >= rows] += size - rows
     state.jobs.grow(rows=size)
@@ -64,7 +63,7 @@ def grow_rows(state: BatchState) -> None:
 
 
 def grow_wishes(state: BatchState, more: int) -> None:
-    """Room for so many more wishes, where there is too little, and for as many again as there are."""
+    """Make room for ``more`` requests and for future ones, if there is too little."""
     needed = state.n_wishes + more
     if needed > len(state.wishes.job):
         state.wishes.grow(wishes=needed + len(state.wishes.job))
@@ -73,22 +72,20 @@ def grow_wishes(state: BatchState, more: int) -> None:
 #: Numbers that name a row.
 _NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
 
-#: Numbers that do not go on: those of the new state's own rows, and of columns that begin again.
+#: Numbers that start again: those of the new state's own rows, and of columns that begin empty.
 _BEGIN_AGAIN = ("n_rows", "n_predicted", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")
 
-#: Dimensions of columns that do not go on as they are, as their sizes are those of the new state's jobs, or may have grown.
+#: Dimensions of columns that are not copied: their sizes depend on the new state's jobs or may have grown.
 _OTHER_SIZES = OF_JOBS.union(*(feature.carried for feature in FEATURES))
 
 
 def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
-    """Bring ``new`` to the instant at which ``old`` has stopped, between two instants at which something happens.
+    """Bring ``new`` to the instant at which ``old`` has stopped, between two events.
 
-    - ``old``: without dependencies, cancellations, windows, drained hosts, predictions, limits to switches, and jobs
-      that run from the start; none of its rows awaits an answer
-    - ``new``: before its first event: its first rows are those of ``rows``, each without earlier attempts. Its arrays
-      are written to.
-    - ``rows``, int64 (k,): all rows of ``old`` that wait or run, or may not join the queue yet, in the order of their
-      first attempts
+    - ``old``: without dependencies, cancellations, windows, drained hosts, predictions, switch limits, and jobs
+      that run from the start; no row awaits an answer
+    - ``new``: before its first event; its first rows are ``rows``, each without earlier attempts. Its arrays are changed.
+    - ``rows``, int64 (k,): all rows of ``old`` that wait, run, or may not join the queue yet, by first attempt
     """
     n, jobs, parts = len(rows), new.jobs, parts_of(new)
     place = np.full(len(old.jobs.number) + 1, -1, np.int64)  # the last one for row -1
@@ -102,7 +99,7 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
         column = getattr(parts[one.at], one.field.name)
         column[one.entries(dict.fromkeys(BY_ROW, slice(n)))] = one.column[one.entries(dict.fromkeys(BY_ROW, rows))]
     jobs.attempt[:n] = old.jobs.attempt[rows]
-    # A job that may not join yet is still to come: those that have joined are before all others.
+    # Jobs that have joined the queue come first; the others still have to arrive.
     joined = np.flatnonzero(jobs.eligible_ns[:n] >= 0)
     new.arrivals[:] = np.concatenate([joined, np.setdiff1d(new.arrivals, joined)])
     coming = new.arrivals[len(joined) :]
@@ -119,7 +116,7 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
 
     for heap, last in ((new.running, old.running), (new.expected, old.expected)):
         instants, keys = last.entries()
-        there = place[keys] >= 0  # those of jobs that have ended are not taken out at once
+        there = place[keys] >= 0  # entries of ended jobs are removed late
         heap.refill(instants[there], place[keys[there]])
 
     count = jobs.held_count[:n]
@@ -138,13 +135,13 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
 
 
 def _double(table_of: Callable[[BatchState], tuple[State, int]], state: BatchState) -> None:
-    # Twice as much room for all that a table has, and more.
+    # Double the room of a table and add some.
     table, more = table_of(state)
     fields = [(name, field.dims[0]) for name, field in fields_of(type(table)).items() if field.dtype and field.dims]
     table.grow(**{str(dim): 2 * len(getattr(table, name)) + more for name, dim in fields})
 
 
-#: What is done about a status that asks for room.
+#: Makes room, by the status that asks for it.
 GROW: dict[int, Callable[[BatchState], None]] = {
     BatchStatus.POOL_FULL: grow_pool,
     BatchStatus.ROWS_FULL: grow_rows,

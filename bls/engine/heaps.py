@@ -12,11 +12,11 @@ class Heap(State, dim="entries"):
     """Pairs of an instant and a key, the smallest first."""
 
     n: int = 0  # entries in use
-    ns: Ints = column(used=("n",))  # the instant
-    key: Ints = column(used=("n",))  # what it is about
+    ns: Ints = column(used=("n",))  # instant
+    key: Ints = column(used=("n",))
 
     def entries(self) -> tuple[Array, Array]:
-        """The instants and keys of the entries in use, in no order."""
+        """The instants and keys of the entries in use, unordered."""
         return self.ns[: self.n], self.key[: self.n]
 
     def refill(self, ns: Array, key: Array) -> None:

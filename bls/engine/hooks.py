@@ -1,7 +1,7 @@
-"""What only some batch simulations do: events that features subscribe to, and roles in a scheduling pass that features play.
+"""Hooks for optional features: events to which features subscribe, and roles that a feature plays in a scheduling pass.
 
-Functions of both kinds take ``(state, job, begin, stop, sign)``, of which each uses what it needs. A run has those of its own
-features only (``bls.engine.feature``): where nobody subscribes, an event costs two loads and a comparison.
+All hooks take ``(state, job, begin, stop, sign)`` and may ignore some of these. A run has the hooks of its own features only
+(``bls.engine.feature``). An event without subscribers costs two loads and a comparison.
 """
 
 from bls.engine.state import BatchState
@@ -14,23 +14,23 @@ HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64,
 call_hook = caller(HOOK)
 
 # Events, in the order of an instant. A subscriber returns 0, or a ``BatchStatus`` with which the engine stops.
-NEXT = 0  # asked: the next instant of something rarer than ends and arrivals; ``sign`` 0: except outages and wake-ups
+NEXT = 0  # query: the next instant of an event other than ends and arrivals; ``sign`` 0: except outages and wake-ups
 ENDED = 1  # ``job`` has ended; its ``state`` is set
 GONE = 2  # ``job`` will not run any more
-FREED = 3  # ``job`` has given back cores, as it has ended or before
+FREED = 3  # ``job`` has given back cores, at its end or before
 ENDS_DONE = 4  # all ends of the instant ``begin`` are handled
-REQUESTED = 5  # ``job``, which runs, requests another number of cores
-INSTANT = 6  # what is rarer than ends and arrivals is due at ``begin``: between the two
-HOST = 7  # the host ``job`` goes down (``sign`` -1), or has come back (1), at ``begin``
+REQUESTED = 5  # the running ``job`` requests another number of cores
+INSTANT = 6  # after the ends and before the arrivals of the instant ``begin``
+HOST = 7  # the host ``job`` goes down (``sign`` -1) or has come back (1) at ``begin``
 ARRIVED = 8  # ``job`` is about to join the queue
-BEFORE_PASS = 9  # a pass is about to be made: tables need room, and Python its say
-PASS = 10  # a pass begins, and is timed
+BEFORE_PASS = 9  # before a pass, untimed: tables get room, and Python policies decide
+PASS = 10  # a timed pass begins
 TAKEN = 11  # ``job`` has taken its cores
 STARTED = 12  # ``job`` starts at ``begin``; a subscriber may change ``start_ns``
-END_KNOWN = 13  # the end of ``job``, which runs, has just become known
-AFTER_PASS = 14  # a pass has been made: what running jobs receive is found out
-BLOCKED = 15  # asked: whether ``job`` must not start now, whatever is free; a subscriber returns 1 if so
-COUNTED = 16  # as ``job`` starts or ends, or its width changes, ``sign`` more jobs run, on ``begin`` more cores
+END_KNOWN = 13  # the end of the running ``job`` has just become known
+AFTER_PASS = 14  # after a pass: features find the commands to running jobs
+BLOCKED = 15  # query: a subscriber returns 1 if ``job`` must not start now, whichever cores are free
+COUNTED = 16  # ``sign`` more jobs run, on ``begin`` more cores, as ``job`` starts, ends or changes its width
 HELD = 17  # ``job`` has ``stop`` cores from the instant ``begin`` on (``sign`` 1), or no longer (-1)
 EVENTS = 18
 
@@ -38,7 +38,7 @@ EVENTS = 18
 PLAN, ORDER, WIDTH, EARLIEST, PLACE_AWAKE, SLOT_AWAKE, OFFER = range(7)
 MOVE_PROFILE, HOLD_POOL, HOLD_KEPT, HOLD_HOST, GIVE_BACK, RETRY = range(7, 13)
 
-#: What each role does: its parameters, and what it returns. A role that nobody plays refuses by this name.
+#: The roles, with their parameters and results. The error for a role that no feature plays shows this text.
 ROLES = Hooks(
     "batch engine",
     HOOK,
@@ -46,15 +46,15 @@ ROLES = Hooks(
         PLAN: ("making a pass: begin, the jobs in ``state.order``, where scores order them; returns a BatchStatus", ""),
         ORDER: ("ordering the queue into ``state.order``; returns how many jobs, -1 where a score is no number", ""),
         WIDTH: (
-            "giving ``job`` the width to start with: begin, 1 if the plan is a copy; stop, its slot with what it asks for; "
-            "returns until when it had a reservation that it gives up, 0 without",
+            "setting the width with which ``job`` starts: begin, 1 if the plan is a copy; stop, its slot at the requested "
+            "width; returns the end of the reservation that it gives up, 0 without one",
             "",
         ),
         EARLIEST: ("finding the slot of ``job`` before stop, its cores in ``n_placed`` intervals; returns it or NEVER", ""),
-        PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, cores beside it; "
-                      "returns the number of intervals, -1 where it would be in the head's way", ""),
+        PLACE_AWAKE: ("placing ``job`` now where hosts sleep: begin, the head's slot; stop, extra cores; "
+                      "returns the number of intervals, -1 if it would delay the head", ""),
         SLOT_AWAKE: ("the same with a slot of now on hosts that sleep; sign, 1 if the plan is a copy", ""),
-        OFFER: ("checking ``stop`` intervals by the limits of parts; returns 1, 0 to ask again, -1 if nothing fits", ""),
+        OFFER: ("checking ``stop`` intervals against the limits of parts; returns 1, 0 to try again, -1 if none fits", ""),
         MOVE_PROFILE: ("bringing the profile of cores to the instant begin", ""),
         HOLD_POOL: ("taking (sign -1) cores of running ``job`` from that profile for [begin, stop), or giving them back", ""),
         HOLD_KEPT: ("the same with the cores of its reservation", ""),

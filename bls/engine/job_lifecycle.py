@@ -1,4 +1,4 @@
-"""The life of a job: it arrives, is placed by the allocator, starts and takes its cores, ends or is cut; and what follows."""
+"""The life of a job: arrival, placement by the allocator, start, and end."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ _place: Callable[..., Callable[..., int]] = value_from(PLACE)
 
 @compiled(merged=True)
 def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
-    """Have the cores [lo, hi) among those that are free (1), or not (-1)."""
+    """Mark the cores [lo, hi) as free (1) or not free (-1)."""
     if sign > 0:
         free_give(state.free_words, state.free_starts, lo, hi)
     else:
@@ -29,7 +29,7 @@ def set_free(state: BatchState, lo: int, hi: int, sign: int) -> None:
 
 @compiled(inner=True)
 def set_host_free(state: BatchState, host: int, sign: int) -> None:
-    """Have all cores of a host among those that are free (1), or not (-1)."""
+    """Mark all cores of a host as free (1) or not free (-1)."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     set_free(state, lo, hi, sign)
     state.free_cores += sign * (hi - lo)
@@ -37,25 +37,25 @@ def set_host_free(state: BatchState, host: int, sign: int) -> None:
 
 @compiled(inner=True)
 def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
-    """How many cores of ascending intervals, up to number ``stop``, are on the host of ``core``, which is in number ``k``.
+    """Count the cores of ascending intervals, from ``core`` in interval ``k`` up to interval ``stop``, on the host of ``core``.
 
-    Returns also the number of the interval in which the next core is, and that core.
+    Returns also the interval of the next core, and that core.
     """
-    behind, cores = state.host_first[state.host_of[core] + 1], 0
-    while k < stop and core < behind:
-        cores += min(hi[k], behind) - core
-        core = min(hi[k], behind)
+    host_end, cores = state.host_first[state.host_of[core] + 1], 0
+    while k < stop and core < host_end:
+        cores += min(hi[k], host_end) - core
+        core = min(hi[k], host_end)
         if core == hi[k]:
             k += 1
-            core = lo[k] if k < stop else behind
+            core = lo[k] if k < stop else host_end
     return cores, k, core
 
 
 @compiled(merged=True)
 def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
-    """Take a suggested allocation, ``count`` intervals of the pool from ``first`` on, if it is free and what the job needs.
+    """Allocate ``count`` intervals of the pool, from ``first`` on, to a job if they are free and match its request.
 
-    Returns the number of cores taken, or -1 with nothing changed.
+    Returns the number of cores, or -1 with nothing changed.
     """
     lo, hi, settings = state.pool.lo, state.pool.hi, state.settings
     words, n = state.free_words, state.jobs.cores[job]
@@ -88,35 +88,35 @@ def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
 
 @compiled(merged=True)
 def under_way(state: BatchState, k: int) -> int:
-    """The k-th of the jobs that run, followed by those that the pass has started."""
+    """The k-th of the running jobs, followed by the jobs that this pass has started."""
     return int(state.running.key[k] if k < state.running.n else state.started[k - state.running.n])
 
 
 @compiled(merged=True)
 def is_open(state: BatchState, job: int) -> bool:
-    """Whether a job has started, and its end is still to be told."""
+    """Whether a job runs and its end is not known yet."""
     return bool(state.jobs.start_ns[job] >= 0 and state.jobs.end_ns[job] < 0)
 
 
 @compiled(merged=True)
 def answer(state: BatchState, job: int, instant: int) -> None:
-    """Of a job that has started it is known when it is looked at again: as it ends, or as its promise comes due."""
+    """Schedule the next event of a job that has started: its end, or the expiry of its promise."""
     push(state.running, instant, job)
     state.n_answered += 1
 
 
 @compiled(merged=True)
 def next_down_ns(state: BatchState, host: int) -> int:
-    """When a host goes down next, by failure or for maintenance."""
+    """The instant at which a host next goes down, by failure or for maintenance."""
     next_down = state.host_status.next_down_ns
     return int(min(next_down[host], next_down[state.host_first.size - 1 + host]))
 
 
 @compiled(merged=True)
 def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
-    """Find out when a job that starts is cut at the latest, and what for.
+    """Set the latest end of a job that starts, and its cause.
 
-    Of equal instants the first counts: the end of its walltime, its user, the loss of a host.
+    At equal instants, the walltime comes before its user, and its user before the loss of a host.
     """
     jobs = state.jobs
     stop, reason = walltime_end, b.KILLED
@@ -135,7 +135,7 @@ def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
 
 @compiled(merged=True)
 def log_job(state: BatchState, job: int, what: int) -> None:
-    """Note that a job has arrived, started or left, where somebody is told."""
+    """Log that a job has arrived, started or left, if there is a log."""
     if state.settings.logs == 1:
         state.log[state.n_log] = 4 * job + what
         state.n_log += 1
@@ -161,7 +161,7 @@ def leave_queue(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def send_away(state: BatchState, job: int, ending: int) -> None:
-    """Remove a job that never runs from the queue, if it has arrived; ``ending`` is its final state."""
+    """End a job that never runs; ``ending`` is its final state."""
     jobs, now = state.jobs, state.now_ns
     if jobs.eligible_ns[job] >= 0:
         leave_queue(state, job)
@@ -174,13 +174,13 @@ def send_away(state: BatchState, job: int, ending: int) -> None:
 
 @compiled(merged=True)
 def tried_again(state: BatchState, reason: int) -> bool:
-    """Whether a job that is cut for a reason is tried again."""
+    """Whether a job that is cut for a reason gets another attempt."""
     return bool(reason == b.REQUEUED or (reason == b.FAILED and state.settings.requeues == 1))
 
 
 @compiled(merged=True)
 def end_job(state: BatchState, job: int, now: int) -> None:
-    """A running job ends: it gives back what it holds, and what waits for that is told."""
+    """End a running job: free its cores and call the subscribers."""
     jobs, settings = state.jobs, state.settings
     first, count = jobs.held_first[job], jobs.held_count[job]
     if is_played(state, h.GIVE_BACK):
@@ -223,15 +223,15 @@ def end_job(state: BatchState, job: int, now: int) -> None:
 
 @compiled(merged=True)
 def held_back(state: BatchState, job: int) -> bool:
-    """Whether a feature keeps a job from starting, whatever is free."""
+    """Whether a feature keeps a job from starting, whichever cores are free."""
     return publish(state, h.BLOCKED, job, 0, 0, 0) != 0
 
 
 @compiled(merged=True)
 def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
-    """The allocator's choice of the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
+    """Let the allocator choose among the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
 
-    It is written behind what is used of the pool; returns the number of intervals.
+    It writes its choice after the used part of the pool; returns the number of intervals.
     """
     jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
     wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
@@ -245,13 +245,13 @@ def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: 
 
 @compiled(merged=True)
 def suggest(state: BatchState, job: int) -> int:
-    """Where all free cores are alike: the allocator's choice, written into the pool; the number of intervals."""
+    """Let the allocator choose among all free cores; returns the number of intervals."""
     return ask_allocator(state, job, 0, state.free_words, state.host_free)
 
 
 @compiled(merged=True)
 def suggest_now(state: BatchState, job: int) -> int:
-    """The same, or where cores differ, the allocator's choice of those that the job may have now; 0 if none will do."""
+    """Let the allocator choose among the free cores that the job may use; returns the number of intervals, 0 if none fit."""
     now = state.now_ns
     if state.n_away > 0:
         return int(call_hook(state.roles[h.PLACE_AWAKE], (state, job, b.NEVER, 0, 0)))
@@ -263,7 +263,7 @@ def suggest_now(state: BatchState, job: int) -> int:
 
 @compiled(merged=True)
 def why_now(state: BatchState, job: int, others_wait: bool) -> int:
-    """Why a job starts: by its reservation, if it ever had one, as the head, or before others that wait."""
+    """The reason of a start: the job's reservation if it ever had one, the head of the queue, or backfilling."""
     if state.jobs.reserved[job] == 1:
         return b.BY_RESERVATION
     return b.BY_BACKFILL if others_wait else b.BY_HEAD
@@ -271,7 +271,7 @@ def why_now(state: BatchState, job: int, others_wait: bool) -> int:
 
 @compiled(merged=True)
 def start(state: BatchState, job: int, count: int, why: int) -> bool:
-    """Start a job on the ``count`` intervals at the end of the pool; False if they cannot be its."""
+    """Start a job on the ``count`` intervals at the end of the pool; False if it cannot have them."""
     settings, jobs = state.settings, state.jobs
     now, used = state.now_ns, state.pool_used
     if take_cores(state, job, used, count) < 0:
@@ -282,7 +282,7 @@ def start(state: BatchState, job: int, count: int, why: int) -> bool:
     jobs.start_ns[job] = now
     jobs.expected_end_ns[job] = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job]
     jobs.why[job] = why
-    if settings.profiled == 1:  # where nothing is planned ahead, its cores are free when it has ended
+    if settings.profiled == 1:  # without plans, its cores are free only after its end
         hold_pool(state, job, now, jobs.expected_end_ns[job] if settings.plans == 1 else b.NEVER, -1)
     publish(state, h.COUNTED, job, jobs.cores[job], 0, 1)
     log_job(state, job, b.LOG_STARTED)

@@ -1,14 +1,13 @@
-"""The batch engine: who runs where and when, advanced until it needs something from outside.
+"""The loop of the batch engine, which runs until it needs an answer from outside.
 
-At one instant it handles ends, then cores that are released, then what happens to hosts and windows, then cancellations, then
-arrivals, and then makes one scheduling pass (``bls.engine.scheduling_pass``). All state is in one
-:class:`~bls.engine.state.BatchState`; the kernels here, those that they call, and the hooks of ``bls.engine.features`` are the
-only code that changes it.
+The events of one instant are handled in this order: ends, released cores, hosts and windows, cancellations, arrivals. Then
+follows one scheduling pass (``bls.engine.scheduling_pass``). All state is in one :class:`~bls.engine.state.BatchState`, which
+only these kernels and the hooks of ``bls.engine.features`` change.
 
-The engine knows no run times but those it is given. When jobs have started it *suspends* (``STARTED``) and must be told
-for each either the outcome or a promise, "nothing visible before t"; it then runs on to the earliest open promise and
-suspends only there (``DUE``). A job that will be cut (at its walltime, by its user, by the failure of a host) is told so when
-it starts: ``jobs.stop_ns``.
+When jobs without a known run time have started, the engine *suspends* (``STARTED``). For each such job it needs an outcome or a
+promise that it does not end before some instant. The engine then continues to the earliest open promise, where it suspends
+again (``DUE``). ``jobs.stop_ns`` is known at the start of a job: the instant at which its walltime, its user or a host failure
+cuts it.
 """
 
 from bls.engine import hooks as h
@@ -27,7 +26,7 @@ from traces.compiled import compiled, value_from
 
 _wall_clock = value_from(CLOCK)
 
-#: So many passes in a row may start nothing while only outages and wake-ups are to come.
+#: Most passes in a row without a start while only outages and wake-ups are to come.
 _MOST_IDLE = 100_000
 
 #: CLOCK_MONOTONIC of clock_gettime.
@@ -36,7 +35,7 @@ _MONOTONIC = 1
 
 @compiled(merged=True)
 def _wall_ns(state: BatchState) -> int:
-    """What the wall clock says, in ns."""
+    """The wall-clock time, ns."""
     wall_clock = _wall_clock(state.functions[b.CLOCK_AT])
     wall_clock(_MONOTONIC, state.wall_time.ctypes.data)
     return int(state.wall_time[0] * 1_000_000_000 + state.wall_time[1])
@@ -44,11 +43,11 @@ def _wall_ns(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
-    """Start the jobs that a pass has chosen, ``cost_ns`` later but for the first ``presets``; returns a status."""
+    """Start the jobs of a pass, all but the first ``presets`` after ``cost_ns``; returns a status."""
     settings, jobs = state.settings, state.jobs
     n, unanswered, status = state.n_started, 0, BatchStatus.RUNNING
     if cost_ns > 0 and n > presets:
-        # They hold their cores for longer than this pass has planned: what it planned behind them is given up.
+        # They hold their cores for longer than planned: drop the reservations that follow them.
         state.lost = 1
         state.blocked_head = -1
         drop_plan(state)
@@ -92,7 +91,7 @@ def _begin(state: BatchState, cost_ns: int, presets: int) -> int:
 
 @compiled(merged=True)
 def _before_pass(state: BatchState) -> int:
-    """See to room for whatever one pass may write, and have features do what is before it; returns a status."""
+    """Check that there is room for one pass and call the subscribers of ``BEFORE_PASS``; returns a status."""
     settings = state.settings
     if state.pool_used + state.free_cores + 2 * settings.widest + 2 > state.pool.lo.size:
         return BatchStatus.POOL_FULL
@@ -104,7 +103,7 @@ def _before_pass(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _pass(state: BatchState) -> int:
-    """Make one scheduling pass, timed, and start the jobs that it has chosen; returns a status."""
+    """Make one timed scheduling pass and start its jobs; returns a status."""
     settings = state.settings
     presets = state.n_started
     waiting = state.n_waiting
@@ -133,7 +132,7 @@ def _pass(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _next_instant(state: BatchState, any_event: bool) -> int:
-    """The next instant at which anything happens, but for outages and wake-ups if not ``any_event``; or ``NEVER``."""
+    """The instant of the next event, or ``NEVER``; without outages and wake-ups unless ``any_event``."""
     settings = state.settings
     t = b.NEVER
     if state.next_arrival < state.arrivals.size:
@@ -142,7 +141,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
         t = min(t, state.running.ns[0])
     t = next_of(state, t, 1 if any_event else 0)
     if settings.charges_decisions == 1 and state.changed == 1:
-        # Not before now, where the rest of an instant that asked for something is still to be handled.
+        # Not before now: the rest of the present instant may still have to be handled.
         t = min(t, max(state.busy_until_ns, state.now_ns))
     return int(t)
 
@@ -151,8 +150,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
 def _hopeless(state: BatchState) -> bool:
     """Whether nothing can happen any more, after a pass that has started nothing.
 
-    Outages, and wake-ups that a policy asks for, may go on for ever: that is so at once if they change nothing, else when
-    they have not for long.
+    Immediately if no outage or wake-up can change anything; otherwise after 100,000 idle passes.
     """
     if state.running.n > 0 or _next_instant(state, False) < b.NEVER:
         state.idle_passes = 0
@@ -163,7 +161,7 @@ def _hopeless(state: BatchState) -> bool:
 
 @compiled(merged=True)
 def _end_jobs(state: BatchState, t: int) -> int:
-    """Handle what is due of running jobs at an instant: ends, and promises; returns a status."""
+    """Handle the ends and promises that are due at an instant; returns a status."""
     jobs, running = state.jobs, state.running
     while running.n > 0 and running.ns[0] == t:
         job = running.key[0]
@@ -189,7 +187,7 @@ def _end_jobs(state: BatchState, t: int) -> int:
 
 @compiled(merged=True)
 def _arrivals(state: BatchState, t: int) -> None:
-    """Let the jobs of an instant arrive that come by themselves."""
+    """Let the jobs of an instant arrive, except those that arrive after another job."""
     jobs, arrivals = state.jobs, state.arrivals
     while state.next_arrival < arrivals.size:
         job = arrivals[state.next_arrival]
@@ -205,14 +203,14 @@ def _arrivals(state: BatchState, t: int) -> None:
 
 @compiled(merged=True)
 def _stuck(state: BatchState) -> int:
-    """Tell that nothing can happen any more, and which job is the head of the queue."""
+    """Return ``STUCK``, with the head of the queue in ``due_job``."""
     state.due_job = waiting_from(state, 0)
     return BatchStatus.STUCK
 
 
 @compiled(merged=True)
 def _events(state: BatchState) -> int:
-    """Handle the next instant: ends, then what is rarer, then arrivals; ``in_pass`` where it is to have a pass."""
+    """Handle the next instant: ends, rarer events, arrivals; sets ``in_pass`` if a pass follows."""
     settings = state.settings
     if state.n_ended == state.by_rank.size:
         return BatchStatus.DONE
@@ -235,12 +233,12 @@ def _events(state: BatchState) -> int:
         return status
     _arrivals(state, t)
     if settings.charges_decisions == 1 and t < state.busy_until_ns:
-        # The scheduler is still at its latest decision: it will look at what happened when it is done.
+        # The scheduler is still busy with its previous decision, and handles these changes afterwards.
         if state.arrived_job >= 0:
             state.changed = 1
         if settings.profiled == 1:
-            move_on(state)  # or the profile would be full of what has passed
-    elif state.changed == 1 or state.arrived_job >= 0:  # else a promise was renewed: nobody can tell
+            move_on(state)  # or the profile would fill with past slices
+    elif state.changed == 1 or state.arrived_job >= 0:  # otherwise only a promise was renewed
         state.in_pass = 1
         state.n_chosen = -1
         state.n_started = state.n_answered = 0
@@ -249,12 +247,11 @@ def _events(state: BatchState) -> int:
 
 @compiled()
 def advance(state: BatchState, max_ends: int) -> int:
-    """Simulate until something is needed from outside; returns what, a ``BatchStatus``.
+    """Simulate until something is needed from outside; returns a ``BatchStatus``.
 
-    It pauses after about ``max_ends`` ends, for a caller that shows progress. Of ``state.functions``, ``DECIDE`` has a Python
-    policy decide: called with the instant, it writes the answer into ``state.chosen`` and ``state.n_chosen``, and returns 0.
-    There the engine waits for Python without giving up its place, since to leave a kernel and enter it again takes longer than
-    most decisions.
+    The engine pauses after about ``max_ends`` ends, so that the caller can show progress. A Python policy decides in
+    ``state.functions[DECIDE_AT]``: called with the instant, it writes ``state.chosen`` and ``state.n_chosen``, and returns 0.
+    It is called from the kernel because leaving and entering a kernel takes longer than most decisions.
     """
     pause_at = state.n_ended + max_ends
     while True:
@@ -286,7 +283,7 @@ def advance(state: BatchState, max_ends: int) -> int:
 
 @compiled()
 def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
-    """Tell that ``job``, which runs, ends at ``not_before_ns`` or later; False if that takes back what is known."""
+    """Promise that the running ``job`` ends at ``not_before_ns`` or later; False if it contradicts known facts."""
     jobs = state.jobs
     if not is_open(state, job) or not_before_ns < state.now_ns:
         return False
@@ -301,9 +298,9 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
 
 @compiled()
 def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
-    """Tell when ``job``, which runs, ends, and whether because it was stopped.
+    """Set the end of the running ``job``, and whether it was stopped.
 
-    False if that is in the past, before its promise, after its ``stop_ns``, or stopped at another instant.
+    False if the end is in the past, before its promise or after its ``stop_ns``, or if it was stopped at another instant.
     """
     jobs, before, stop = state.jobs, state.jobs.promise_ns[job], state.jobs.stop_ns[job]
     if not is_open(state, job) or end_ns < max(state.now_ns, before) or end_ns > min(MAX_NS, stop):

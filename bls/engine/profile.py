@@ -1,7 +1,7 @@
-"""The profile: how many cores, or which, are free over time, by what running jobs and kept reservations hold.
+"""The profile: cores that running jobs and kept reservations leave free over time.
 
-By counts it is here, two numbers for each slice of time (``bls.availability.count_profile``). Where it matters which cores are
-free, a feature keeps it instead, by the roles that it plays (``bls.engine.features.planning.core_profile``).
+The profile here counts cores: two numbers for each slice of time (``bls.availability.count_profile``). If cores must be told
+apart, a feature keeps a profile of cores instead (``bls.engine.features.planning.core_profile``).
 """
 
 from bls.availability.count_profile import profile_add, profile_earliest, profile_move, profile_pack
@@ -30,7 +30,7 @@ def move_on(state: BatchState) -> None:
 
 @compiled(merged=True)
 def count_cores(profile: Slices, begin: int, stop: int, cores: int) -> None:
-    """Have so many more cores free in a profile for [begin, stop); fewer, if ``cores`` is below 0."""
+    """Add ``cores`` (which may be negative) to the free cores in [begin, stop)."""
     profile.end = profile_add(profile.ns, profile.free, profile.first, profile.end, begin, stop, cores)
 
 
@@ -61,7 +61,7 @@ def hold_host(state: BatchState, host: int, begin: int, stop: int, sign: int) ->
 
 @compiled(inner=True)
 def hold_until(state: BatchState, job: int, end: int) -> None:
-    """Expect a running job to hold its cores until another instant than before."""
+    """Change the expected end of a running job."""
     if state.settings.plans == 1:
         hold_pool(state, job, state.now_ns, state.jobs.expected_end_ns[job], 1)
         hold_pool(state, job, state.now_ns, end, -1)
@@ -70,7 +70,7 @@ def hold_until(state: BatchState, job: int, end: int) -> None:
 
 @compiled(merged=True)
 def planned_until(state: BatchState, job: int, now: int) -> int:
-    """Until when the profile has the cores of a running job; ``now`` where it does not, or not any longer."""
+    """The instant until which the profile holds the cores of a running job; ``now`` if it does not."""
     if state.settings.plans == 1:
         return int(max(now, state.jobs.expected_end_ns[job]))
     return b.NEVER if state.settings.profiled == 1 else now
@@ -78,7 +78,7 @@ def planned_until(state: BatchState, job: int, now: int) -> int:
 
 @compiled(inner=True)
 def drop_slot(state: BatchState, job: int) -> None:
-    """Give back what a kept reservation holds."""
+    """Give back the cores of a kept reservation."""
     jobs, slot = state.jobs, state.jobs.slot_ns[job]
     begin, stop = max(slot, state.now_ns), slot + jobs.estimate_ns[job]
     if is_played(state, h.HOLD_KEPT):
@@ -90,7 +90,7 @@ def drop_slot(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def drop_slots(state: BatchState) -> None:
-    """Give up the whole plan: no waiting job has a slot any more."""
+    """Give up all kept reservations."""
     jobs = state.jobs
     job = waiting_from(state, 0)
     while job >= 0:
@@ -102,6 +102,6 @@ def drop_slots(state: BatchState) -> None:
 
 @compiled(inner=True)
 def drop_plan(state: BatchState) -> None:
-    """Give up all reservations that are kept from pass to pass, if there are any: they may be on cores that are taken."""
+    """Give up the kept reservations, if any: their cores may be taken now."""
     if state.settings.keeps_reservations == 1:
         drop_slots(state)

@@ -1,8 +1,8 @@
 """The batch queue: a set of job ranks, a tree as in ``bls.availability.free_cores`` (leaves first), walked in rank order.
 
-Every job has a rank of its own, its place in the policy's total order, so the queue needs no comparison: it is the set
-of ranks that wait. Adding, removing and finding the next rank cost one step a level, and there is a level per factor of
-32 (four for a million jobs). A heap would give the head as quickly, but not the jobs behind it in order.
+A job's rank is its unique place in the policy's total order, so the queue is a set of ranks and needs no comparisons.
+Adding, removing and finding the next rank cost one step per level, with a level per factor of 32 (four for a million jobs).
+A heap would give the head as quickly, but not the following jobs in order.
 """
 
 from bls.availability.free_cores import next_number

@@ -1,8 +1,8 @@
-"""One scheduling pass: the queue is walked in order, and each job starts, is given a reservation, or waits.
+"""One scheduling pass: walk the queue in order; each job starts, gets a reservation, or waits.
 
-No backfilling, EASY and conservative backfilling are walks with a different depth of reservations. With a depth of 1, here, the
-one reservation is two numbers, its slot (the shadow time) and the cores that are free beside it then (the extra ones); with
-more, and where cores are told apart, it is ``bls.engine.features.planning.plan_ahead``.
+No backfilling, EASY and conservative backfilling differ in the depth of reservations. With a depth of 1 (here), two numbers
+describe the reservation: its slot (the shadow time) and the extra cores that it leaves free then. Greater depths, and passes
+in which cores are told apart, are in ``bls.engine.features.planning.plan_ahead``.
 
 Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35 (EASY).
 """
@@ -21,9 +21,9 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _corrected_end(state: BatchState, job: int, now: int) -> int:
-    """When a job that runs longer than expected is expected to end now: after ``now``, unless it has run for its request.
+    """The corrected end of a job that runs longer than expected: after ``now``, at most its walltime.
 
-    It is corrected at the very instants at which it runs longer than expected, whenever somebody asks.
+    The corrections take effect at the instants at which the expected ends pass, whenever this is called.
     """
     jobs, steps = state.jobs, state.corrections_ns
     end, last = jobs.expected_end_ns[job], jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
@@ -36,7 +36,7 @@ def _corrected_end(state: BatchState, job: int, now: int) -> int:
 
 @compiled(merged=True)
 def prepare(state: BatchState) -> None:
-    """Bring the profile to the present instant, and find out which running jobs are overdue."""
+    """Bring the profile to the present instant and find the overdue jobs."""
     jobs, now = state.jobs, state.now_ns
     move_on(state)
     while state.expected.n > 0 and state.expected.ns[0] <= now:
@@ -62,13 +62,13 @@ def prepare(state: BatchState) -> None:
 
 @compiled(merged=True)
 def _only_the_newcomer(state: BatchState) -> int:
-    """The pass where one job has arrived behind a head that is blocked still, and nothing else has changed; else -1.
+    """The pass after a single arrival behind a blocked head, if nothing else has changed; else -1.
 
-    Nobody else can start now who could not before: as time goes on, what fits before the shadow time only gets less.
+    No other job can start now: the time before the shadow time only gets shorter.
     """
     settings, jobs = state.settings, state.jobs
     job, head = state.arrived_job, state.blocked_head
-    # A job was expected to end by now, and does not; or a host is on its way off, and the sooner it is, the sooner it is back.
+    # An expected end has passed; or a host shuts down, and could be back earlier if it were off earlier.
     if state.lost == 1 or state.n_away > 0:
         return -1
     if head < 0 or state.changed == 1 or state.overdue_cores > 0:
@@ -90,7 +90,7 @@ def _only_the_newcomer(state: BatchState) -> int:
 
 @compiled(merged=True)
 def _set_shadow(state: BatchState, n: int) -> None:
-    """Find the one reservation of EASY: when the head's n cores will be free, and how many beside them then."""
+    """Find the reservation of EASY: the instant at which n cores are free, and the extra cores at that instant."""
     profile = state.profile
     ns, free, last, k = profile.ns, profile.free, profile.end, profile.first
     while k < last and free[k] < n:
@@ -98,7 +98,7 @@ def _set_shadow(state: BatchState, n: int) -> None:
     if k == last:
         state.shadow_ns, state.extra_cores = b.NEVER, -1
         return
-    # If only overdue jobs are in the way: they are expected to end at the next instant, with whatever else ends then.
+    # Overdue jobs are expected to end in the next ns, together with other jobs that end then.
     state.shadow_ns = max(ns[k], state.now_ns + 1)
     if k + 1 < last and ns[k + 1] == state.shadow_ns:
         k += 1
@@ -107,7 +107,7 @@ def _set_shadow(state: BatchState, n: int) -> None:
 
 @compiled(merged=True)
 def _easy(state: BatchState, n_order: int) -> int:
-    """The pass by counts with a depth of 0 or 1, where the profile holds running jobs only; returns a status."""
+    """A pass with a depth of 0 or 1 and a profile of running jobs that counts cores; returns a status."""
     jobs, depth, now = state.jobs, state.settings.max_reservations, state.now_ns
     state.blocked_head = -1
     free, shadow, extra, blocked, waits, place = state.free_cores, b.NEVER, 0, False, False, -1
@@ -143,7 +143,7 @@ def _easy(state: BatchState, n_order: int) -> int:
             continue
         asleep = state.n_away > 0
         count = call_hook(state.roles[h.PLACE_AWAKE], (state, job, shadow, extra, 0)) if asleep else suggest(state, job)
-        if count < 0:  # it would have to wait for hosts to boot, and then be in the head's way
+        if count < 0:  # it would wait for booting hosts and then delay the head
             continue
         beyond = now + jobs.estimate_ns[job] + jobs.boot_wait_ns[job] > shadow
         if not start(state, job, count, why_now(state, job, blocked or waits)):
@@ -159,12 +159,12 @@ def _easy(state: BatchState, n_order: int) -> int:
 
 @compiled(merged=True)
 def make_pass(state: BatchState) -> int:
-    """Walk the queue once, appending jobs that start to ``state.started``; returns a ``BatchStatus``."""
+    """Walk the queue once and append jobs that start to ``state.started``; returns a ``BatchStatus``."""
     settings = state.settings
     if settings.profiled == 1:
         prepare(state)
     publish(state, h.PASS, -1, state.now_ns, 0, 0)
-    status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # where a pass leaves a ``blocked_head``
+    status = _only_the_newcomer(state) if settings.order == b.STATIC else -1  # only then there is a ``blocked_head``
     if status < 0:
         n_order = call_hook(state.roles[h.ORDER], (state, -1, 0, 0, 0)) if is_played(state, h.ORDER) else 0
         if n_order < 0:

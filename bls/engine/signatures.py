@@ -1,4 +1,4 @@
-"""What the engine calls that is no part of it: the policy's functions, and the wall clock, by which decisions are measured."""
+"""Signatures of external functions that the engine calls: those of the policy, and the wall clock that times decisions."""
 
 import ctypes
 import functools
@@ -16,7 +16,7 @@ SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN
 #: The signature of ``bls.policies.score_policy.ScorePolicy.account``.
 ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
 
-#: The signature of what lets a Python policy decide.
+#: The signature of the function by which a Python policy decides.
 DECIDE = types.int64(types.int64)
 
 #: The signature of ``clock_gettime``: (clock number, address of two int64) → 0.

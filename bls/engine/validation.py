@@ -1,4 +1,4 @@
-"""The common part of all checks of the batch engine's state: its jobs, and the description of one with a fault."""
+"""Checks of the batch engine's state, and their common base class."""
 
 from importlib import import_module
 
@@ -13,9 +13,9 @@ from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.lifecycle import NEVER_RAN, RAN
 
-#: The columns that an error shows of a job in which something is wrong.
+#: The columns of a faulty job that an error shows.
 _INSTANTS = ("submit", "begin", "eligible", "start", "promise", "end", "stop", "expected_end", "slot")
-_SAID = [*(f"{name}_ns" for name in _INSTANTS), "why", "state", "depends_on"]
+_SHOWN = [*(f"{name}_ns" for name in _INSTANTS), "why", "state", "depends_on"]
 
 
 class BatchChecks(Checks):
@@ -23,8 +23,8 @@ class BatchChecks(Checks):
 
     - ``jobs``: the rows that are in use
     - ``left``, ``holds``, ``waits``, bool (rows,): which rows have left, hold cores, or wait
-    - ``owner``, ``held_cores``, int64 (k,): the cores that are held, and the row that holds each
-    - ``holder``, int64 (M,): the row that holds each core, -1 none; once it is known that no two do
+    - ``owner``, ``held_cores``, int64 (k,): the row that holds each allocated core, and that core
+    - ``holder``, int64 (M,): the row that holds each core, -1 none; set after the check that no two rows do
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     """
 
@@ -43,20 +43,20 @@ class BatchChecks(Checks):
         self.held_cores: Array = self.owner
 
     def name(self, row: int) -> str:
-        """What an error calls the job of a row."""
+        """The name of a row's job in errors."""
         attempt = self.jobs.attempt[row]
         return f"job {self.jobs.number[row]}" + (f" attempt {attempt}" if attempt else "")
 
     def no_job(self, *faults: tuple[Array, str]) -> None:
-        """Check rows, each fault with what is said of the first row that has it."""
+        """Report the first row of each fault."""
         for wrong, what in faults:
             for row in np.flatnonzero(wrong)[:1].tolist():
                 values = self.jobs.entry(row)
-                said = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SAID)
-                self.fault(f"{self.name(row)} {what}: {said}")
+                shown = ", ".join(f"{name.removesuffix('_ns')} {values[name]}" for name in _SHOWN)
+                self.fault(f"{self.name(row)} {what}: {shown}")
 
     def are(self, rows: Array) -> Array:
-        """Which of all rows are among these."""
+        """A mask of these rows."""
         return np.isin(np.arange(self.state.n_rows), rows)
 
     def bits(self, words: Array) -> Array:
@@ -65,7 +65,7 @@ class BatchChecks(Checks):
         return found
 
     def numbers_in(self, words: Array, starts: Array, what: str) -> Array:
-        """Which numbers are in a tree of bits, once its upper levels are seen to agree with the lowest."""
+        """The numbers in a tree of bits, after a check that its upper levels agree with the lowest."""
         for level in range(1, len(starts) - 1):
             below = words[starts[level - 1] : starts[level]] != 0
             above = self.bits(words[starts[level] : starts[level + 1]])
@@ -74,9 +74,9 @@ class BatchChecks(Checks):
         return self.bits(words[: starts[1]])
 
     def check_slices(self, ns: Array, free: Array, reserved: Array, lasting: Array) -> None:
-        """Check how many cores are free over time, from the present instant on; what has passed is of no account.
+        """Check the numbers of free cores from the present instant on.
 
-        ``reserved`` and ``lasting``: the cores of each reservation that is kept, and its duration, ns.
+        ``reserved`` and ``lasting``: the cores of each kept reservation, and its duration, ns.
         """
         if not len(ns) or np.any(ns[1:] <= ns[:-1]):
             self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
@@ -89,7 +89,7 @@ class BatchChecks(Checks):
         ]
         at = np.flatnonzero(np.append(ns[1:], b.NEVER) > now)
         known = np.maximum(ns[at], now)
-        # At what is known to happen, too: a change that the profile has no slice for is one that it does not know.
+        # Check at all known instants, too, to find changes that the profile misses.
         instants = np.unique(np.concatenate([known, *(one for begin, end, _ in spans for one in (begin, end))]))
         instants = instants[(instants >= known[0]) & (instants < b.NEVER)]
         by_jobs = np.full(len(instants), self.n_cores)
@@ -104,7 +104,7 @@ class BatchChecks(Checks):
             self.fault(f"{found[k]} cores are free at {when} ns by the profile, {other} by jobs and reservations")
 
     def in_pool(self, pool: Pool, n: int, rows: Array, first: Array, count: Array, what: str) -> tuple[Array, Array]:
-        """The cores that rows have by their intervals in a pool of which ``n`` are used, and of each core the row."""
+        """The cores of rows by their intervals in a pool with ``n`` used entries, and the row of each core."""
         wrong = (count < 1) | (first < 0) | (first + count > n)
         self.no_job((self.are(rows) & wrong, what))
         owner, at = np.repeat(rows, count[rows]), intervals_of(first[rows], count[rows])
@@ -114,7 +114,7 @@ class BatchChecks(Checks):
         return np.repeat(owner, hi - lo), intervals_of(lo, hi - lo)
 
     def down_until(self) -> Array:
-        """Until when each host is known to be gone, 0 if it is up."""
+        """The known end of each host's outage, ns; 0 if it is up."""
         status, stops = self.state.host_status, self.state.stops.host
         until: Array = np.zeros(self.n_hosts, np.int64)
         if status.next_outage.size:
@@ -123,11 +123,11 @@ class BatchChecks(Checks):
 
 
 def validate(state: BatchState) -> None:
-    """Check a batch state between two calls of ``bls.engine.loop``, of which none has ended in a fault.
+    """Check a batch state between two calls of ``bls.engine.loop`` that had no fault.
 
-    The queue holds the jobs that wait; the free cores are those that nobody holds, on hosts that are up; the profile is
-    that of the running jobs, the reservations and the hosts that are down; heaps are in order; what is counted adds up;
-    what has become of a job is possible. Raises InvariantError: naming the first job, core or number that is wrong.
+    The queue holds the waiting jobs. Free cores are on hosts that are up and in no allocation. The profile agrees with
+    running jobs, reservations and down hosts. Heaps are ordered, counts are correct, and each job's history is possible.
+    Raises InvariantError with the first wrong job, core or number.
     """
     _Batch(state).check()
 
@@ -155,7 +155,7 @@ class _Batch(BatchChecks):
             self.check_slices(state.profile.ns[used], state.profile.free[used], jobs.cores[self.kept], lasting)
 
     def _check_jobs(self) -> None:
-        # Attempts, and how many jobs have ended for good; and what is known of each job is possible.
+        # Numbers of attempts and of ended jobs; possible histories of jobs.
         state, now, jobs, left = self.state, self.state.now_ns, self.jobs, self.left
         latest, n, again = state.by_rank, len(state.by_rank), jobs.state == b.REQUEUED
         self.count("attempts", state.n_rows, n + int(again.sum()))
@@ -181,7 +181,7 @@ class _Batch(BatchChecks):
             (left & started & (jobs.end_ns > now), "has left before its end"),
             (left & started & ~ended, "has left, and has no end"),
             (started & (jobs.why == b.NEVER_STARTED), "started for no reason"),
-            (left & ~started & (jobs.why != b.NEVER_STARTED), "has left, never started, and says why it did"),
+            (left & ~started & (jobs.why != b.NEVER_STARTED), "has left, never started, and has a reason to start"),
             (left & started & ~np.isin(jobs.state, [*RAN]), "ran, but ended as only a job that never ran can"),
             (left & ~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never ran, but ended as only a job that ran can"),
             (started & keeps, "has started, and keeps a reservation"),
@@ -189,7 +189,7 @@ class _Batch(BatchChecks):
             (keeps & (self.settings.keeps_reservations == 0), "keeps a reservation, where none are kept"),
             (overdue & ~self.holds, "is overdue, and does not run"),
             (overdue & (jobs.expected_end_ns > now), "is overdue, and has not run for longer than is expected"),
-            (overdue & (self.settings.plans == 0), "is overdue, where nobody plans"),
+            (overdue & (self.settings.plans == 0), "is overdue, in a run without plans"),
             (come & ~arrived & ~left, "has been passed over"),
             (coming & (arrived | (jobs.begin_ns < now)), "is still to arrive"),
             (arrived & (jobs.depends_on >= 0) & ~left[parent], "has arrived before the end of the job it depends on"),
@@ -207,7 +207,7 @@ class _Batch(BatchChecks):
         self.count("waiting jobs", self.state.n_waiting, int(self.waits.sum()))
 
     def _check_held(self) -> None:
-        # All cores that are held, and of each the job.
+        # The job that holds each core.
         state, settings, jobs, n_rows = self.state, self.settings, self.jobs, self.state.n_rows
         what = "runs and has no cores in the pool of allocations"
         owner, cores = self.in_pool(state.pool, state.pool_used, self.held, jobs.held_first, jobs.held_count, what)
@@ -220,7 +220,7 @@ class _Batch(BatchChecks):
             released = np.where(self.holds, (jobs.cores if resizes else given) - left, jobs.released_held)
             self.counts(lambda row: f"cores that {self.name(row)} has released", jobs.released_held, released)
         if resizes:
-            given = jobs.cores  # its intervals are those of the latest change of its width
+            given = jobs.cores  # the intervals follow the latest change of width
         more = (given > jobs.cores) & (settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
         counted = jobs.held_cores
@@ -237,7 +237,7 @@ class _Batch(BatchChecks):
         if free[n_cores:].any():
             self.fault(f"a core beyond the last of {n_cores} is free")
         free, stopped = free[:n_cores], np.zeros(self.n_hosts, np.bool_)
-        if state.stops.host.state.size:  # hosts that are out of service, as the power of the machine is limited
+        if state.stops.host.state.size:  # hosts that a power limit takes out of service
             stopped = state.stops.host.state != b.UP
             out_of_service = stopped & (state.stops.host.state != b.BOOTING)
             self.count("hosts that are stopped", state.n_stopped, int(out_of_service.sum()))
@@ -255,20 +255,20 @@ class _Batch(BatchChecks):
             self.counts(lambda host: f"free cores of host {host}", state.host_free, found)
 
     def _check_ends(self) -> None:
-        # Who runs ends or comes due, or an answer is awaited.
+        # Each running job has an end or a promise in the heap, or awaits an answer.
         state, jobs = self.state, self.jobs
         asked = self.holds & (jobs.end_ns < 0) & (jobs.promise_ns < 0)
         self.count("answers that are awaited", state.n_started - state.n_answered, int(asked.sum()))
         ns, rows = state.running.entries()
         found = np.bincount(rows, minlength=state.n_rows)
         self.no_job(
-            (asked & ~self.are(state.started[: state.n_started]), "has started, and nobody is asked about it"),
+            (asked & ~self.are(state.started[: state.n_started]), "has started, and no answer is awaited"),
             (found > 1, "is several times among the ends that are to come"),
             ((found == 1) != (self.holds & ~asked), "runs, or is among the ends that are to come, and not both"),
         )
         due = np.where(jobs.end_ns[rows] >= 0, jobs.end_ns[rows], jobs.promise_ns[rows])
         wrong = (ns > due) | (ns < state.now_ns)
-        self.none(wrong, lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and is looked at {ns[k]} ns")
+        self.none(wrong, lambda k: f"{self.name(rows[k])} is due at {due[k]} ns, and its heap entry is at {ns[k]} ns")
 
     def _check_heaps(self) -> None:
         state, used, rows = self.state, len(self.jobs.number), len(self.state.jobs.number)

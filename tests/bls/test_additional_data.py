@@ -173,7 +173,7 @@ def stubborn(view: View) -> Any:
         (always(stubborn), [Gives("power", lambda view: 1 / 0)],
          "observer power, at 0 ns: value() failed: ZeroDivisionError: division by zero"),
         (reading("headroom"), [Headroom(1.0), Power()],
-         "observer headroom, at 0 ns: view.data: power is computed after headroom; allowed: what is named before, nothing"),
+         "observer headroom, at 0 ns: view.data: power is computed after headroom; allowed: earlier names, none here"),
         (reading("a"), [Gives("a", lambda view: view.data["b"])],
          "observer a, at 0 ns: view.data: unknown additional data 'b'; known: a"),
         (reading("a"), [Gives("a", lambda view: view.wake_at(5))],

@@ -276,7 +276,7 @@ def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> 
     rules, constraints = BatchRules(backfill, kind, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
     with pytest.raises(InputError, match="stuck at job 7") as error:
         finish(ready(workload, machine(4, 2), recorded=True, rules=rules, constraints=constraints))
-    assert "1 host is down for ever" in str(error.value)
+    assert "1 host is down forever" in str(error.value)
 
 
 def answer_at_once(simulator: BatchSimulator) -> None:

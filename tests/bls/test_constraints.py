@@ -357,7 +357,7 @@ def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -
     path.write_text("host,down_s,up_s,state\n0,1,,drain\n")
     workload = Workload.from_jobs([(1, 0, 5, 4, 5), (7, 2, 5, 3, 5)])
     constraints = ConstraintOptions(failures=str(path))
-    with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, for ever"):
+    with pytest.raises(InputError, match=r"stuck at job 7.*1 host is down, or drained, forever"):
         simulate(workload, platform=PLAIN, als="recorded", constraints=constraints)
 
 

@@ -425,7 +425,7 @@ def test_without_a_limit_that_is_reached_the_run_is_as_without_the_option(tmp_pa
 
 def test_a_job_that_never_fits_is_named(tmp_path: Path) -> None:
     power = Power(limits=[(20 * S, None, 250)], fallback="hold")
-    words = r"stuck at job 3, .*does not fit the limit to power that holds for ever, 250 W, even"
+    words = r"stuck at job 3, .*does not fit the permanent power limit, 250 W, even"
     with pytest.raises(InputError, match=words):
         simulated(Case(TWO, JOBS, LIMIT, "hold"), tmp_path, power=power)
 

@@ -447,5 +447,5 @@ def test_a_trial_is_for_a_policy_while_it_decides_and_not_under_limits_to_power(
     power = Power(limits=[(0, 10**9, 10**6)], fallback="hold")
     machine = Platform((HostGroup(2, 2, 2.0, power=HostPower(1, [(1, 4)])),))
     order = type("Mine", (), {"name": "mine", "decide": lambda _, view: [view.trial()]})()
-    with pytest.raises(PluginError, match=r"trial\(\) is not for runs under a limit to power"):
+    with pytest.raises(PluginError, match=r"trial\(\) is not for runs with a power limit"):
         bridge.simulate(Workload.from_jobs([(1, 0, 10, 2, 10)]), machine, bls=order, als="recorded", power=power)

@@ -270,7 +270,7 @@ def test_what_it_cannot_be_combined_with() -> None:
     five.directs = 5  # type: ignore[assignment]
     for policy, options, message in (
         (five, {}, "batch policy does: directs: 5; allowed: one of 'speeds', "),
-        (scales, {"als": "recorded"}, r"scale\(\) of job 7: cores; allowed: all of its cores, as it is only replayed"),
+        (scales, {"als": "recorded"}, r"scale\(\) of job 7: cores; allowed: all of its cores, since it is replayed"),
         (resizes, {}, r"resize\(\) is for a batch policy whose directs has 'widths', with "),
         (resizes, {"rules": Rules(resize="equal"), "constraints": MALLEABLE},
          "resize='equal': batch policy does decides itself which jobs start, and its queue has no head; allowed: decide, none"),

@@ -1,1 +1,1 @@
-"""What only some batch simulations do: a feature a file, compiled where a run has a use for it (:mod:`bls.engine.hooks`)."""
+"""Optional features of the batch engine, compiled only for runs that use them (:mod:`bls.engine.hooks`)."""

@@ -1,4 +1,4 @@
-"""Jobs that a policy holds: nothing starts them or waits for them until it releases them."""
+"""Jobs that a policy holds: they neither start nor get reservations until it releases them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def held(state: BatchState) -> Array:
-    """Which rows are held: bool."""
+    """A mask of the held rows."""
     found: Array = (state.holds.since_ns >= 0) & (state.holds.until_ns < 0)
     return found
 
 
 def set_hold(state: BatchState, row: int, on: bool) -> bool:
-    """Hold a job that waits from now on, or release its hold; False if it is as that already."""
+    """Hold a waiting job from now on, or release it; False if nothing changes."""
     holds = state.holds
     if bool(holds.since_ns[row] >= 0 and holds.until_ns[row] < 0) == on:
         return False
@@ -33,13 +33,13 @@ def set_hold(state: BatchState, row: int, on: bool) -> bool:
 
 
 def hold_text(state: BatchState, row: int) -> str:
-    """Say from when to when a job was held last; empty if it never was, or was released at once."""
+    """The text of the latest hold of a job; empty if it was never held, or released at once."""
     since, until = int(state.holds.since_ns[row]), int(state.holds.until_ns[row])
     return f"held by the policy from {format_ns(since)} to {format_ns(until)}" if until > since else ""
 
 
 def why_stuck(state: BatchState) -> str:
-    """Say that the head of the queue is held, if it is; it is ``state.due_job``."""
+    """The text of the hold of the queue's head (``state.due_job``), if it is held."""
     on_hold = held(state)
     if state.due_job < 0 or not on_hold[state.due_job : state.due_job + 1].any():
         return ""
@@ -47,7 +47,7 @@ def why_stuck(state: BatchState) -> str:
 
 
 def check_holds(checks: BatchChecks) -> None:
-    """Check that only jobs that wait, or were withdrawn, are held, and each from some instant on until a later one."""
+    """Check that only waiting or cancelled jobs are held, and that holds end after they begin."""
     holds, jobs = checks.state.holds.front(min(len(checks.state.holds.since_ns), checks.state.n_rows)), checks.jobs
     if len(holds.since_ns):
         since, until = holds.since_ns, holds.until_ns
@@ -62,5 +62,5 @@ def check_holds(checks: BatchChecks) -> None:
 
 @compiled(HOOK)
 def is_held(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Whether (1 or 0) a job that waits is held: nothing starts it, and nothing is reserved for it."""
+    """Whether (1 or 0) a waiting job is held."""
     return 1 if state.holds.since_ns[job] >= 0 and state.holds.until_ns[job] < 0 else 0

@@ -5,7 +5,7 @@ from traces.kernels.state import State, column
 
 
 class HoldState(State, dim="rows"):
-    """Of rows of jobs, where a policy may hold them: the latest hold of each."""
+    """The latest hold of each job by a policy, by row."""
 
-    since_ns: Ints = column(fill=-1)  # when it began; -1: the job was never held
-    until_ns: Ints = column(fill=-1)  # when it was released; -1: it is not yet
+    since_ns: Ints = column(fill=-1)  # begin; -1: never held
+    until_ns: Ints = column(fill=-1)  # release; -1: not yet

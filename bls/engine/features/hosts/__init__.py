@@ -1,1 +1,1 @@
-"""Hosts that go down and come back, hosts that are drained, and jobs that are tried again."""
+"""Outages and drains of hosts, and further attempts of jobs."""

@@ -1,4 +1,4 @@
-"""Declarations of hosts that go down, are drained, and of jobs that are tried again."""
+"""Declarations of outages and drains of hosts, and of further attempts of jobs."""
 
 import numpy as np
 

@@ -1,10 +1,9 @@
-"""Hosts that go down and come back by failures, which are not known in advance, or by maintenance, which is planned; drained
-hosts.
+"""Hosts that go down by failures (not known in advance) or maintenance (planned), and drained hosts.
 
-A host may be down for several reasons at once; it is up when none holds. In the profile of free cores a failed or drained host
-is gone until it is back, and one in maintenance until the end of that. On a drained host, which is not known in advance either,
-no job starts, and running jobs go on. Their cores there count as the host's, not as held by the job, and are not given back
-when it ends; if the host comes back before, the job holds them again.
+A host may be down for several reasons at once. In the profile of free cores, a failed or drained host is unavailable until it
+comes back, and a host in maintenance until the planned end. No job starts on a drained host (not known in advance either), but
+running jobs continue. Their cores on it count with the host and are not freed at the end of the job; if the host comes back
+before, the job holds them again.
 """
 
 from bls.engine import state as b
@@ -41,7 +40,7 @@ def _lists_end(state: BatchState, now: int) -> bool:
 
 @compiled(inner=True)
 def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
-    """Write down that a host comes to a state; returns where."""
+    """Log the new state of a host; returns the place in the log."""
     k, log = state.n_host_log, state.host_log
     log.at_ns[k], log.host[k], log.state[k] = instant, host, what
     state.n_host_log = k + 1
@@ -50,7 +49,7 @@ def log_host(state: BatchState, instant: int, host: int, what: int) -> int:
 
 @compiled(inner=True)
 def _until(state: BatchState, host: int) -> int:
-    """Until when a host is known to be gone: 0 if it is up."""
+    """The known end of a host's outage, 0 if it is up."""
     n_hosts, status = state.host_first.size - 1, state.host_status
     until = max(status.down_until_ns[host], status.down_until_ns[n_hosts + host])
     if state.settings.releases == b.BY_DRAIN:
@@ -60,7 +59,7 @@ def _until(state: BatchState, host: int) -> int:
 
 @compiled(HOOK)
 def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Repairs, then outages, of the present instant, ``begin``. No job runs on a host that goes down: it has ended."""
+    """Handle repairs, then outages, of the instant ``begin``; jobs on hosts that go down have ended before."""
     settings, status = state.settings, state.host_status
     n_hosts = state.host_first.size - 1
     n = state.outage_first.size - 1
@@ -71,7 +70,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
     while state.host_events.n > 0 and state.host_events.ns[0] <= now:
         key = state.host_events.key[0]
         if key >= n + 2 * n_hosts and state.presets_left > 0:
-            break  # jobs that run already have their cores before hosts are drained, which of one instant comes last
+            break  # presets take their cores before hosts are drained, which comes last at an instant
         drop_top(state.host_events)
         v = key % n
         host = v % n_hosts
@@ -79,7 +78,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         before = _until(state, host)
         at = status.next_outage[v]
         if key >= n:
-            # A failure's end is not known to anyone before it is there; that of a maintenance is.
+            # The end of maintenance is known, the end of a failure is not.
             status.down_until_ns[v] = b.NEVER if unplanned else state.outage_up[at]
             status.next_down_ns[v] = b.NEVER
             if state.outage_up[at] != b.NEVER:
@@ -91,7 +90,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
                 status.next_down_ns[v] = state.outage_down[at + 1]
                 push(state.host_events, state.outage_down[at + 1], n + v)
         if unplanned and key >= n:
-            # Nobody had planned for it: the whole plan is given up, while all that it holds can be given back.
+            # Give up the whole plan while its cores can still be given back.
             state.lost = 1
             drop_plan(state)
         elif unplanned:
@@ -99,7 +98,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
         after = _until(state, host)
         sign = int(before > 0) - int(after > 0)
         if sign < 0:
-            publish(state, HOST, host, now, now, sign)  # it is stopped or asleep no more, but down
+            publish(state, HOST, host, now, now, sign)  # ends its stop or sleep
         if settings.profiled == 1 and after != before:
             hold_host(state, host, now, before, 1)
             hold_host(state, host, now, after, -1)
@@ -113,7 +112,7 @@ def handle_host_events(state: BatchState, _job: int, now: int, _stop: int, _sign
 
 @compiled(HOOK)
 def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
-    """Another attempt of a job that was cut: a row of its own, with the same place in the order."""
+    """Add a row for another attempt of a cut job, with the same rank."""
     jobs = state.jobs
     row = state.n_rows
     state.n_rows = row + 1
@@ -134,9 +133,9 @@ def again(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
 
 @compiled(HOOK)
 def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
-    """Before a host is drained: its running jobs hold its cores no longer (``sign`` -1); when it is back, they do again (1)."""
+    """Take the cores of a drained host from its running jobs (``sign`` -1), or give them back when it returns (1)."""
     jobs = state.jobs
-    for k in range(state.running.n + state.n_started):  # the engine has not gone on yet since those have started
+    for k in range(state.running.n + state.n_started):  # includes jobs that have just started
         job = under_way(state, k)
         if jobs.start_ns[job] >= 0 and jobs.state[job] < 0:
             _move_of(state, job, host, now, sign)
@@ -145,7 +144,7 @@ def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 
 @compiled(inner=True)
 def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
-    """What one job has of a host."""
+    """Do this for one job."""
     settings, jobs, holder = state.settings, state.jobs, state.holder
     first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]

@@ -1,1 +1,1 @@
-"""Who makes a scheduling pass, and how: reservations, cores told apart, scores, decisions in Python, widths at the start."""
+"""Scheduling passes: reservations, individual cores, scores, decisions in Python, widths at the start."""

@@ -1,8 +1,8 @@
-"""The profile of cores over time, for plans in which it matters which cores are free, and how much of everything else.
+"""The profile of free cores and other resources over time, for plans that tell cores apart.
 
-It has the slices of ``bls.availability.count_profile``. For the first slice it keeps the free cores themselves, as
-``bls.availability.free_cores`` does; for every other one the changes at its begin: intervals of cores that are given back or
-taken, and amounts of other resources and licences. Taking cores thus costs what they are, however large the machine is.
+It has the slices of ``bls.availability.count_profile``. The first slice has the set of free cores
+(``bls.availability.free_cores``). Each other slice has the changes at its begin: intervals of cores that are given back or
+taken, and changed amounts of resources and licences. The cost of an allocation therefore does not depend on the machine's size.
 """
 
 from bls.availability.count_profile import profile_at
@@ -18,14 +18,14 @@ from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from traces.compiled import Array, compiled
 
-#: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1); with this as hi, amount number lo becomes
-#: so much more. Where nothing at all changes, (0, 0, 0), a window begins or ends.
+#: A change is (lo, hi, amount): the cores [lo, hi) are given back (1) or taken (-1). With this value as hi, amount number lo
+#: increases by ``amount``. The change (0, 0, 0) marks the begin or end of a window.
 AMOUNT = -1
 
 
 @compiled(inner=True)
 def _split(profile: CoreProfile, instant: int) -> int:
-    """Let a slice begin at an instant, which is not before the first slice; returns its place."""
+    """Let a slice begin at an instant after the begin of the first slice; returns its place."""
     ns = profile.ns
     lo = profile_at(ns, 0, profile.n_slices, instant)
     if ns[lo] == instant:
@@ -39,7 +39,7 @@ def _split(profile: CoreProfile, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(profile: CoreProfile, k: int) -> None:
-    """Join slice k to the one before it where nothing changes when it begins."""
+    """Join slice k to the previous one if nothing changes between them."""
     if k == 0 or profile.first[k] >= 0:
         return
     used = profile.n_slices - 1
@@ -51,7 +51,7 @@ def _join(profile: CoreProfile, k: int) -> None:
 
 @compiled(inner=True)
 def _free_change(profile: CoreProfile, change: int) -> None:
-    """Give back the place of a change, for another."""
+    """Free the entry of a change."""
     profile.after[change] = profile.spare
     profile.spare = change
     profile.n_changes -= 1
@@ -59,7 +59,7 @@ def _free_change(profile: CoreProfile, change: int) -> None:
 
 @compiled(inner=True)
 def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
-    """One more change at the begin of slice k, behind change ``before`` (-1: as its first); returns it."""
+    """Add a change at the begin of slice k after change ``before`` (-1: as the first); returns it."""
     change = profile.spare
     if change >= 0:
         profile.spare = profile.after[change]
@@ -79,10 +79,10 @@ def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: in
 
 @compiled(inner=True)
 def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
-    """Add a change that undoes one that is there, so that both vanish.
+    """Remove the opposite change if there is one; otherwise add this change.
 
-    It is looked for behind change ``before`` first (-1: from the beginning), since the changes of a job lie together.
-    Returns the one that the next is to be looked for behind.
+    The search begins after change ``before`` (-1: at the first), since the changes of a job are adjacent.
+    Returns the change after which the search for the job's next change begins.
     """
     after = profile.after
     for _ in range(2):
@@ -105,7 +105,7 @@ def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount:
 
 @compiled(inner=True)
 def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
-    """Change what is free when slice k begins: first by what is given back, as another may take the same cores then."""
+    """Apply the changes at the begin of slice k, returns first: other jobs may take the same cores then."""
     profile = state.cores_profile
     for given in (True, False):
         change = profile.first[k]
@@ -118,7 +118,7 @@ def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
 
 @compiled(inner=True)
 def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) -> None:
-    """Change what is free by one change."""
+    """Apply one change."""
     if hi == AMOUNT:
         offer.amounts[lo] += amount
         return
@@ -132,7 +132,7 @@ def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) 
 
 @compiled(HOOK)
 def move_profile(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Let time go on to ``begin``."""
+    """Move the profile to the instant ``begin``."""
     profile, ns, used = state.cores_profile, state.cores_profile.ns, state.cores_profile.n_slices
     passed = 0
     while passed + 1 < used and ns[passed + 1] <= now:
@@ -155,7 +155,7 @@ def move_profile(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 
 @compiled(inner=True)
 def _slice_from(state: BatchState, begin: int) -> int:
-    """The slice that begins at an instant, to which time goes on if that is now."""
+    """The slice that begins at an instant; moves the profile if that is now."""
     if begin == state.now_ns and state.cores_profile.ns[0] < begin:
         move_profile(state, -1, begin, begin, 0)
     return int(_split(state.cores_profile, begin))
@@ -163,9 +163,9 @@ def _slice_from(state: BatchState, begin: int) -> int:
 
 @compiled(inner=True)
 def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: int, undo: bool) -> int:
-    """One change when slice k begins, at once where that is now; returns the one that the next is to be behind.
+    """Change the profile at the begin of slice k; returns the change after which the job's next one belongs.
 
-    So the changes of a job lie together, in the order in which they were made, and are found again without a search.
+    The changes of a job are adjacent and in order, so that they are found again without a search.
     """
     profile = state.cores_profile
     if k == 0:
@@ -180,7 +180,7 @@ def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: in
 def _change_amounts(
     state: BatchState, k: int, before: int, job: int, lo: Array, hi: Array, count: int, sign: int, undo: bool
 ) -> None:
-    """What a job needs beside its cores is taken (-1) or given back (1) as slice k begins, behind change ``before``."""
+    """Take (-1) or give back (1) the resources of a job other than cores at slice k, after change ``before``."""
     needs, unit = state.needs, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for domain in range(state.domains.limit_mw.size):
@@ -194,7 +194,7 @@ def _change_amounts(
             before = _change(state, k, before, licences + r, AMOUNT, amount, undo)
     if n_resources == 0:
         return
-    # A unit is on one host, but may lie in several intervals: the cores are counted host by host.
+    # A unit is on one host but may span several intervals: count the cores host by host.
     i, core = 0, lo[0]
     while i < count:
         host = state.host_of[core]
@@ -207,10 +207,10 @@ def _change_amounts(
 
 @compiled(inner=True)
 def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, begin: int, stop: int, sign: int) -> None:
-    """Take (``sign`` -1) a job's cores, and what it needs beside them, for [begin, stop), or give them back (``sign`` 1).
+    """Take (``sign`` -1) a job's cores and other resources for [begin, stop), or give them back (``sign`` 1).
 
-    ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs nothing beside them. What is given back is
-    what was taken, and to the same instant; its begin may have passed.
+    ``lo, hi`` are the ``count`` intervals of its cores. A negative ``job`` needs cores only. Exactly the taken resources are
+    given back, until the same instant; the begin may have passed.
     """
     if begin >= stop:
         return
@@ -224,14 +224,14 @@ def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, be
         cores += hi[i] - lo[i]
     for k in range(at, until):
         profile.free[k] += sign * cores
-    beside = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
+    has_amounts = settings.n_resources + settings.n_licences > 0 or settings.powered != b.UNPOWERED
     for end in range(2 if stop != b.NEVER else 1):
         k, amount, before = at, sign, -1
         if end == 1:
             k, amount = until, -sign
         for i in range(count):
             before = _change(state, k, before, lo[i], hi[i], amount, sign > 0)
-        if job >= 0 and beside:
+        if job >= 0 and has_amounts:
             _change_amounts(state, k, before, job, lo, hi, count, amount, sign > 0)
     if stop != b.NEVER:
         _join(profile, until)
@@ -240,7 +240,7 @@ def hold_cores(state: BatchState, job: int, lo: Array, hi: Array, count: int, be
 
 @compiled(inner=True)
 def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: int, sign: int) -> None:
-    """Take (``sign`` -1) so much of an amount for [begin, stop), or give it back (1), as :func:`hold_cores` does cores."""
+    """Take (``sign`` -1) a quantity of an amount for [begin, stop), or give it back (1)."""
     profile, at = state.cores_profile, _slice_from(state, begin)
     _change(state, at, -1, which, AMOUNT, sign * amount, sign > 0)
     if stop != b.NEVER:
@@ -252,7 +252,7 @@ def hold_amount(state: BatchState, which: int, amount: int, begin: int, stop: in
 
 @compiled(HOOK)
 def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
-    """Take (-1) the cores that a running job still holds from the profile for [begin, stop), or give them back (1)."""
+    """Take (-1) the current cores of a running job from the profile for [begin, stop), or give them back (1)."""
     first, count = state.jobs.held_first[job], state.jobs.held_count[job]
     lo, hi = state.pool.lo[first : first + count], state.pool.hi[first : first + count]
     if state.settings.releases != b.NO_RELEASES:
@@ -263,10 +263,10 @@ def hold_pool_cores(state: BatchState, job: int, begin: int, stop: int, sign: in
 
 @compiled(HOOK)
 def hold_kept_cores(state: BatchState, job: int, begin: int, stop: int, sign: int) -> int:
-    """The same for the cores that a job's kept reservation names."""
+    """The same for the cores of a kept reservation."""
     first, count = state.jobs.plan_first[job], state.jobs.plan_count[job]
     lo, hi = state.kept.lo[first : first + count], state.kept.hi[first : first + count]
-    stop += planned_ns(state, job) - state.jobs.estimate_ns[job]  # under a limit to power it may be planned for longer
+    stop += planned_ns(state, job) - state.jobs.estimate_ns[job]  # a power limit may make it longer
     hold_cores(state, job, lo, hi, count, begin, stop, sign)
     return 0
 
@@ -281,7 +281,7 @@ def hold_host_cores(state: BatchState, host: int, begin: int, stop: int, sign: i
 
 @compiled(inner=True)
 def _planned_cores(state: BatchState) -> int:
-    """The most cores that may be reserved in one pass."""
+    """The largest number of cores that one pass may reserve."""
     settings = state.settings
     most = state.n_waiting
     if settings.max_reservations < most:
@@ -298,9 +298,9 @@ def _planned_cores(state: BatchState) -> int:
 
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Before a pass: 0 if the arrays have room for whatever it may write, else a ``BatchStatus``."""
+    """Return 0 if the arrays have room for one pass, else a ``BatchStatus``."""
     settings = state.settings
-    # A start or a reservation makes two slices at the most; so do an end and what happens to a host.
+    # A start, a reservation, an end and a host event each make at most two slices.
     steps = 2 * settings.steps
     more = 2 * state.host_events.ns.size + 16 + steps
     if settings.plans == 1:
@@ -310,14 +310,14 @@ def room(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> i
     profile = state.cores_profile
     if profile.n_slices + more > profile.ns.size:
         return BatchStatus.PROFILE_FULL
-    # There are no more intervals than cores, and so many changes of amounts at the most: free cores may be taken, and those of
-    # jobs that run longer than expected be held for longer.
+    # There are no more intervals than cores, and each may change all amounts: free cores may be taken, and the cores of
+    # jobs that run longer than expected may be held for longer.
     planned = _planned_cores(state) if settings.plans == 1 else 0
     more = state.host_of.size + planned
     if settings.releases != b.NO_RELEASES:
-        more += state.host_of.size  # what is left of running jobs lies in more intervals
+        more += state.host_of.size  # releases split the intervals of running jobs
     if settings.resizing != b.NO_RESIZE or settings.releases == b.BY_DRAIN:
-        more += 2 * state.host_of.size  # what running jobs hold is given back, and held anew
+        more += 2 * state.host_of.size  # the cores of running jobs are given back and taken again
     amounts = settings.n_resources + settings.n_licences + state.domains.limit_mw.size
     more = 2 * (more + state.host_events.ns.size) * (1 + amounts) + steps
     if profile.n_changes + more > profile.lo.size:

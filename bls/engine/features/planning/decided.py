@@ -1,8 +1,8 @@
-"""Decisions of a policy in Python: jobs to start, with or without their cores; trials of placements while it decides.
+"""Decisions of a policy in Python: jobs to start, with or without their cores; trial placements while it decides.
 
-An allocator is offered what a job may have; a policy that names cores learns afterwards why a job cannot have them. Nothing is
-planned ahead in such a run, so that free cores stay free, except for windows. A trial (``bls.seen.trial``) places jobs in the
-same way on a state whose columns of free cores and running jobs are copies; what it writes of the jobs' columns it puts back.
+An allocator is offered only cores that the job may have. A policy may name any cores; it is then told the reason if the job
+cannot have them. These runs plan nothing ahead except windows. A trial (``bls.seen.trial``) places jobs in the same way on
+copies of the columns of free cores and running jobs, and restores the columns of jobs.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ _decide = value_from(DECIDE)
 
 @compiled(HOOK)
 def decide_in_python(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Before a pass: have the policy decide, once; returns 0, or a ``BatchStatus``."""
+    """Let the policy decide once before a pass; returns 0 or a ``BatchStatus``."""
     if state.n_chosen >= 0:
         return 0
     decide = _decide(state.functions[b.DECIDE_AT])
@@ -33,10 +33,10 @@ def decide_in_python(state: BatchState, _job: int, now: int, _stop: int, _sign: 
 
 @compiled(inner=True)
 def _powered(state: BatchState, job: int, count: int) -> int:
-    """The number of intervals at the end of the pool, 0 where it has none yet; -1, noted, if they would draw too much."""
+    """Return ``count``, the intervals at the end of the pool (0: not placed yet), or -1 if they would draw too much power."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     for domain in range(state.domains.limit_mw.size if count >= 0 else 0):
-        room, more = room_mw(state, domain), least_mw(state, job)  # whatever its cores would be
+        room, more = room_mw(state, domain), least_mw(state, job)  # on any cores
         fits = domain != MACHINE or more <= room
         if count > 0:
             more, fits = (
@@ -52,7 +52,7 @@ def _powered(state: BatchState, job: int, count: int) -> int:
 
 @compiled(inner=True)
 def _put(state: BatchState, k: int, job: int, named: bool) -> int:
-    """The cores of the k-th job chosen, at the end of the pool: those that are named, or the allocator's; the intervals."""
+    """Put the named cores of the k-th chosen job, or the allocator's, at the end of the pool; returns the intervals."""
     if named:
         return _powered(state, job, put_named(state, job, state.chosen_first[k], state.chosen_first[k + 1]))
     if state.jobs.cores[job] > state.free_cores or held_back(state, job):
@@ -66,9 +66,9 @@ def _put(state: BatchState, k: int, job: int, named: bool) -> int:
 
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """What a Python policy has decided: the jobs that it rejects, then those that it starts, in its order.
+    """Reject and start the jobs that a Python policy has chosen, in its order.
 
-    With ``Settings.may_not_fit`` a job for which it has named no cores, and which cannot start now, waits.
+    With ``Settings.may_not_fit``, a job without named cores that cannot start now waits.
     """
     waits, before = state.settings.may_not_fit == 1, state.did_not_fit
     for k in range(state.n_chosen):
@@ -96,14 +96,14 @@ def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
 
 @compiled(inner=True)
 def refuse(state: BatchState, why: int, at: int, of: int) -> bool:
-    """Note why the cores cannot be the job's."""
+    """Record why the job cannot have the cores; returns False."""
     state.refused, state.refused_at, state.refused_of = why, at, of
     return False
 
 
 @compiled(inner=True)
 def _first_core(words: Array, lo: Array, hi: Array, within: bool) -> int:
-    """The first named core that is, or is not, among ``words``; -1 if there is none."""
+    """The first core of the intervals that is (or is not) in ``words``; -1 if there is none."""
     for k in range(lo.size):
         for core in range(lo[k], hi[k]):
             if (words[core >> 5] & (1 << (core & 31)) != 0) == within:
@@ -113,7 +113,7 @@ def _first_core(words: Array, lo: Array, hi: Array, within: bool) -> int:
 
 @compiled(inner=True)
 def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
-    """Whether all cores are free, on hosts that are up, and of the job's partition, and no window keeps it off them."""
+    """Whether all cores are free and in the job's partition, and no window blocks them."""
     for k in range(lo.size):
         if not free_all(state.free_words, lo[k], hi[k]):
             return refuse(state, b.TAKEN, _first_core(state.free_words, lo[k : k + 1], hi[k : k + 1], False), -1)
@@ -140,7 +140,7 @@ def _cores_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 @compiled(inner=True)
 def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
-    """How many of its cores on a host the job's units can use; -1, with the reason noted, if it cannot be there so."""
+    """The number of cores on a host that the job's units can use; -1, with the reason, if they are not allowed."""
     amounts, needs, unit = state.cores_profile.now.amounts, state.needs, state.jobs.unit_cores[job]
     n_resources, whole = state.settings.n_resources, state.settings.whole_hosts == 1
     if whole and cores < state.host_first[host + 1] - state.host_first[host]:
@@ -162,7 +162,7 @@ def _usable(state: BatchState, job: int, host: int, cores: int) -> int:
 
 @compiled(inner=True)
 def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
-    """Whether the hosts have what the job's units need, and no more of them are named than it needs."""
+    """Whether the hosts have the resources for the job's units, and the job needs all of these hosts."""
     n, total, least, spare = state.jobs.cores[job], 0, -1, -1
     k, core = 0, lo[0]
     while k < lo.size:
@@ -183,7 +183,7 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 @compiled(inner=True)
 def _licences_do(state: BatchState, job: int) -> bool:
-    """Whether there are licences enough."""
+    """Whether there are enough licences."""
     needs, amounts = state.needs, state.cores_profile.now.amounts
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
@@ -194,12 +194,12 @@ def _licences_do(state: BatchState, job: int) -> bool:
 
 @compiled(inner=True, makes_arrays=True)
 def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
-    """Whether the cores are on no more leaf switches than the job accepts, or it has waited for that for long enough."""
+    """Whether the cores are on few enough leaf switches, or the job has waited long enough for that."""
     jobs, tree = state.jobs, state.placement
     limit, waited = jobs.switch_limit[job], state.now_ns - jobs.eligible_ns[job]
     if limit == 0 or waited >= state.settings.switch_wait_ns:
         return True
-    named = np.zeros(state.host_first.size, np.uint8)  # hosts with cores that are named
+    named = np.zeros(state.host_first.size, np.uint8)  # hosts with named cores
     for k in range(lo.size):
         named[state.host_of[lo[k]] : state.host_of[hi[k] - 1] + 1] = 1
     leaves, switch = 0, 0
@@ -214,11 +214,10 @@ def _switches_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 @compiled(inner=True)
 def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
-    """Put the cores that are named for a waiting job at the end of the pool, if the job may have them.
+    """Put the named cores of a waiting job at the end of the pool, if the job may have them.
 
-    They are the intervals from ``first`` up to ``stop`` of ``chosen_lo, chosen_hi``, at least one, ascending and disjoint. The
-    profile of cores, if there is one, is at the present instant. Returns the number of intervals, or -1; then
-    ``state.refused`` has the reason.
+    They are the intervals ``first`` to ``stop`` of ``chosen_lo, chosen_hi``: at least one, ascending and disjoint. A profile
+    of cores must be at the present instant. Returns the number of intervals, or -1 with the reason in ``state.refused``.
     """
     lo, hi, used = state.chosen_lo[first:stop], state.chosen_hi[first:stop], state.pool_used
     if held_back(state, job):
@@ -228,14 +227,14 @@ def put_named(state: BatchState, job: int, first: int, stop: int) -> int:
         return -1
     if not (_licences_do(state, job) and _switches_do(state, job, lo, hi)):
         return -1
-    for k in range(stop - first):  # no more than there are free cores, for which the pool has room
+    for k in range(stop - first):  # the pool has room for all free cores
         state.pool.lo[used + k], state.pool.hi[used + k] = lo[k], hi[k]
     return stop - first
 
 
 @compiled()
 def begin_trial(state: BatchState) -> int:
-    """Bring the copied profile to the present instant, as a pass does."""
+    """Bring the copied profile to the present instant."""
     if state.settings.by_cores == 1:
         now = state.now_ns
         call_hook(state.roles[MOVE_PROFILE], (state, -1, now, now, 0))
@@ -244,7 +243,7 @@ def begin_trial(state: BatchState) -> int:
 
 @compiled(inner=True)
 def _take(state: BatchState, job: int, count: int) -> int:
-    """Take the ``count`` intervals at the end of the pool for a job, on the copies; the intervals, 0 if they cannot be its."""
+    """Allocate the ``count`` intervals at the end of the pool on the copies; returns ``count``, 0 if they are not allowed."""
     jobs, settings = state.jobs, state.settings
     first, held, cores = jobs.held_first[job], jobs.held_count[job], jobs.held_cores[job]
     if take_cores(state, job, state.pool_used, count) < 0:
@@ -258,7 +257,7 @@ def _take(state: BatchState, job: int, count: int) -> int:
 
 @compiled()
 def try_allocator(state: BatchState, job: int) -> int:
-    """Place a job that waits where the allocator does; the number of its intervals at the end of the pool, 0 if nowhere."""
+    """Place a waiting job by the allocator; returns its intervals at the end of the pool, 0 if it does not fit."""
     if state.jobs.cores[job] > state.free_cores:
         return 0
     if held_back(state, job):
@@ -268,5 +267,5 @@ def try_allocator(state: BatchState, job: int) -> int:
 
 @compiled()
 def try_named(state: BatchState, job: int, count: int) -> int:
-    """Place a job that waits on the first ``count`` intervals of ``chosen_lo, chosen_hi``; 0 if it may not have them."""
+    """Place a waiting job on the first ``count`` intervals of ``chosen_lo, chosen_hi``; 0 if they are not allowed."""
     return _take(state, job, put_named(state, job, 0, count))

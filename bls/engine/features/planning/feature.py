@@ -1,4 +1,4 @@
-"""Declarations of those who make a scheduling pass, and of what they plan with."""
+"""Declarations of the features of scheduling passes and plans."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ _HERE = "bls.engine.features.planning"
 
 
 def _in_order(run: FeatureRun) -> bool:
-    # Whether the queue is walked, in the order of ranks or of scores.
+    # Whether passes walk the queue in the order of ranks or scores.
     return run.settings.order in (b.STATIC, b.SCORED)
 
 
 def _changes(run: FeatureRun) -> dict[str, int]:
-    # A profile of cores grows when it is full: most runs need far fewer slices than they could.
+    # Most runs need few slices; the profile grows when it is full.
     settings, steps = run.settings, run.sizes["boundaries"] + 2 * run.settings.steps
     by_hosts = settings.by_hosts or settings.whole_hosts or settings.n_resources > 0
     offered = {"offered_words": run.sizes["free_words"], "offered_hosts": run.hosts if by_hosts else 0}
@@ -25,7 +25,7 @@ def _changes(run: FeatureRun) -> dict[str, int]:
 
 
 def _all_free(state: b.BatchState) -> None:
-    # A job may fit from the end of a window on: slices begin there, at a change of nothing.
+    # A job may fit from the end of a window on, so slices begin there, with an empty change.
     profile, now, at = state.cores_profile, state.cores_profile.now, state.boundaries[state.boundaries > 0]
     profile.free[:] = state.free_cores
     now.words[:], now.hosts[:], now.amounts[:] = state.free_words, state.host_free[: len(now.hosts)], state.totals
@@ -64,7 +64,7 @@ PLANS_AHEAD = Feature(
         and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))
     ),
     plays={h.PLAN: f"{_HERE}.plan_ahead:plan"},
-    # In a plan every waiting job may stand beside those that run.
+    # A plan may contain all waiting and running jobs.
     sizes=lambda run: {} if run.settings.by_cores else dict.fromkeys(
         ("slices", "plan_slices"), 4 * (run.sizes["running"] + run.jobs) + 64
     ),
@@ -95,7 +95,7 @@ MOLDS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations <= 1,
     plays={h.WIDTH: f"{_HERE}.molding:mold"},
-    settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
+    settings=lambda run: {"widest": run.cores},  # a job may get all cores
 )
 
 MOLDS_BESIDE = Feature(

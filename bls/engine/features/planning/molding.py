@@ -1,12 +1,11 @@
-"""Moldable jobs: the first job of the queue that has to wait starts with another number of cores than it asks for.
+"""Moldable jobs: the first job in the queue that no limit blocks may start with another number of cores than it requests.
 
-As the queue is walked, the first job is looked at that no limit keeps back and that does not fit, or that is the only one that
-waits. If it fits, it takes what is free, up to its most. If not, it takes what is free, at least its least, unless by its
-reservation it would end earlier with what it asks for. Its estimate and its walltime are of the same work. Another attempt asks
-for what the first did. Where power is limited no more cores are free to it than what is left of the limit is enough for.
+If the job fits and no other job waits, it takes all free cores, up to its maximum. If it does not fit, it takes the free cores,
+at least its minimum, unless its reservation lets it end earlier at the requested width. Estimate and walltime change for equal
+work. A later attempt requests the original width. A power limit also limits the free cores.
 
-Where several jobs have reservations, the first job fits if it can start now beside those of others with what it asks for; if
-not, it takes the most cores with which it can.
+If several jobs have reservations, the job fits if it can start now without delaying those. Otherwise it takes the largest
+number of cores with which it can start now.
 """
 
 from bls.engine import state as b
@@ -23,7 +22,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _free(state: BatchState, job: int) -> int:
-    """How many cores are free to a job, all of them alike."""
+    """The number of free cores that a job may use."""
     free = state.free_cores
     if state.settings.powered == b.UNPOWERED:
         return int(free)
@@ -42,7 +41,7 @@ def _wider(state: BatchState, job: int, free: int) -> int:
 
 @compiled(inner=True)
 def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
-    """Return the width of a job that is planned to start at ``begin``: ``free`` cores now, or what it asks for later."""
+    """Return the width of a job that is planned to start at ``begin``: ``free`` cores now, or the requested ones later."""
     jobs, asked, rest = state.jobs, state.jobs.cores[job], state.jobs.estimate_ns[job]
     if free < jobs.min_cores[jobs.origin[job]]:
         return int(asked)
@@ -52,9 +51,9 @@ def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
 
 @compiled(HOOK)
 def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
-    """Give a job that waits, and no other before it, the width with which it starts in this pass; returns 0.
+    """Set the width with which the first waiting job starts in this pass; returns 0.
 
-    ``stop`` is when it could start with what it asks for, if it does not fit now, and has a reservation.
+    ``stop`` is the start of its reservation with the requested width, if it has one.
     """
     jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
     if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
@@ -68,7 +67,7 @@ def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) ->
 
 @compiled(inner=True)
 def _change(state: BatchState, job: int, width: int) -> None:
-    """The job has another width than it asks for."""
+    """Change the width of a job, and its estimate and walltime accordingly."""
     jobs, asked = state.jobs, state.jobs.cores[job]
     jobs.was_cores[job] = asked
     for was, now in ((jobs.was_estimate_ns, jobs.estimate_ns), (jobs.was_walltime_ns, jobs.walltime_ns)):
@@ -79,7 +78,7 @@ def _change(state: BatchState, job: int, width: int) -> None:
 
 @compiled(inner=True)
 def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
-    """The most cores below ``asked`` that are free from now on for as long as the job would then take; perhaps 0."""
+    """The largest width below ``asked`` that is free from now until the job would end; may be 0."""
     width, first = asked - 1, slices.first
     for k in range(first, slices.end):
         if width <= 0 or (k > first and slices.ns[k] >= now + scaled(length, asked, width, max(length, MAX_NS))):
@@ -90,9 +89,9 @@ def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
 
 @compiled(HOOK)
 def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
-    """As :func:`mold`, with reservations of several jobs, all cores alike; ``begin`` says whether the plan is a copy, 1 or 0.
+    """The same as :func:`mold` with reservations of several jobs; ``begin`` is 1 if the plan is a copy.
 
-    Returns until when the reservation was that the job gives up as it starts with another width; 0 if there was none.
+    Returns the end of the reservation that the job gives up by starting with another width; 0 if there was none.
     """
     jobs, now = state.jobs, state.now_ns
     asked, length, kept, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.slot_ns[job], jobs.origin[job]

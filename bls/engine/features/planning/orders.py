@@ -1,4 +1,4 @@
-"""Scores that change the order of the queue, the accounts of policies that keep some, and a policy that rejects all jobs."""
+"""Scores that order the queue, the accounts of policies, and a policy that rejects all jobs."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ _account = value_from(ACCOUNT)
 
 @compiled(inner=True)
 def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
-    """Put the first n of ``order`` in the order of ``places``, by way of ``rows``."""
+    """Permute the first n entries of ``order`` by ``places``; ``rows`` is work space."""
     copy_first(rows, order, n)
     for k in range(n):
         order[k] = rows[places[k]]
@@ -29,7 +29,7 @@ def _reorder(order: Array, places: Array, rows: Array, n: int) -> None:
 
 @compiled(HOOK)
 def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """The waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is no number."""
+    """Write the waiting jobs by (tier, score, submit, row) into state.order; -1 if a score is not a number."""
     jobs, order, keys, numbers, memory = state.jobs, state.order, state.keys, state.numbers, state.memory
     n, job = 0, waiting_from(state, 0)
     while job >= 0:
@@ -48,7 +48,7 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
         if np.isnan(keys[k]):
             state.due_job = order[k]
             return -1
-    # Stable: equal scores stay in the order of the tree, which is that of submits.
+    # Stable: jobs with equal scores stay in the order of the tree, by submit.
     rows, places, space = state.sorting[0], state.sorting[1], state.sorting[2]
     sort_places(keys, places, space, n)
     _reorder(order, places, rows, n)
@@ -63,7 +63,7 @@ def put_in_order(state: BatchState, _job: int, _begin: int, _stop: int, _sign: i
 
 @compiled(HOOK)
 def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Send all waiting jobs away: they never run."""
+    """Reject all waiting jobs."""
     while state.n_waiting > 0:
         send_away(state, waiting_from(state, 0), b.TURNED_AWAY)
     return BatchStatus.RUNNING
@@ -71,7 +71,7 @@ def turn_away(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int)
 
 @compiled(HOOK)
 def keep_account(state: BatchState, job: int, instant: int, cores: int, sign: int) -> int:
-    """Report to a policy that keeps accounts the cores that a job has from an instant on, or no longer."""
+    """Report cores that a job has from an instant on, or no longer, to the policy's account function."""
     account = _account(state.functions[b.ACCOUNT_AT])
     account(instant, job, cores, sign, state.numbers, state.memory)
     return 0

@@ -1,9 +1,8 @@
 """The earliest slot of a job in the profile of cores, and the cores that its allocator is offered.
 
-A job fits from an instant on if its allocator places it on the cores that are free then and stay so while it runs, except cores
-outside its partition and those of a window that it would meet and that is not its own. The allocator is asked about now, and
-about the begin of every slice at which something is given back or a window begins or ends: at no other instant do cores come
-free.
+The allocator is offered the cores that are free during the whole slot, without cores outside the job's partition and cores of
+other windows that overlap the slot. It is asked about the present instant and about each slice at which resources are given
+back or a window begins or ends: cores become free at no other instant.
 """
 
 from bls.availability.free_cores import free_count, free_take
@@ -20,7 +19,7 @@ from traces.compiled import Array, compiled
 
 @compiled(inner=True)
 def fill_levels(words: Array, starts: Array) -> None:
-    """The upper levels of a tree from its leaves: a bit for each word below that is not empty."""
+    """Compute the upper levels of a tree from its leaves: a bit for each non-empty word below."""
     for level in range(1, starts.size - 1):
         for word in range(starts[level], starts[level + 1]):
             first = starts[level - 1] + ((word - starts[level]) << 5)
@@ -46,7 +45,7 @@ def _takes(profile: CoreProfile, k: int, until: int, takes: bool) -> bool:
 
 @compiled(inner=True)
 def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> bool:
-    """Whether a window keeps a job off its cores: not off its own; and not what runs from the start."""
+    """Whether a window blocks its cores for a job; its own window does not, nor any for jobs that run from the start."""
     if state.jobs.window[job] >= 0:
         return False
     if state.jobs.preset[job] == 1 and state.presets_left > 0:
@@ -56,14 +55,14 @@ def _meets(state: BatchState, job: int, begin: int, stop: int, window: int) -> b
 
 @compiled(inner=True)
 def copy_cores(target: Offer, source: Offer) -> None:
-    """Have the same cores free, or offered, as another."""
+    """Copy the cores of an offer."""
     copy_first(target.words, source.words, source.words.size)
     copy_first(target.hosts, source.hosts, source.hosts.size)
 
 
 @compiled(inner=True)
 def _withhold(state: BatchState, lo: int, hi: int) -> None:
-    """Take back the offer of cores [lo, hi), of as many of them as were offered."""
+    """Remove the cores [lo, hi) from the offer."""
     if state.offered.hosts.size > 0:
         host = state.host_of[lo]
         core = lo
@@ -77,7 +76,7 @@ def _withhold(state: BatchState, lo: int, hi: int) -> None:
 
 @compiled(inner=True)
 def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, stop: int) -> None:
-    """Offer the cores for a job that begins with slice ``at``, when ``free`` is free."""
+    """Offer the cores for a job that begins with slice ``at``, whose free cores are ``free``."""
     profile, masks, offered, hosts = state.cores_profile, state.masks, state.offered.words, state.offered.hosts
     own, partition, n_partitions = state.jobs.window[job], state.jobs.partition[job], state.partitions.tier.size
     n_leaves, masked = state.free_starts[1], state.partitions.masked[partition] == 1 or own >= 0
@@ -107,7 +106,7 @@ def _offer_cores(state: BatchState, free: Offer, job: int, at: int, until: int, 
 
 @compiled(inner=True)
 def _offer_wanted(state: BatchState, job: int) -> None:
-    """Of a job that asks for cores by number offer no others: what there is beside cores is for units on these."""
+    """Offer only the requested cores to a job that requests cores by number."""
     origin, core = state.jobs.origin[job], 0
     first, stop = state.wanted_first[origin], state.wanted_first[origin + 1]
     if first == stop:
@@ -122,7 +121,7 @@ def _offer_wanted(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
-    """The least of every amount in the slices at … until - 1, where ``free`` is what is free in the first."""
+    """Offer the least of every amount in the slices ``at`` … ``until`` - 1; ``free`` has those of the first."""
     profile, offered, here = state.cores_profile, state.offered.amounts, state.passing_amounts
     for a in range(offered.size):
         offered[a] = here[a] = free.amounts[a]
@@ -142,7 +141,7 @@ def _offer_amounts(state: BatchState, free: Offer, at: int, until: int) -> None:
 
 @compiled(inner=True)
 def keep_first(state: BatchState, lo: int, hi: int, cores: int, keep: int) -> None:
-    """Of the ``cores`` that are offered of [lo, hi) offer only the first ``keep``."""
+    """Keep only the first ``keep`` of the ``cores`` offered in [lo, hi)."""
     offered, core = state.offered.words, hi - 1
     if keep == 0:
         free_take(offered, state.free_starts, lo, hi)
@@ -156,7 +155,7 @@ def keep_first(state: BatchState, lo: int, hi: int, cores: int, keep: int) -> No
 
 @compiled(inner=True)
 def _trim(state: BatchState, job: int) -> bool:
-    """Offer of a host no more cores than for the units that its other resources have room for; False if too few."""
+    """Limit the offered cores of each host to the units that its other resources allow; False if too few remain."""
     hosts, needs, amounts, unit = state.offered.hosts, state.needs, state.offered.amounts, state.jobs.unit_cores[job]
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):
@@ -178,7 +177,7 @@ def _trim(state: BatchState, job: int) -> bool:
         if state.settings.whole_hosts == 0:
             keep_first(state, lo, hi, cores, usable)
         elif cores < hi - lo or room == 0:
-            # All of the host or nothing; how many of its cores are of use is said by offered_hosts.
+            # The whole host or nothing; offered_hosts has the number of usable cores.
             usable = room = 0
             keep_first(state, lo, hi, cores, 0)
         total += room * unit
@@ -188,15 +187,15 @@ def _trim(state: BatchState, job: int) -> bool:
 
 @compiled(HOOK)
 def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
-    """The earliest slot of a job before an instant, ``stop``; ``NEVER`` if there is none.
+    """The earliest slot of a job before the instant ``stop``; ``NEVER`` if there is none.
 
-    Its cores are written behind what is used of the pool, in ``n_placed`` intervals.
+    Its cores are ``n_placed`` intervals after the used part of the pool.
     """
     jobs, settings, windows, profile = state.jobs, state.settings, state.windows, state.cores_profile
     ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]
     powered = settings.powered != b.UNPOWERED
-    others = powered  # whether it needs anything beside cores
+    others = powered  # whether it needs more than cores
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
@@ -204,7 +203,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length
-        # Whatever the cores are, there must be as many: a slot begins behind the last slice that has too few.
+        # A slot begins after the last slice with too few cores.
         ahead = max(ahead, at)
         while ahead < used and (ahead == at or ns[ahead] < stop) and free[ahead] >= n:
             ahead += 1
@@ -216,8 +215,8 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
         if own >= 0 and (begin < windows.begin_ns[own] or stop > windows.end_ns[own]):
             at, tried = at + 1, False
             continue
-        # Where nothing comes free it fits no better than a slice before; only what is left of a host for its other
-        # resources may then be other cores.
+        # Without newly free cores the job fits no better than in the previous slice, unless other resources change
+        # the cores that may be used.
         if tried and not others and not _takes(profile, at, at + 1, False):
             at += 1
             continue
@@ -242,7 +241,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
                 _offer_amounts(state, free_here, at, ahead)
                 enough = _trim(state, job)
             if powered and least_mw(state, job) > state.offered.amounts[state.power.amount]:
-                enough = False  # whichever its cores
+                enough = False  # on any cores
             if enough:
                 count = ask_allocator(state, job, limit, state.offered.words, state.offered.hosts)
         if count > 0 and state.domains.limit_mw.size > 1:

@@ -1,7 +1,7 @@
-"""A pass that plans: reservations of any depth, kept or made anew, by counts or by cores.
+"""A pass with reservations of any depth, kept or rebuilt, by counts or by cores.
 
-Conservative backfilling is it with a depth without bound. Reservations are entered into the profile of what is free over time,
-and a job's slot is the earliest instant at which it fits that profile.
+Conservative backfilling has an unbounded depth. Reservations are entered into the profile of free cores; a job's slot is
+the earliest instant at which it fits that profile.
 
 Source: A. Mu'alem and D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates",
 doi:10.1109/71.932708 (conservative, compression).
@@ -21,7 +21,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _hold_overdue(state: BatchState, sign: int) -> None:
-    """Take (-1) what overdue jobs hold until the next instant, when they are expected to end, or give it back (1)."""
+    """Take (-1) the cores of overdue jobs for the next ns, after which they are expected to end, or give them back (1)."""
     now = state.now_ns
     if state.settings.by_cores == 0:
         count_cores(state.profile, now, now + 1, sign * state.overdue_cores)
@@ -34,16 +34,16 @@ def _hold_overdue(state: BatchState, sign: int) -> None:
 
 @compiled(merged=True)
 def _begin(state: BatchState, is_copied: bool) -> None:
-    """Forget who was blocked in the pass before, and the plan where it cannot be kept; prepare the profile to plan with."""
+    """Reset the blocked jobs of the previous pass, drop a plan that cannot be kept, and prepare the profile."""
     partitions = state.partitions
-    # What starts where hosts have to boot holds its cores for longer than it was planned to: nobody is to be planned behind it.
+    # A job that starts on booting hosts holds its cores for longer than planned: drop the reservations that follow it.
     late = state.n_away > 0 and state.settings.max_boot_wait_ns > 0
     now, lost = state.now_ns, state.lost == 1 or late
     state.blocked_head = -1
     for p in range(partitions.tier.size):
         partitions.blocked[p] = partitions.waits[p] = 0
     if state.settings.keeps_reservations == 1:
-        # A slot that has passed, as while the scheduler was deciding: nothing is as planned.
+        # If a slot has passed, for example while the scheduler was deciding, the plan is invalid.
         job = waiting_from(state, 0)
         while job >= 0 and not lost:
             lost = state.jobs.slot_ns[job] < now
@@ -61,10 +61,10 @@ def _begin(state: BatchState, is_copied: bool) -> None:
 
 @compiled(merged=True)
 def _earlier(state: BatchState, n: int, before: int) -> bool:
-    """Whether by counts n cores are free at some instant before one: else no slot begins there, whatever its length.
+    """Whether n cores are free at some instant before ``before``: otherwise no slot of any length begins there.
 
-    Reservations were at their earliest when capacity was last gained: a better one touches what was gained since. (By cores
-    they are not: a job that keeps its slot may have moved to other cores.)
+    Reservations were at their earliest when capacity was last gained, so an earlier one must use capacity gained since.
+    (This does not hold for a profile of cores: a job that keeps its slot may have moved to other cores.)
     """
     ns, free = state.profile.ns, state.profile.free
     for k in range(state.profile.first, state.profile.end):
@@ -77,9 +77,9 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 @compiled(merged=True)
 def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores as of the hook ``EARLIEST``.
+    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores are as for the hook ``EARLIEST``.
 
-    A job that would start now on hosts that have to boot has to fit for as much longer.
+    A job that would start now on booting hosts must also fit during the boot.
     """
     now = state.now_ns
     if state.settings.by_cores == 0:
@@ -87,7 +87,7 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
     else:
         slot = call_hook(state.roles[EARLIEST], (state, job, now, before, 0))
         if slot == b.NEVER and now + 1 < before < b.ALWAYS:
-            # An allocator that now refuses what it chose before.
+            # The allocator now refuses its previous choice.
             slot = call_hook(state.roles[EARLIEST], (state, job, now, b.ALWAYS, 0))
     if slot == now and state.n_away > 0:
         slot = call_hook(state.roles[SLOT_AWAKE], (state, job, now, before, 1 if is_copied else 0))
@@ -96,7 +96,7 @@ def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
 
 @compiled(merged=True)
 def _start_as_reserved(state: BatchState, job: int) -> bool:
-    """Start a job on the cores that its reservation names; False if they cannot be its."""
+    """Start a job on its reserved cores; False if it cannot have them."""
     first, count, used = state.jobs.plan_first[job], state.jobs.plan_count[job], state.pool_used
     copy_first(state.pool.lo[used:], state.kept.lo[first:], count)
     copy_first(state.pool.hi[used:], state.kept.hi[first:], count)
@@ -105,7 +105,7 @@ def _start_as_reserved(state: BatchState, job: int) -> bool:
 
 @compiled(merged=True)
 def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
-    """Start a job whose slot is now; False if the allocator's cores cannot be its."""
+    """Start a job whose slot is now; False if it cannot have the allocator's cores."""
     jobs, now = state.jobs, state.now_ns
     placed = state.settings.by_cores == 1 or state.n_away > 0
     count = state.n_placed if placed else suggest(state, job)
@@ -119,7 +119,7 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
 
 @compiled(merged=True)
 def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
-    """Give a job a reservation, with what ``_slot`` has found."""
+    """Enter the reservation found by ``_slot``."""
     jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
         count_cores(state.plan, slot, stop, -jobs.cores[job])
@@ -138,19 +138,19 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
 
 @compiled(HOOK)
 def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass of any depth and both granularities, with the profile that tells the slot of each job.
+    """A pass of any depth, by counts or by cores; ``begin``: the number of jobs in ``state.order``, if scores order them.
 
-    ``begin`` is the number of jobs in ``state.order``, where the order is not static. Returns a ``BatchStatus``.
+    Returns a ``BatchStatus``.
     """
     settings, jobs, partitions = state.settings, state.jobs, state.partitions
     depth, by_cores = settings.max_reservations, settings.by_cores == 1
     now, keep, gained = state.now_ns, settings.keeps_reservations == 1, state.gained == 1
-    # A plan that is made anew in every pass is made on a copy, by counts; the cores of one are given back at its end.
+    # A plan rebuilt in every pass is a copy if it counts cores; otherwise its cores are given back at the end.
     is_copied = not keep and depth > 0 and not by_cores
     overdue = state.overdue_cores > 0
     _begin(state, is_copied)
-    # A pass is made at the next kept slot. What overdue jobs hold is planned to come free at the next instant, again and
-    # again: that is no reason to wake up at every one.
+    # The next kept slot triggers a pass. The cores of overdue jobs are always expected in the next ns: that must not
+    # trigger a pass every ns.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
     status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
@@ -215,6 +215,6 @@ def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> 
     if overdue:
         _hold_overdue(state, 1)
     state.wake_ns = wake
-    # What those who moved have left may be of use to those who were tried before them, next time.
+    # Jobs that were tried earlier in this pass may use the cores of moved reservations in the next pass.
     state.hull_ns = moved if gained else hull
     return status

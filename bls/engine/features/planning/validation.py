@@ -1,4 +1,4 @@
-"""Invariants of the profile of cores, and of the power that it has left."""
+"""Invariants of the profile of cores and of its remaining power."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from traces.intervals import intervals_of
 
 
 def check_core_profile(checks: BatchChecks) -> None:
-    """Check the changes at each slice, and that they lead from the free cores of one slice to those of the next."""
+    """Check that the changes at each slice lead from the previous slice's free cores to its own."""
     if not checks.settings.by_cores:
         return
     jobs, what = checks.jobs, "keeps a reservation that names no cores"
@@ -28,7 +28,7 @@ def check_core_profile(checks: BatchChecks) -> None:
         change, chain = int(profile.first[k]), list[int]()
         while change >= 0:
             if seen[change]:
-                where = f"is in two slices, or follows itself behind {chain[-1:]}"
+                where = f"is in two slices, or follows itself after {chain[-1:]}"
                 checks.fault(f"change {change} of the profile {where}")
             seen[change] = True
             chain.append(change)
@@ -52,10 +52,10 @@ def check_core_profile(checks: BatchChecks) -> None:
 
 
 def _check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
-    """Check the power that is left now of the limit that is known, or of full power, of the machine and of each domain.
+    """Check the remaining power of the machine and of each domain, below its limit or full power.
 
-    By what the jobs that hold cores are planned with, and those whose kept reservations have begun; ``reserved`` and ``held``
-    have the row of each core, and the core.
+    Power is planned for jobs that hold cores and for kept reservations that have begun; ``reserved`` and ``held`` have the
+    row of each core, and the core.
     """
     state, profile = checks.state, checks.state.cores_profile
     planned = (checks.jobs.expected_end_ns > state.now_ns) | (checks.settings.plans == 0)
@@ -69,7 +69,7 @@ def _check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: 
 
 
 def planned_ns(checks: BatchChecks, rows: Array) -> Array:
-    """For how long jobs that wait are planned to run: longer, rounded up, where that is at a slower state."""
+    """The planned run times of waiting jobs, ns: longer, rounded up, in a slower power state."""
     state, jobs, powered = checks.state, checks.state.jobs, checks.settings.powered
     estimate: Array = jobs.estimate_ns[rows]
     if powered <= b.HOLD:
@@ -86,7 +86,7 @@ def planned_ns(checks: BatchChecks, rows: Array) -> Array:
 
 
 def _power_left(checks: BatchChecks, owner: Array, cores: Array, domain: int) -> int:
-    # What jobs leave of the limit of a domain, or of its full power, with these cores.
+    # The power of a domain, mW, that jobs with these cores leave.
     power, domains = checks.state.power, checks.state.domains
     within, parts = np.zeros(checks.n_cores, np.bool_), slice(*domains.first[domain : domain + 2])
     within[intervals_of(domains.lo[parts], domains.hi[parts] - domains.lo[parts])] = True

@@ -1,5 +1,7 @@
-"""The power that jobs draw beyond idle cores in a domain (the machine, or a part with a limit of its own), and their planned
-run times in the states that limits put them into."""
+"""The power that jobs draw above idle in a domain (the machine, or a part with its own limit), and planned run times.
+
+Planned run times depend on the power states set by limits.
+"""
 
 import numpy as np
 
@@ -16,27 +18,27 @@ MACHINE = 0
 
 @compiled(inner=True)
 def planned_state(state: BatchState, job: int) -> int:
-    """The state that a job is planned with: 0, full speed, where it may not be slowed."""
+    """The planned power state of a job: 0 (full speed) if it may not be slowed."""
     planned = state.power.planned
     return int(planned[state.jobs.origin[job]]) if planned.size > 0 else 0
 
 
 @compiled(merged=True)
 def place_of(state: BatchState, job: int, at: int) -> int:
-    """Where in the tables a state of the job's class is."""
+    """The row of the tables for a state of the job's class."""
     kind = state.power.kind
     return int(at + kind[state.jobs.origin[job]] * state.power.states) if kind.size > 0 else at
 
 
 @compiled(merged=True)
 def drawn_mw(state: BatchState, job: int, at: int, group: int) -> int:
-    """What a core of a group draws beyond an idle one as the job works on it in a state."""
+    """The draw above idle of a core of a group on which the job works in a state, mW."""
     return int(state.power.more_mw[place_of(state, job, at), group])
 
 
 @compiled(merged=True)
 def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
-    """The same as it is planned with: as it is predicted, where it is."""
+    """The same as planned: predicted, if there are predictions."""
     predicted = state.power.predicted
     if predicted.size == 0:
         return drawn_mw(state, job, at, group)
@@ -48,14 +50,13 @@ def more_mw(state: BatchState, job: int, at: int, group: int) -> int:
 
 @compiled(merged=True)
 def speed_in(state: BatchState, job: int, at: int, group: int) -> int:
-    """How fast a core of a group is for the job in a state, in parts per billion."""
+    """The speed of a core of a group for the job in a state, parts per billion."""
     return int(state.power.speed[place_of(state, job, at), group])
 
 
 @compiled(inner=True)
 def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int) -> int:
-    """What those of ``count`` intervals of cores that are in a domain draw beyond idle ones, in the state that the job is
-    planned with."""
+    """The draw above idle of ``count`` intervals of cores, as far as they are in a domain, in the job's planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         cores = 0
@@ -68,7 +69,7 @@ def cores_mw(state: BatchState, job: int, domain: int, lo: Array, hi: Array, cou
 
 @compiled(inner=True)
 def core_mw(state: BatchState, job: int, core: int) -> int:
-    """What a core of a job draws beyond an idle one, in the state that the job is planned with."""
+    """The draw above idle of a core of a job in its planned state, mW."""
     power, group = state.power, 0
     while power.first_core.size > 2 and core >= power.first_core[group + 1]:
         group += 1
@@ -77,7 +78,7 @@ def core_mw(state: BatchState, job: int, core: int) -> int:
 
 @compiled(inner=True)
 def least_mw(state: BatchState, job: int) -> int:
-    """What a waiting job draws at the least beyond idle cores, whichever cores it has."""
+    """The least draw above idle of a waiting job on any cores, mW."""
     at = planned_state(state, job)
     least = more_mw(state, job, at, 0)
     for group in range(1, state.power.first_core.size - 1):
@@ -87,7 +88,7 @@ def least_mw(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def held_in(state: BatchState, job: int, part: int) -> int:
-    """How many cores a job holds in a part of a domain."""
+    """The number of cores that a job holds in a part of a domain."""
     jobs, begin, stop, total = state.jobs, state.domains.lo[part], state.domains.hi[part], 0
     if begin == 0 and stop == state.host_of.size:
         return int(jobs.held_cores[job])
@@ -103,7 +104,7 @@ def held_in(state: BatchState, job: int, part: int) -> int:
 
 @compiled(inner=True)
 def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, count: int, room: int) -> bool:
-    """Whether intervals of cores, as a job is planned on them, fit what is left of a domain; always with no core in it."""
+    """Whether a job on intervals of cores fits the power ``room`` of a domain; always if no core is in it."""
     domains = state.domains
     for part in range(domains.first[domain], domains.first[domain + 1]):
         for i in range(count):
@@ -114,7 +115,7 @@ def fits_within(state: BatchState, job: int, domain: int, lo: Array, hi: Array, 
 
 @compiled(inner=True)
 def held_mw(state: BatchState, job: int, domain: int) -> int:
-    """What the cores that a job holds in a domain draw beyond idle ones, in the state that it is planned with."""
+    """The draw above idle of the cores that a job holds in a domain, in its planned state, mW."""
     domains, at, total = state.domains, planned_state(state, job), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         total += held_in(state, job, part) * more_mw(state, job, at, domains.group[part])
@@ -123,7 +124,7 @@ def held_mw(state: BatchState, job: int, domain: int) -> int:
 
 @compiled(inner=True)
 def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) -> int:
-    """Sum over the cores that a job holds in a domain what a table of states and groups has for them in a state."""
+    """Sum the entries of a table (states × groups) in a state over the cores that a job holds in a domain."""
     domains, place, total = state.domains, place_of(state, job, at), 0
     for part in range(domains.first[domain], domains.first[domain + 1]):
         total += held_in(state, job, part) * table[place, domains.group[part]]
@@ -132,21 +133,21 @@ def sum_within(state: BatchState, job: int, domain: int, table: Array, at: int) 
 
 @compiled(inner=True)
 def next_limit_ns(state: BatchState) -> int:
-    """When what is known of limits changes next."""
+    """The next change of the known limits."""
     ns = state.power.ns
     return int(ns[state.next_power]) if state.next_power < ns.size else b.NEVER
 
 
 @compiled(inner=True)
 def left_mw(state: BatchState, domain: int) -> int:
-    """What the limit of a domain that is known leaves beside its idle cores; ``NEVER`` without a limit."""
+    """The known limit of a domain minus the draw of its idle cores, mW; ``NEVER`` without a limit."""
     limit = state.domains.limit_mw[domain]
     return int(limit - state.domains.idle_mw[domain] if limit != b.NEVER else limit)
 
 
 @compiled(inner=True)
 def room_mw(state: BatchState, domain: int) -> int:
-    """The same beside all jobs, too, as they are planned."""
+    """The same, minus the planned draw of all running jobs."""
     left = left_mw(state, domain)
     if left == b.NEVER:
         return left
@@ -157,12 +158,12 @@ def room_mw(state: BatchState, domain: int) -> int:
 
 @compiled()
 def power_left(state: BatchState) -> int:
-    """What more may be drawn under the limit of the machine that is known, for whoever looks from outside."""
+    """The power left under the machine's known limit, mW, for callers outside the engine."""
     return room_mw(state, MACHINE) if state.domains.limit_mw.size > 0 else b.NEVER
 
 
 def planned_more_mw(state: BatchState, row: int) -> Array:
-    """What a core of each group draws beyond an idle one, in the state that the job of a row is planned with: int64 (G,)."""
+    """The draw above idle of a core of each group in the planned state of a row's job, mW: int64 (G,)."""
     power, origin = state.power, state.jobs.origin[row]
     at = int(power.planned[origin]) if len(power.planned) else 0
     if len(power.predicted):
@@ -175,7 +176,7 @@ def planned_more_mw(state: BatchState, row: int) -> Array:
 
 @compiled(inner=True)
 def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
-    """What takes ``rest_ns`` with ``before`` cores, or at such a speed, with ``after``: rounded up, at most ``most``."""
+    """``rest_ns`` times ``before`` / ``after``, rounded up, at most ``most``."""
     whole, part = rest_ns // after, rest_ns % after
     if whole > most // before:
         return most
@@ -184,18 +185,18 @@ def scaled(rest_ns: int, before: int, after: int, most: int) -> int:
 
 @compiled(inner=True)
 def planned_ns(state: BatchState, job: int) -> int:
-    """The estimate of a job that waits; longer as its slowest cores are slower in the state, or at the level, set for it."""
+    """The planned run time of a waiting job: its estimate, longer if its power state or level slows its slowest cores."""
     return planned_with(state, job, state.jobs.estimate_ns[job]) + int(state.late_ns)
 
 
 @compiled(inner=True)
 def planned_with(state: BatchState, job: int, estimate: int) -> int:
-    """The same, if its estimate were another one."""
+    """The same with another estimate."""
     powered, domains, level = state.settings.powered, state.domains, 0
     if powered <= b.HOLD:
         return int(estimate)
     planned = planned_state(state, job)
-    if powered == b.LEVELS:  # that of the slowest domain that has all cores of its partition
+    if powered == b.LEVELS:  # the slowest domain that contains its partition counts
         for domain in range(domains.level.size):
             if domains.covers[state.jobs.partition[job], domain] == 1:
                 level = max(level, domains.level[domain])

@@ -1,8 +1,8 @@
-"""EASY, or no backfilling, under a limit to power, where all cores are alike.
+"""EASY, or no backfilling, under a power limit, with identical cores.
 
-The head's slot is when there are cores enough, and power. As ``bls.engine.scheduling_pass`` does it with cores alone; what is
-free then beside the head is cores and power. Of limits those that are known now count, up to their ends, and of jobs that run
-the state that they are planned with, until they are expected to end; so both only grow.
+The head's slot is the first instant with enough cores and enough power; otherwise this is ``bls.engine.scheduling_pass``.
+Besides the extra cores there is extra power. Known limits count until their ends, and running jobs in their planned power
+states until their expected ends, so that cores and power only increase.
 """
 
 from bls.engine import state as b
@@ -20,7 +20,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _set_shadow(state: BatchState, job: int) -> int:
-    """Find when the head can start, ``shadow_ns``, and the cores that are free beside it, ``extra_cores``; returns the mW."""
+    """Set ``shadow_ns``, the slot of the head, and ``extra_cores``; returns the extra power, mW."""
     power, ends = state.power, state.power.ends
     cores, need, mw = state.free_cores, state.jobs.cores[job], least_mw(state, job)
     left = room_in_pass(state)
@@ -53,7 +53,7 @@ def _set_shadow(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def plan_with_power(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass with one reservation or none, by counts: as ``bls.engine.features.planning.plan_ahead.plan``."""
+    """A pass with at most one reservation; see ``bls.engine.features.planning.plan_ahead.plan``."""
     settings, jobs = state.settings, state.jobs
     now, blocked, waits, extra_mw, place = state.now_ns, False, False, 0, -1
     state.blocked_head = -1

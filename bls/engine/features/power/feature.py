@@ -1,4 +1,4 @@
-"""Declarations of limits to power: of jobs that wait, jobs that are slowed, and hosts that are stopped."""
+"""Declarations of power limits: waiting jobs, slowed jobs and stopped hosts."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ _HERE = "bls.engine.features.power"
 
 
 def _stairs(run: FeatureRun) -> dict[str, int]:
-    # As many steps of limits come to be known at an instant, and as many are over; where deciding takes time there is no pass
-    # between such instants in which there could be seen to room.
+    # Equal numbers of steps become known and end at an instant. If decisions take time, several such instants may pass
+    # without a pass that could make room.
     steps = np.diff(run.given.state["power"].first, axis=1).sum(axis=0)
     return {"steps": 2 * int(steps.sum() if run.settings.charges_decisions else steps.max(initial=0))}
 
@@ -23,8 +23,8 @@ def _first_limit(run: FeatureRun) -> dict[str, int]:
 def _out_of_service(state: b.BatchState) -> str:
     stopped = int(state.n_stopped)
     hosts = "hosts are" if stopped > 1 else "host is"
-    there = stopped > 0 and state.settings.order != b.DECIDED  # a policy that decides could start others
-    return f"{stopped} {hosts} out of service under a limit to power that holds for ever" if there else ""
+    there = stopped > 0 and state.settings.order != b.DECIDED  # a deciding policy could start other jobs
+    return f"{stopped} {hosts} out of service under a power limit that never ends" if there else ""
 
 
 LIMITS = Feature(

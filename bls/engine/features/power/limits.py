@@ -1,15 +1,14 @@
-"""Limits to the power of the machine and of its parts: which jobs may start under them, and on which cores.
+"""Power limits of the machine and of its parts: they decide which jobs may start, and on which cores.
 
-A limit is known from some instant on. Then a job starts if its draw, that of the running jobs and that of idle cores fit, with
-all jobs that may be slowed in the states that they are planned with (``bls.engine.features.power.draws``). Where several
-reservations are planned, or where cores differ, power is an amount in the profile of cores, next to licences, up to the ends of
-the limits that are known now; limits that are known before they begin are in the profile from then on.
+A job starts if the total draw of this job, the running jobs and the idle cores stays below the known limit, with all jobs in
+their planned power states (``bls.engine.features.power.draws``). With several reservations or differing cores, power is an
+amount in the profile of cores, until the ends of the known limits. Limits announced in advance are in the profile from their
+notice on.
 
-Each part's power is such an amount, too. If the cores that the allocator chooses exceed a part's limit, it is offered only as
-many as all limits allow: host by host in the order of their numbers, of a host the cores with the lowest numbers, so that any
-choice fits. Units are offered whole, and so are hosts that are not shared.
+The power of each part is such an amount, too. If the allocator's choice exceeds a part's limit, it is offered only cores within
+all limits, so that any choice fits: hosts by number, and the lowest cores of a host. Units and exclusive hosts stay whole.
 
-After each pass running jobs are put into their states (``bls.engine.features.power.slowing``). A host that is down counts as
+After each pass, running jobs change their power states (``bls.engine.features.power.slowing``). A host that is down counts as
 idle.
 """
 
@@ -26,7 +25,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> None:
-    """Take (-1) what a domain's limits that are known from instant ``k`` on leave out from the profile, or give it back (1)."""
+    """Take (-1) the power above a domain's limits known from instant ``k`` on from the profile, or give it back (1)."""
     power, which = state.power, state.power.amount + domain
     for stair in range(power.first[domain, k], power.first[domain, k + 1]):
         until, step, since = power.stairs[0, stair], power.stairs[1, stair], max(now, power.stairs[2, stair])
@@ -36,13 +35,13 @@ def _plan_limit(state: BatchState, domain: int, k: int, now: int, sign: int) -> 
 
 @compiled(HOOK)
 def next_change(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
-    """When limits are known next, are over, or a host that is stopped has shut down or booted."""
+    """The next instant at which known limits change, or a stopped host has shut down or booted."""
     return int(min(before, state.power_at_ns))
 
 
 @compiled(HOOK)
 def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Limits that are known from the present instant on, ``begin``, or are over."""
+    """Apply the changes of known limits at the instant ``begin``."""
     settings, power, limits = state.settings, state.power, state.domains.limit_mw
     while next_limit_ns(state) <= now:
         k, lower = state.next_power, False
@@ -69,7 +68,7 @@ def change_limits(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 
 @compiled(inner=True)
 def room_in_pass(state: BatchState) -> int:
-    """As ``room_mw``, during a pass, in which jobs start, and none ends."""
+    """The same as ``room_mw``, cached during a pass, in which jobs start but none ends."""
     room = state.power.room
     if room[0] != state.passes + 1:
         room[0], room[1], room[2] = state.passes + 1, state.n_started, room_mw(state, MACHINE)
@@ -82,7 +81,7 @@ def room_in_pass(state: BatchState) -> int:
 
 @compiled(inner=True)
 def _offer_of_host(state: BatchState, job: int, host: int) -> int:
-    """Offer no more cores of a host than its domains have room for; returns how many these are."""
+    """Limit the offered cores of a host to the power left in its domains; returns their number."""
     domains, lo, hi = state.domains, state.host_first[host], state.host_first[host + 1]
     free, room = free_count(state.offered.words, lo, hi), NEVER
     first, stop = domains.of_first[host], domains.of_first[host + 1]
@@ -107,8 +106,10 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
 
 @compiled(HOOK)
 def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
-    """Whether the ``stop`` intervals of cores at the end of the pool, which the allocator has chosen, fit what is left of all
-    domains, 1; if not, it is offered no more than does, and that may be enough, 0, or is not, -1."""
+    """Check the allocator's ``stop`` intervals at the end of the pool against the power left in all domains.
+
+    Returns 1 if they fit. Otherwise the offer is reduced to cores that fit: 0 if they may be enough, -1 if not.
+    """
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     fits, total, rooms = True, 0, state.domains.room
     for domain in range(1, rooms.size):

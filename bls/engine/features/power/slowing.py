@@ -1,12 +1,11 @@
-"""Running jobs that may be slowed under a limit to power: after each pass they are put into their states.
+"""Power states of running jobs that may be slowed under a power limit, set after each pass.
 
-A job runs in the state chosen when it was submitted; or all share one level, the fastest that fits the limit, else the slowest;
-or, if what is drawn at full speed does not fit, jobs are put into their slowest state one by one, in the order of a rule, until
-it does, the last of them into the fastest state at which it does. Jobs that would save nothing keep their state.
+A job runs in the state chosen at its submission. Or all jobs share one level: the fastest that fits the limit, or the slowest.
+Or, if full speed does not fit, jobs are put into their slowest state one by one, in the order of a rule, until the limit is
+met; the last of them gets the fastest state that meets it. Jobs that would save nothing keep their state.
 
-That is done for one domain after the other, for the machine last, with the jobs that have cores there and what these cores
-draw; no job becomes faster again. Jobs are told of a change as of any that a policy makes
-(``bls.engine.features.running.directed``).
+This is done for one domain after the other, the machine last, with the jobs that have cores in the domain; no job becomes
+faster in a later domain. Jobs receive the change as a command (``bls.engine.features.running.directed``).
 """
 
 from bls.engine import state as b
@@ -21,9 +20,9 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
-    """Whether a / c is greater (1) than another such fraction, as great (0), or less (-1); exactly, by continued fractions.
+    """Compare the fractions a / c and other_a / other_c exactly, by continued fractions: 1, 0 or -1.
 
-    Nothing is below 0; a fraction by 0 is greater than any number.
+    No number is negative; a fraction with denominator 0 is greater than any number.
     """
     sign = 1
     while c > 0 and other_c > 0:
@@ -51,7 +50,7 @@ def _goes_first(state: BatchState, k: int, other: int) -> bool:
 
 @compiled(inner=True)
 def _settle(state: BatchState, n: int, at: int) -> None:
-    """Let the entry at a place of the heap of n go down to where it belongs."""
+    """Move the entry at a place of the heap of n down to its position."""
     heap = state.power.slowing.heap
     while 2 * at + 1 < n:
         child = 2 * at + 1
@@ -65,7 +64,7 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 
 @compiled(inner=True)
 def _enter(state: BatchState, k: int, domain: int) -> None:
-    """What entry k saves in its slowest state, and loses, and its place by the rule: the least is first."""
+    """Compute the saving and the loss of speed of entry k in its slowest state, and its key: the least is first."""
     of, jobs = state.power.slowing, state.jobs
     job, at = of.job[k], of.state[k]
     slowest, rule, draws = planned_state(state, job), state.power.slow_order, state.power.more_mw
@@ -88,7 +87,7 @@ def _enter(state: BatchState, k: int, domain: int) -> None:
 
 @compiled(inner=True)
 def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
-    """Of n entries slow so many that a domain draws ``above`` mW less, or all."""
+    """Slow entries until a domain draws ``above`` mW less, or all n are slowed."""
     of, heap, size, draws = state.power.slowing, state.power.slowing.heap, 0, state.power.more_mw
     for k in range(n):
         _enter(state, k, domain)
@@ -115,7 +114,7 @@ def _slow(state: BatchState, n: int, domain: int, above: int) -> None:
 
 @compiled(inner=True)
 def _count(state: BatchState, k: int, domain: int) -> None:
-    """Add the draw of entry k's cores in a domain beyond idle ones, for each level that its state may be limited to."""
+    """Add the draw above idle of entry k's cores in a domain, for each possible level."""
     power, domains = state.power, state.domains
     job, at = power.slowing.job[k], power.slowing.state[k]
     slowest = planned_state(state, job)
@@ -136,7 +135,7 @@ def _set_level(state: BatchState, n: int, domain: int) -> None:
         while level < power.states - 1 and power.drawn[level] > left:
             level += 1
     if level != levels[domain]:
-        drop_plan(state)  # jobs are planned to run for longer, or shorter
+        drop_plan(state)  # planned run times have changed
     levels[domain] = level
     if level == 0:
         return
@@ -148,7 +147,7 @@ def _set_level(state: BatchState, n: int, domain: int) -> None:
 
 @compiled(inner=True)
 def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
-    """Have the speed of a core of a job scaled, or of all of them (-1)."""
+    """Scale the speed of one core of a job, or of all (-1)."""
     k, given = state.n_directed, state.directed
     given.job[k], given.what[k], given.core[k], given.value[k] = job, b.SCALED, core, scale
     state.n_directed = k + 1
@@ -156,7 +155,7 @@ def _direct_core(state: BatchState, job: int, core: int, scale: int) -> None:
 
 @compiled(inner=True)
 def _put_into(state: BatchState, job: int, level: int) -> None:
-    """Have a job run in the state that it is to be in, if it does not."""
+    """Change a job to its new power state if it is in another."""
     power, jobs, settings = state.power, state.jobs, state.settings
     if jobs.stop_ns[job] <= jobs.start_ns[job]:
         return  # it is cut as it starts
@@ -164,7 +163,7 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
     if settings.powered == b.LEVELS:
         wanted = min(wanted, level)
     changed = state.scaling.power_state[job] != wanted
-    # Cores that have come since are in that state by themselves only where it has one speed.
+    # New cores are in that state already only if it has one speed.
     if not changed and (wanted == 0 or state.power.one_speed == 1 or settings.resizing == b.NO_RESIZE):
         return
     state.scaling.power_state[job] = wanted
@@ -185,11 +184,11 @@ def _put_into(state: BatchState, job: int, level: int) -> None:
 
 @compiled(inner=True)
 def _expect_at_full_speed(state: BatchState, now: int) -> None:
-    """Jobs that start now are no more expected to end as they were planned: they are at full speed until they are slowed."""
+    """Expect the ends at full speed of jobs that start now, until they are slowed."""
     jobs = state.jobs
-    for k in range(state.running.n):  # those that are only replayed are among them already
+    for k in range(state.running.n):  # includes replayed jobs that have just started
         job = state.running.key[k]
-        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # else a pass before has told it
+        if jobs.start_ns[job] >= now and state.scaling.power_state[job] == 0:  # otherwise a previous pass has set it
             expect(state, job, jobs.start_ns[job] + jobs.estimate_ns[job])
             publish(state, END_KNOWN, job, 0, 0, 0)
     for k in range(state.n_started):
@@ -199,7 +198,7 @@ def _expect_at_full_speed(state: BatchState, now: int) -> None:
 
 @compiled(HOOK)
 def set_states(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: running jobs are in the states that they are to be in; returns 0, or a status."""
+    """Set the power states of running jobs after a pass; returns 0 or a status."""
     settings, of, n = state.settings, state.power.slowing, state.running.n + state.n_started
     levels, domains, level = settings.powered == b.LEVELS, state.domains.limit_mw.size, state.domains.level[0]
     together = state.power.slow_order == b.TOGETHER

@@ -1,4 +1,4 @@
-"""The columns of limits to power: what cores draw, what is known of limits, and hosts that are stopped."""
+"""The columns of power limits: draws of cores, known limits, and stopped hosts."""
 
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine.codes import HostState, SlowOrder
@@ -11,66 +11,61 @@ from traces.kernels.state import State, column
 class Slowing(State, dim="slowing"):
     """Work space for slowing running jobs, one entry per job."""
 
-    job: Ints = column()  # its row
-    state: Ints = column()  # which it is to be in
-    saves: Ints = column()  # what it saves in its slowest one, mW
-    loses: Ints = column()  # what its cores lose of speed there
-    key: Ints = column()  # its place by a rule that is a number
-    heap: Ints = column()  # of entries
+    job: Ints = column()  # row
+    state: Ints = column()  # new power state
+    saves: Ints = column()  # saving in its slowest state, mW
+    loses: Ints = column()  # loss of speed there
+    key: Ints = column()  # order by the rule
+    heap: Ints = column()  # entries
 
 
 class PowerState(State):
-    """Where the power of the machine is limited: what cores of G groups draw in S states, and what is known of limits.
+    """Draws of cores of G groups in S states, and known power limits, which change at B instants.
 
-    What is known changes at B instants. Jobs are of K classes, of which the first one is as the platform says.
+    Jobs have K classes; the first has the platform's values.
     """
 
-    ns: Ints  # (B,): when what is known of limits changes, ascending
-    # (D, B), of D domains: the lowest limit that is known and in force from then on, mW; or ``NEVER``
-    known: Ints2
-    # (D, B + 1) and (3, ·): what is known then of the time to come. Until ``stairs[0, k]`` so much less than full power,
-    # ``stairs[1, k]``, for each k from ``first[d, i]`` up to ``first[d, i + 1]``. Where limits are ``noticed``, what comes
-    # to be known then, besides what was known before: from ``stairs[2, k]`` on, else 0
+    ns: Ints  # (B,): changes of the known limits, ascending
+    known: Ints2  # (D, B), D domains: lowest known limit in force from then on, mW, or ``NEVER``
+    # (D, B + 1) and (3, ·): future limits known then: until ``stairs[0, k]``, ``stairs[1, k]`` mW less than full power,
+    # for k from ``first[d, i]`` to ``first[d, i + 1]``. If ``noticed``: limits that become known then, from ``stairs[2, k]`` on
     first: Ints2
     stairs: Ints2
-    more_mw: Ints2  # (K · S, G): what a core draws beyond an idle one in each state, one class behind the other
-    speed: Ints2  # (K · S, G): its speed there, parts per billion
+    more_mw: Ints2  # (K · S, G): draw of a core above idle in each state, class by class
+    speed: Ints2  # (K · S, G): speed, parts per billion
     first_core: Ints  # (G + 1,): group g has the cores ``first_core[g]:first_core[g + 1]``
-    # By first attempts' rows, the state that a job is planned with; of size 0 where all are at full speed
-    planned: Ints
-    drawn: Ints = column("drawn", saved=False)  # work space, of each state
-    # Work space: jobs by when they are expected to end, as many as may run at once
-    ends: Heap = column("ends", saved=False)
+    planned: Ints  # planned power state by row of the first attempt; empty: full speed
+    drawn: Ints = column("drawn", saved=False)  # work space, by state
+    ends: Heap = column("ends", saved=False)  # work space: jobs by expected end
     slowing: Slowing = column(saved=False)  # work space
-    # Of the pass under way: its number, plus 1; how many that it has started are counted; what is left for others, mW
+    # In the present pass: 1 + its number, counted starts, power left, mW
     room: Ints = column("room")
     states: int = 0  # S
     amount: int = 0  # place of the machine's power among the amounts; domain d is d places later
-    one_speed: int = 0  # 1 where each state has the same speed in all groups
-    noticed: int = 0  # 1 where limits are known before they begin
-    slow_order: int = SlowOrder.TOGETHER  # where all jobs share a level, which are slowed first
-    kind: Ints  # by first attempts' rows, the job's class; of size 0 where all are of the first one
-    # By rows, what the job is thought to draw beyond idle cores, by what the platform says of that, parts per billion; of size
-    # 0 where it is known what each draws
+    one_speed: int = 0  # 1: in each state, all groups have the same speed
+    noticed: int = 0  # 1: limits are known before they begin
+    slow_order: int = SlowOrder.TOGETHER  # jobs slowed first
+    kind: Ints  # class by row of the first attempt; empty: all in the first
+    # Predicted draw above idle relative to the platform's value, parts per billion; empty if draws are known
     predicted: Ints = column("predicted", fill=WHOLE)
-    factor: Ints  # by first attempts' rows, what the job draws, likewise; of size 0 where nothing is predicted
-    alike: Ints  # likewise, the group of jobs that have ended from which that is predicted, -1 none
-    seen: Ints2 = column("alike", 3)  # how many of each group have ended, and what the latest two have drawn
+    factor: Ints  # true draw, in the same unit, by row of the first attempt; empty without predictions
+    alike: Ints  # group of ended jobs for the prediction, by row of the first attempt; -1 none
+    seen: Ints2 = column("alike", 3)  # number of ended jobs of each group, and the draws of the latest two
 
 
 class DomainState(State):
-    """The machine, whose power is limited, and parts of it that have limits of their own: D domains; P partitions."""
+    """The machine and parts with their own power limits: D domains; P partitions."""
 
-    # (D + 1,) and three of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``, all cores of its
-    # hosts, and the cores of each interval are of one group
+    # (D + 1,) and three of one length: domain d has the cores of the intervals ``first[d]:first[d + 1]``: whole hosts,
+    # and one group per interval
     first: Ints
     lo: Ints
     hi: Ints
     group: Ints
-    idle_mw: Ints  # (D,): what its hosts draw if all of their cores are idle
-    limit_mw: Ints = column("domains", fill=NEVER)  # the lowest of its limits that is known and in force
-    level: Ints = column("domains")  # at which its jobs are that may be slowed, where all of them are at one
-    covers: Ints2  # (P, D): 1 where a domain has all cores of a partition
+    idle_mw: Ints  # (D,): draw of its idle hosts
+    limit_mw: Ints = column("domains", fill=NEVER)  # lowest known limit in force
+    level: Ints = column("domains")  # shared level of its jobs
+    covers: Ints2  # (P, D): 1: the domain has all cores of the partition
     # (hosts + 1,) and (·,): besides the machine, host h is in the domains ``of_host[of_first[h]:of_first[h + 1]]``
     of_first: Ints
     of_host: Ints
@@ -78,24 +73,22 @@ class DomainState(State):
 
 
 class StopHosts(State, dim="hosts"):
-    """Of each host, where some are stopped."""
+    """Hosts that a power limit may stop."""
 
-    state: Ints = column(fill=HostState.UP)  # the state that it is in
-    due_ns: Ints = column(fill=NEVER)  # when it leaves that by itself
-    until_ns: Ints = column()  # until when it is planned to be gone, 0 where it is not
+    state: Ints = column(fill=HostState.UP)
+    due_ns: Ints = column(fill=NEVER)  # end of that state
+    until_ns: Ints = column()  # planned return, 0: none
 
 
 class StopState(State):
-    """Where hosts are stopped as the power of the machine is limited; H of them, else none."""
+    """Hosts stopped by a power limit; H hosts, or none."""
 
-    # (B + 1,) and (2, ·): what is known of limits from each of the B instants of ``PowerState.ns`` on. Until ``stairs[0, k]``
-    # no more than ``stairs[1, k]`` mW, ascending in both, for each k from ``first[i]`` up to ``first[i + 1]``
+    # (B + 1,) and (2, ·): limits known from each of the B instants of ``PowerState.ns`` on: until ``stairs[0, k]`` at most
+    # ``stairs[1, k]`` mW, ascending in both, for k from ``first[i]`` to ``first[i + 1]``
     first: Ints
     stairs: Ints2
-    # (H,): by how much less a host draws that is out of service, and idle or off, than one whose cores all work, mW
-    saves_mw: Ints
-    down_saves_mw: Ints  # (H,): and one that is down
-    # (2, H): how long a host takes to shut down, and to boot; both 0, and it stays idle, where hosts are not shut down
-    passages: Ints2
-    host: StopHosts = column()  # each host
-    shuts_down: int = 0  # 1 where they are shut down
+    saves_mw: Ints  # (H,): saving of a stopped host, compared with a fully busy one
+    down_saves_mw: Ints  # (H,): the same for a host that is down
+    passages: Ints2  # (2, H): duration of shutdown and boot, ns; 0 if hosts stay idle
+    host: StopHosts = column()
+    shuts_down: int = 0  # 1: hosts are shut down

@@ -1,11 +1,11 @@
-"""Hosts that are out of service as long as the power of the machine is limited.
+"""Hosts that are taken out of service while the power of the machine is limited.
 
-So many that all cores of the others may work, at full speed, under the limit that is known. Idle ones are taken, the highest
-numbers first, and others as they fall idle; as soon as it fits without them they come back, the lowest numbers first. They stay
-idle, or are shut down; one that shuts down is first to be off before it boots.
+Enough hosts are stopped that all cores of the others may work at full speed under the known limit. Idle hosts are stopped
+first, highest numbers first, and others when they become idle. They return, lowest numbers first, as soon as the limit allows.
+Stopped hosts stay idle or are shut down; a host that shuts down must be off before it boots.
 
-A host that goes down, by a failure or for maintenance, is stopped no more: it draws what one does that is off, and is up and
-idle when it is back. Where somebody plans ahead, a host is planned to be back when by the limits that are known now it fits.
+An outage ends the stop of a host: it draws the power of a host that is off, and comes back up and idle. With plans, a stopped
+host is expected back when the known limits allow it.
 """
 
 from bls.availability.free_cores import free_all
@@ -21,14 +21,14 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
-    """A host comes to another state, which it leaves at an instant, ``due``."""
+    """Change the state of a host until the instant ``due``."""
     state.stops.host.state[host], state.stops.host.due_ns[host] = what, due
     log_host(state, now, host, what)
 
 
 @compiled(inner=True)
 def _leave(state: BatchState, host: int, now: int) -> None:
-    """An idle host is out of service from now on."""
+    """Take an idle host out of service."""
     takes = state.stops.passages[0, host]
     set_host_free(state, host, -1)
     state.n_stopped += 1
@@ -40,14 +40,14 @@ def _leave(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _come_back(state: BatchState, host: int, now: int) -> None:
-    """A host is in service again."""
+    """Return a host to service."""
     set_host_free(state, host, 1)
     _become(state, host, b.UP, b.NEVER, now)
 
 
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
-    """A host that is up, or stopped, goes down."""
+    """Take down a host that is up or stopped."""
     stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
         if stops.host.until_ns[host] > now:
@@ -63,7 +63,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _passages(state: BatchState, now: int) -> bool:
-    """Shutdowns and boots that are done; whether there were any."""
+    """Finish shutdowns and boots; returns whether there were any."""
     host, found = state.stops.host, False
     for h in range(host.state.size):
         if host.due_ns[h] <= now:
@@ -77,7 +77,7 @@ def _passages(state: BatchState, now: int) -> bool:
 
 @compiled(inner=True)
 def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
-    """Take out of service as many as have to be, and can, or bring back those that may; whether there were any."""
+    """Stop as many idle hosts as needed, or return those that the limit allows; returns whether there were any."""
     stops, host, found = state.stops, state.stops.host, False
     n = host.state.size
     for back in range(n):
@@ -105,7 +105,7 @@ def _stop_or_return(state: BatchState, limit: int, now: int) -> bool:
 
 @compiled(inner=True)
 def _back_at(state: BatchState, host: int, drawn: int) -> int:
-    """When a host is thought to be back that is out of service: when ``drawn`` fits, what is drawn at the most with it."""
+    """The expected return of a stopped host: when the limits allow ``drawn``, the greatest draw with it."""
     stops, k = state.stops, state.next_power - 1
     what, boot = stops.host.state[host], stops.passages[1, host]
     if what == b.BOOTING:
@@ -125,9 +125,9 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 
 @compiled(inner=True)
 def _plan_anew(state: BatchState, now: int) -> None:
-    """Have all hosts planned as they are now."""
+    """Plan with the present states of all hosts."""
     settings, host, dropped = state.settings, state.stops.host, False
-    n, drawn = host.state.size, state.max_mw  # with those up to each host, which come back before it
+    n, drawn = host.state.size, state.max_mw  # with the hosts of lower numbers, which return before
     for h in range(n):
         if host.state[h] != b.UP and host.state[h] != b.BOOTING:
             drawn += state.stops.saves_mw[h]
@@ -154,9 +154,9 @@ def _plan_anew(state: BatchState, now: int) -> None:
 
 @compiled(HOOK)
 def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
-    """At an instant, ``begin``, when jobs have ended that do: hosts leave the service, come back, and go on their ways.
+    """Stop hosts and let them return at the instant ``begin``, after its ends.
 
-    With a ``host``, before that: it goes down (``sign`` -1), or has come back (1).
+    With a ``host``: it goes down (``sign`` -1) or has come back (1).
     """
     power = state.power
     if host >= 0:

@@ -1,1 +1,1 @@
-"""What happens to jobs as they come and wait: predictions, presets, dependencies, withdrawals, windows, wake-ups."""
+"""Waiting jobs: predictions, presets, dependencies, cancellations, windows, wake-ups."""

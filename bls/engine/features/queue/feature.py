@@ -1,4 +1,4 @@
-"""Declarations of what happens to jobs as they come and wait."""
+"""Declarations of the features of waiting jobs."""
 
 from bls.engine import hooks as h
 from bls.engine import state as b

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @compiled(merged=True)
 def room_in_limits(state: BatchState, job: int) -> int:
-    """How many cores the limits of its partition leave to a job, besides those that are counted already."""
+    """The number of further cores that the limits of its partition allow a job."""
     if state.settings.limited == 0:
         return int(state.host_of.size)
     partitions, p = state.partitions, state.jobs.partition[job]
@@ -38,7 +38,7 @@ def is_beyond(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) 
 
 @compiled(HOOK)
 def count(state: BatchState, job: int, cores: int, _stop: int, jobs: int) -> int:
-    """Count jobs (``sign``) and cores (``begin``) that a job's partition and its user have running from now on."""
+    """Count jobs (``sign``) and cores (``begin``) that now run in a job's partition and for its user."""
     partition, user = state.jobs.partition[job], state.jobs.user[job]
     state.partitions.running_jobs[partition] += jobs
     state.partitions.running_cores[partition] += cores
@@ -48,7 +48,7 @@ def count(state: BatchState, job: int, cores: int, _stop: int, jobs: int) -> int
 
 
 def carry_tallies(_old: BatchState, new: BatchState) -> None:
-    """Count the running jobs of each user in the next state of a chain."""
+    """Count the running jobs of each user in the next state of a stream."""
     jobs = new.jobs
     if not new.settings.limited:
         return
@@ -58,7 +58,7 @@ def carry_tallies(_old: BatchState, new: BatchState) -> None:
 
 
 def check_tallies(checks: BatchChecks) -> None:
-    """Check what partitions and their users have running."""
+    """Check the counts of running jobs and cores of partitions and users."""
     state, jobs, rows = checks.state, checks.jobs, checks.held
     if not state.settings.limited:
         return

@@ -15,7 +15,7 @@ from traces.compiled import compiled
 
 @compiled(HOOK)
 def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int) -> int:
-    """The next instant of a later arrival, a withdrawal, a window, or unless ``sign`` is 0 a wake-up."""
+    """The next instant of a dependent arrival, a cancellation, a window, or (unless ``sign`` is 0) a wake-up."""
     t = state.wake_ns if sign != 0 else b.NEVER
     if state.arriving.n > 0:
         t = min(t, state.arriving.ns[0])
@@ -28,7 +28,7 @@ def next_other(state: BatchState, _job: int, _begin: int, _stop: int, sign: int)
 
 @compiled(inner=True)
 def _withdraw(state: BatchState, now: int) -> None:
-    """Cancellations: those who wait leave; those who run have been told when they started."""
+    """Cancel waiting jobs; running jobs have had their ``stop_ns`` since their start."""
     jobs, rows = state.jobs, state.cancel_order
     while state.next_cancel < rows.size and jobs.cancel_ns[rows[state.next_cancel]] <= now:
         job = state.by_rank[jobs.rank[rows[state.next_cancel]]]
@@ -44,7 +44,7 @@ def _withdraw(state: BatchState, now: int) -> None:
 
 @compiled(HOOK)
 def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """What happens at an instant, ``begin``, between its ends and the arrivals of jobs that come by themselves."""
+    """Handle windows, cancellations, dependent arrivals and wake-ups of the instant ``begin``."""
     jobs = state.jobs
     while state.next_boundary < state.boundaries.size and state.boundaries[state.next_boundary] <= now:
         state.next_boundary += 1
@@ -57,7 +57,7 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
         if job >= jobs.number.size:
             job -= jobs.number.size
             if jobs.start_ns[job] < 0 and jobs.state[job] < 0:
-                # It accepts more from now on: it may have a better slot than the one that it keeps.
+                # It accepts more switches from now on and may find an earlier slot.
                 state.changed = 1
                 if jobs.slot_ns[job] != b.NEVER:
                     state.gained, state.hull_ns = 1, b.NEVER
@@ -72,17 +72,17 @@ def others(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> in
 
 @compiled(HOOK)
 def let_children_come(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
-    """A job will not run any more: those that wait for it may arrive."""
+    """Let the jobs that depend on an ended job arrive."""
     jobs, origin = state.jobs, state.jobs.origin[job]
     for k in range(state.child_first[origin], state.child_first[origin + 1]):
         child = state.child_row[k]
         if jobs.why[child] == b.NEVER_STARTED and jobs.state[child] == b.CANCELLED:
-            continue  # withdrawn before it could arrive
+            continue  # cancelled before it could arrive
         if state.unmet.size > 0:
             state.unmet[child] -= 1
             if state.unmet[child] > 0:
-                continue  # another job must end before, too
-            jobs.depends_on[child] = origin  # the last of them
+                continue  # it depends on further jobs
+            jobs.depends_on[child] = origin  # the last to end
         think = min(jobs.think_ns[child], MAX_NS - now)
         push(state.arriving, max(jobs.begin_ns[child], now + think), child)
     return 0
@@ -90,7 +90,7 @@ def let_children_come(state: BatchState, job: int, now: int, _stop: int, _sign: 
 
 @compiled(HOOK)
 def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
-    """A job joins the queue that accepts more switches later: a pass is made then if it still waits."""
+    """Schedule a pass at the instant from which a job that joins the queue accepts more switches."""
     wait = state.settings.switch_wait_ns
     if state.jobs.switch_limit[job] > 0 and 0 < wait < b.NEVER - now:
         push(state.arriving, now + wait, state.jobs.number.size + job)
@@ -99,9 +99,9 @@ def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: 
 
 @compiled(HOOK)
 def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Put the jobs that run from the start on the machine, before any other is thought of; those without room wait.
+    """Start the jobs that run from the beginning, before the first pass; jobs without room wait.
 
-    They run already: that is nothing to decide. Returns 0, or a ``BatchStatus``.
+    Returns 0 or a ``BatchStatus``.
     """
     jobs, settings = state.jobs, state.settings
     if state.presets_left == 0:
@@ -120,5 +120,5 @@ def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: 
     state.presets_left = 0
     state.changed = 1
     if settings.releases == b.BY_DRAIN:
-        publish(state, INSTANT, -1, state.now_ns, state.now_ns, 0)  # hosts that are drained now
+        publish(state, INSTANT, -1, state.now_ns, state.now_ns, 0)  # drain hosts now
     return 0

@@ -1,6 +1,6 @@
-"""What the scheduler thinks how long jobs run, or what they draw, predicted from those who have ended.
+"""Predicted run times and power draws of jobs, from jobs that have ended.
 
-What a job draws is predicted as it joins the queue, from jobs of the same user; it is known when it has ended.
+The power draw is predicted when a job joins the queue, from jobs of the same user; the true draw is known after the end.
 """
 
 from bls.engine import state as b
@@ -12,11 +12,10 @@ from traces.compiled import compiled
 
 @compiled(HOOK)
 def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Set the estimate of a job that arrives: the mean of the latest in the closest group that tells, else the request.
+    """Set the estimate of an arriving job: the mean of the latest run times in the closest group with enough ended jobs.
 
-    Never more than the request; else never less than ``shortest_ns``. The window of a reservation was checked to be long
-    enough for what its jobs ask for: they are planned with that. What it draws is the mean of the user's last two jobs
-    that ended, or the platform's value.
+    It is at least ``shortest_ns`` and at most the request, and the request if no group has enough jobs or the job runs in an
+    advance reservation. The power draw is the mean of the user's last two ended jobs, or the platform's value.
     """
     jobs, history, power, seen = state.jobs, state.history, state.power, state.power.seen
     origin, most = jobs.origin[job], history.shape[1] - 1
@@ -34,7 +33,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
         if group < 0 or history[group, 0] < state.history_least[level]:
             continue
         n = min(history[group, 0], most)
-        # A sum of run times may be beyond int64: quotients and remainders are summed.
+        # Sum quotients and remainders: a sum of run times may exceed int64.
         mean, rest = 0, 0
         for k in range(1, n + 1):
             mean += history[group, k] // n
@@ -48,7 +47,7 @@ def predict(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 @compiled(HOOK)
 def predict_again(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """An attempt that joins again knows of all jobs that have ended by now, and not only of those before it."""
+    """Predict later attempts after all ends of the instant, not only those before the attempt."""
     while state.n_predicted < state.n_rows:
         predict(state, state.n_predicted, now, now, 0)
         state.n_predicted += 1
@@ -57,7 +56,7 @@ def predict_again(state: BatchState, _job: int, now: int, _stop: int, _sign: int
 
 @compiled(HOOK)
 def learn(state: BatchState, job: int, now: int, _stop: int, _sign: int) -> int:
-    """Remember how long a job has run that ends at ``begin``, and what it has drawn."""
+    """Store the run time and the power draw of a job that ends at ``begin``."""
     history, seen, origin = state.history, state.power.seen, state.jobs.origin[job]
     if state.jobs.state[job] != b.COMPLETED and state.jobs.state[job] != b.KILLED:
         return 0

@@ -1,10 +1,9 @@
-"""Running jobs that a policy directs: their cores run faster or slower from now on, or they are ended.
+"""Commands of a policy to running jobs: scale the speeds of their cores, or end them.
 
-What a policy has decided in a pass happens behind it, to jobs that the pass has started, too; a job that is ended is cut one
-nanosecond later. What a job had still to run is thought to take as much longer, or shorter, as the mean of its cores' scales
-changes. A job that is only replayed goes on with what is left of its recorded run time: whole ns and parts per billion of one,
-so that no change costs anything by rounding but that of the end, half to even. Where jobs are planned with the ends that their
-applications promise, these promise anew.
+The commands of a pass take effect after it, also for jobs that it has started; a job that is ended is cut one nanosecond later.
+The scheduler expects the rest of the run to take longer or shorter in the ratio of the mean scales. A replayed job continues
+with the rest of its recorded run time, kept in ns and parts per billion of a ns; only its end is rounded (half to even).
+If the scheduler uses promised ends, the application gives a new promise.
 """
 
 from bls.engine import state as b
@@ -22,13 +21,13 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _holds(state: BatchState, job: int, core: int) -> bool:
-    """Whether a job holds a core that is among those that it has, or had."""
+    """Whether a job still holds a core of its allocation."""
     return bool(state.settings.releases == b.NO_RELEASES or state.holder[core] == job)
 
 
 @compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
-    """The mean of the scales of the cores that a job holds."""
+    """The mean scale of the cores that a job holds."""
     if state.scaling.apart[job] == 0:
         return int(state.scaling.scale[job])
     jobs, total, n = state.jobs, 0, 0
@@ -42,7 +41,7 @@ def _mean_scale(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
-    """Note the scale of a core, or of all cores, of a job."""
+    """Set the scale of one core of a job, or of all (-1)."""
     if core < 0:
         state.scaling.scale[job], state.scaling.apart[job] = scale, 0
         return
@@ -58,7 +57,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
 
 @compiled(inner=True)
 def _end_anew(state: BatchState, job: int) -> None:
-    """A job that is only replayed may end at another instant than before, or be cut."""
+    """Set the new end of a replayed job, or the instant at which it is cut."""
     jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.scaling.runs_until_ns[job]
     if end_ns == 0:
         end_ns = jobs.start_ns[job] + jobs.run_ns[job]
@@ -69,7 +68,7 @@ def _end_anew(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> bool:
-    """A job that is only replayed runs on at ``scale``, ``before`` until now; False if it would end beyond all time."""
+    """Continue a replayed job at ``scale`` instead of ``before``; False if its end exceeds ``MAX_NS``."""
     own, jobs = state.scaling, state.jobs
     if own.left_since[job] == 0:
         own.left_ns[job], own.left_parts[job] = jobs.run_ns[job], 0
@@ -94,7 +93,7 @@ def _run_on(state: BatchState, job: int, now: int, before: int, scale: int) -> b
 
 @compiled(inner=True)
 def expect(state: BatchState, job: int, end: int) -> None:
-    """A running job is planned with another end."""
+    """Change the end that the scheduler expects of a running job."""
     jobs, thought = state.jobs, state.jobs.expected_end_ns[job]
     if state.settings.plans == 0 or end == thought:
         jobs.expected_end_ns[job] = end
@@ -109,15 +108,15 @@ def expect(state: BatchState, job: int, end: int) -> None:
         state.lost = 1
     else:
         state.gained, state.hull_ns = 1, max(state.hull_ns, thought)
-    state.blocked_head = -1  # its slot is another now
+    state.blocked_head = -1  # its slot has changed
 
 
 @compiled(inner=True)
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
-    """What was decided about a job, from ``first`` up to ``stop`` in the table; False if it would end beyond all time."""
+    """Execute the decisions ``first`` to ``stop`` about a job; False if its end exceeds ``MAX_NS``."""
     jobs, given = state.jobs, state.directed
     begin, before, scales = state.n_told, _mean_scale(state, job), False
-    at = max(now, jobs.start_ns[job])  # where deciding takes time, or hosts boot, it starts only then
+    at = max(now, jobs.start_ns[job])  # the start may be later because of decision time or booting hosts
     for k in range(first, stop):
         what, core, value = given.what[k], given.core[k], given.value[k]
         write_down(state, job, at, core, what, value, 0)
@@ -126,7 +125,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
             scales = True
         else:
             state.scaling.cut_at[job], state.scaling.cut_state[job] = at + 1, value
-            if jobs.end_ns[job] < 0 or jobs.run_ns[job] >= 0:  # else as its end is taken back
+            if jobs.end_ns[job] < 0 or jobs.run_ns[job] >= 0:  # otherwise when its end is reopened
                 end_as_directed(state, job)
     if scales:
         after, thought = _mean_scale(state, job), jobs.expected_end_ns[job]
@@ -134,7 +133,7 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
             expect(state, job, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
         if state.settings.stretches == 1:
             stretch_walltime(state, job, at, before, after)
-            # Else as what was told of it is taken back; of a job that has just started nothing has been.
+            # Otherwise when its end is reopened; a job that has just started has no end yet.
             if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
                 set_stop_again(state, job)
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
@@ -149,10 +148,10 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
 
 @compiled(HOOK)
 def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: what was decided about running jobs in it happens to them; returns 0, or a status."""
+    """Execute the decisions of a pass about running jobs after it; returns 0 or a status."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
-        k += 1  # they were heard before
+        k += 1  # hints were sent before
     while k < state.n_directed:
         job, stop = given.job[k], k
         while stop < state.n_directed and given.job[stop] == job:
@@ -166,16 +165,16 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 @compiled(HOOK)
 def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Plan with the end of a running job, which has just been told; it counts from the next pass on.
+    """Plan with the end of a running job that has just become known, from the next pass on.
 
-    Nobody hears of the end of a job that its user or a host will cut: its application, which is not simulated any further,
-    would have promised a later one.
+    The scheduler does not use the end of a job that its user or a host will cut: its application would have promised a
+    later end.
     """
     jobs, end = state.jobs, max(state.jobs.end_ns[job], state.now_ns + 1)
     if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:
         if state.settings.directs == 0:
             return 0
-        # It may have promised another end, at another speed, which nobody is to plan with.
+        # It may have promised another end at another speed, which no longer holds.
         end = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
     expect(state, job, end)
     return 0

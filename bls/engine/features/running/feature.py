@@ -1,4 +1,4 @@
-"""Declarations of what running jobs release and request, and of what they receive after a pass."""
+"""Declarations of the features of running jobs: releases, requests, and commands after a pass."""
 
 from bls.engine import hooks as h
 from bls.engine import state as b
@@ -35,7 +35,7 @@ PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.directed:hear"})
 WIDTHS = Feature(
     ("resizing",),
     on={h.AFTER_PASS: f"{_HERE}.widths:resize_running"},
-    settings=lambda run: {"widest": run.cores},  # a job may be given all the cores
+    settings=lambda run: {"widest": run.cores},  # a job may get all cores
     sizes=lambda run: {"resizing": run.cores, "wishing": run.jobs},
     tells=1,
 )
@@ -61,13 +61,13 @@ DIRECTS = Feature(
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
-    tells=3,  # of each core, of all of them, and of its end
+    tells=3,  # one per core, one for all cores, one for the end
 )
 
 TELLS = Feature(
     ("max_told",),
     on={h.BEFORE_PASS: f"{_HERE}.reached:room"},
-    # Each of the features may tell something to every job.
+    # Each of these features may send commands to every job.
     sizes=lambda run: {"reached": run.cores * run.settings.tellers, "told": 4 * run.cores * run.settings.tellers},
     grow={BatchStatus.TOLD_FULL: lambda state: (state.told, state.settings.max_told)},
 )

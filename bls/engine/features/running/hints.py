@@ -1,9 +1,9 @@
-"""Running jobs are told for which of their cores the head of the queue waits, or a job that a policy names.
+"""Hints: running jobs learn which of their cores the head of the queue, or a job named by a policy, waits for.
 
-That is so after each pass, where it has changed. The head is the first waiting job that no limit keeps back. If it asks for
-cores by number, it waits for those that others hold. Otherwise it waits for as many as are not free, and were not asked for: of
-the running jobs, in the order in which they are expected to end, up to half of the cores that each computes on and still holds,
-the last ones; a job all of whose cores are wanted could serve none of them last.
+Hints are sent after a pass if they have changed. The head is the first waiting job that no limit blocks. If it requests cores
+by number, it waits for those that other jobs hold. Otherwise it waits for its missing cores, without those that were already
+asked for. They are taken from running jobs in the order of expected ends: up to half of the cores on which each computes, the
+highest numbers. (A job can only prefer its other cores if not all are wanted.)
 """
 
 from bls.engine import state as b
@@ -22,7 +22,7 @@ def _is_asked(state: BatchState, core: int) -> bool:
 
 @compiled(inner=True)
 def _are_asked(state: BatchState, head: int) -> int:
-    """How many cores that the head can use running jobs were asked for, and still hold."""
+    """The number of cores useful to the head that running jobs were asked for and still hold."""
     n = 0
     for core in range(state.asked.size):
         n += state.holder[core] >= 0 and state.asked[core] == 1 and usable(state, head, core)
@@ -31,7 +31,7 @@ def _are_asked(state: BatchState, head: int) -> int:
 
 @compiled(inner=True)
 def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
-    """Want up to ``most`` cores of a job, and no more than half of those that it computes on; returns how many."""
+    """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
     jobs, holder = state.jobs, state.holder
     first, count, stop = jobs.held_first[job], jobs.held_count[job], behind_last_working(state, job)
     most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
@@ -48,7 +48,7 @@ def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
 
 @compiled(inner=True)
 def _want_named(state: BatchState, head: int) -> int:
-    """Want the cores that the head asks for by number and others hold; returns how many."""
+    """Mark the cores that the head requests by number and other jobs hold; returns their number."""
     origin, found = state.jobs.origin[head], 0
     for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
         for core in range(state.wanted_lo[k], state.wanted_hi[k]):
@@ -60,7 +60,7 @@ def _want_named(state: BatchState, head: int) -> int:
 
 @compiled(inner=True)
 def _lack_of(state: BatchState, job: int) -> int:
-    """How many cores a waiting job lacks: of those that it asks for by number, how many others hold."""
+    """The number of cores that a waiting job lacks; for requests by number, those that other jobs hold."""
     jobs = state.jobs
     origin, found = jobs.origin[job], 0
     if state.wanted_first[origin + 1] == state.wanted_first[origin]:
@@ -73,7 +73,7 @@ def _lack_of(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def _news_for(state: BatchState, job: int) -> int:
-    """Note of each core of a job whether it is wanted; returns how many are, -1 if that is no news."""
+    """Store which cores of a job are wanted; returns their number, -1 if nothing has changed."""
     jobs, news, count = state.jobs, False, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -90,7 +90,7 @@ def _news_for(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: who is to be told something is in ``state.reached``, in the order of expected ends."""
+    """Send hints after a pass; their jobs are in ``state.reached`` in the order of expected ends."""
     jobs = state.jobs
     head = head_of_queue(state) if state.n_waiting > 0 else -1
     if head < 0 and state.n_hinted == 0:
@@ -99,7 +99,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
     ordered.n = 0
     for k in range(state.running.n):
         job = state.running.key[k]
-        if jobs.start_ns[job] <= now:  # else it waits for its hosts to boot; those that start now have only begun
+        if jobs.start_ns[job] <= now:  # otherwise its hosts are booting
             push(ordered, jobs.expected_end_ns[job], job)
     lack, named = 0, False
     if head >= 0:
@@ -115,7 +115,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
         if lack > 0 and not named:
             gives = _want_of(state, head, job, lack)
             lack -= gives
-        # Of most jobs nothing is wanted, and nothing was.
+        # For most jobs nothing is wanted and nothing was.
         wanted = -1
         if named or gives > 0 or jobs.wanted[job] > 0:
             wanted = _news_for(state, job)
@@ -123,7 +123,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
         if wanted >= 0:
             write_down(state, job, now, head, b.HINTED, waits_for, wanted)
             hears(state, job, state.n_told - 1)
-    if named:  # those of jobs that have only begun
+    if named:  # cores of jobs that have just started
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
             state.wanted_of[state.wanted_lo[k] : state.wanted_hi[k]] = 0
@@ -132,7 +132,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 
 @compiled(HOOK)
 def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: who is told what its policy has decided, if that is news, is in ``state.reached``."""
+    """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.reached``."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
         job, waiting = given.job[k], given.value[k]
@@ -147,5 +147,5 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
             write_down(state, job, now, waiting, b.HINTED, lack, wanted)
             hears(state, job, state.n_told - 1)
     if k == state.n_directed:
-        state.n_directed = 0  # else what is to be carried out is behind
+        state.n_directed = 0  # otherwise other commands follow
     return 0

@@ -1,8 +1,8 @@
-"""Commands to running jobs: they are found after a pass, and the end of a job that has received one is open again.
+"""Commands to running jobs after a pass.
 
-Such a job may end, and release cores, at other instants than reported at its start: :func:`take_back`, and its coupling reports
-again. What has happened by then stays. A job that receives commands of several kinds after one pass receives them together, in
-this order: cores that come and go, cores that others wait for, commands of a policy, and states under a limit to power.
+A command reopens the end of its job: the job may end and release cores at other instants than reported at its start. The
+engine then forgets the reported future (:func:`take_back`), and the coupling reports again. A job receives all commands of one
+pass together, in this order: given and requested cores, hints, commands of a policy, states under a power limit.
 """
 
 from bls.engine import state as b
@@ -20,32 +20,32 @@ from traces.compiled import compiled
 
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
-    """Before a pass: 0 if the table of commands has room for all that may follow, else a status."""
+    """Return 0 if the command log has room for one pass, else a status."""
     return BatchStatus.TOLD_FULL if state.n_told + state.settings.max_told > state.told.job.size else 0
 
 
 @compiled(inner=True)
 def head_of_queue(state: BatchState) -> int:
-    """The first job of the queue that no limit keeps back, -1 if there is none."""
+    """The first job of the queue that no limit blocks, -1 if there is none."""
     jobs, place = state.jobs, -1
     while True:
         place, job = next_in_order(state, place, state.n_waiting + state.n_started)
         if job < 0:
             return -1
-        if jobs.start_ns[job] < 0 and jobs.state[job] < 0 and not held_back(state, job):  # it has not just started
+        if jobs.start_ns[job] < 0 and jobs.state[job] < 0 and not held_back(state, job):  # not started in this pass
             return int(job)
 
 
 @compiled(inner=True)
 def usable(state: BatchState, job: int, core: int) -> bool:
-    """Whether a core is of a job's partition."""
+    """Whether a core is in a job's partition."""
     p = state.jobs.partition[job]
     return bool(state.partitions.masked[p] == 0 or (state.masks[p, core >> 5] >> (core & 31)) & 1 == 1)
 
 
 @compiled(inner=True)
 def free_for(state: BatchState, job: int) -> int:
-    """How many free cores a job can use."""
+    """The number of free cores that a job can use."""
     if state.partitions.masked[state.jobs.partition[job]] == 0:
         return int(state.free_cores)
     n = 0
@@ -56,9 +56,9 @@ def free_for(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def behind_last_working(state: BatchState, job: int) -> int:
-    """Behind the last of the cores that a job computes on."""
+    """One past the last core that a job computes on."""
     if state.settings.resizing != b.NO_RESIZE:
-        return state.host_of.size  # then hosts are shared: a job computes on all that it has
+        return state.host_of.size  # hosts are shared: a job computes on all its cores
     n, k = state.jobs.cores[job], state.jobs.held_first[job]
     while n > state.pool.hi[k] - state.pool.lo[k]:
         n -= state.pool.hi[k] - state.pool.lo[k]
@@ -68,7 +68,7 @@ def behind_last_working(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def write_down(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
-    """Write down what a running job is told: a column of ``BatchState.told``."""
+    """Append a command to a running job to the command log."""
     told, k = state.told, state.n_told
     told.job[k], told.at_ns[k], told.core[k] = job, now, core
     told.what[k], told.value[k], told.wanted[k] = what, value, wanted
@@ -77,7 +77,7 @@ def write_down(state: BatchState, job: int, now: int, core: int, what: int, valu
 
 @compiled(inner=True)
 def hears(state: BatchState, job: int, first: int) -> None:
-    """A job is to hear what was written down of it from ``first`` on."""
+    """Send a job its commands from ``first`` on."""
     jobs = state.jobs
     jobs.told_first[job], jobs.told_count[job] = first, state.n_told - first
     jobs.tellings[job] += 1
@@ -87,7 +87,7 @@ def hears(state: BatchState, job: int, first: int) -> None:
 
 @compiled(inner=True)
 def walltime_end(state: BatchState, job: int) -> int:
-    """When a job that has started is killed for having run for its request; ``NEVER`` where nobody is."""
+    """The end of a running job's walltime; ``NEVER`` if jobs are not killed."""
     if state.settings.kills == 0:
         return b.NEVER
     return int(state.jobs.start_ns[job] + state.jobs.walltime_ns[job] + state.jobs.stretch_ns[job])
@@ -95,7 +95,7 @@ def walltime_end(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def stretch_walltime(state: BatchState, job: int, now: int, before: int, after: int) -> None:
-    """What is left of a job's walltime is as much longer, or shorter, as it has other cores, or speeds, than before."""
+    """Change the rest of a job's walltime in the ratio of its widths or speeds."""
     jobs = state.jobs
     left = jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job] - now
     if left > 0:
@@ -104,7 +104,7 @@ def stretch_walltime(state: BatchState, job: int, now: int, before: int, after: 
 
 @compiled(inner=True)
 def set_stop_again(state: BatchState, job: int) -> None:
-    """Find out again when a job that runs is cut at the latest."""
+    """Set the latest end of a running job again."""
     set_stop(state, job, walltime_end(state, job))
     if state.settings.directs & b.CUTS:
         end_as_directed(state, job)
@@ -112,7 +112,7 @@ def set_stop_again(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def drop_wishes(state: BatchState, job: int) -> None:
-    """Forget for what a job was to wish from now on."""
+    """Remove the future requests of a job."""
     wishing = state.wishing
     if wishing.wish.size == 0 or wishing.count[job] == 0:
         return
@@ -128,10 +128,10 @@ def drop_wishes(state: BatchState, job: int) -> None:
 
 @compiled()
 def take_back(state: BatchState, job: int) -> bool:
-    """Take back what was told of how ``job``, which runs, will go on: it was reached, and all that is sure is that it runs now.
+    """Reopen the end of the running ``job`` after a command: forget its reported end, releases and requests.
 
-    It must be told anew, as of a job that has started: ``outcome`` or ``promise``, and what it releases. False if nothing was
-    told of it yet.
+    They must be reported again, as for a job that has started: ``outcome`` or ``promise``, and its releases. False if nothing
+    was reported yet.
     """
     jobs, now = state.jobs, state.now_ns
     if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
@@ -142,14 +142,14 @@ def take_back(state: BatchState, job: int) -> bool:
         n_cores, jobs.to_release[job] = state.host_of.size, 0
         remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
     drop_wishes(state, job)
-    # What it was to have released by the failure of a host may have been why it was not to be cut then.
+    # A host failure may cut it now: forgotten releases may have been the reason why not.
     set_stop_again(state, job)
     return True
 
 
 @compiled(inner=True)
 def end_as_directed(state: BatchState, job: int) -> None:
-    """If its policy has a job ended, that is when it is cut, unless it is before."""
+    """Cut a job at the end that its policy has set, unless it is cut earlier."""
     at, jobs = state.scaling.cut_at[job], state.jobs
     if 0 < at < jobs.stop_ns[job]:
         jobs.stop_ns[job], jobs.stop_state[job] = at, state.scaling.cut_state[job]
@@ -157,7 +157,7 @@ def end_as_directed(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def _once_each(state: BatchState, first: int) -> int:
-    """Have each job once in ``reached``, in the order in which they were; of these told_count is 0, of others -1."""
+    """Remove duplicates from ``reached``, in order; sets told_count to 0 for these jobs and to -1 for others."""
     jobs, told, n = state.jobs, state.told, 0
     for k in range(first, state.n_told):
         jobs.told_count[told.job[k]] = -1
@@ -179,7 +179,7 @@ def _copy(told: Told, source: int, target: int) -> None:
 
 @compiled(inner=True)
 def _gather(state: BatchState, first: int) -> None:
-    """Put what was written down from ``first`` on in order, job by job as they are reached, then of those who are not."""
+    """Sort the commands from ``first`` on by job in the order of ``reached``, followed by those of other jobs."""
     jobs, told, stop = state.jobs, state.told, state.n_told
     reached, size = _once_each(state, first), stop - first
     for k in range(first, stop):
@@ -209,6 +209,6 @@ def _gather(state: BatchState, first: int) -> None:
 
 @compiled(HOOK)
 def tell_together(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
-    """After the others that find out what running jobs are told after a pass: put that in order, job by job."""
+    """Sort the commands of all features after a pass by job."""
     _gather(state, state.first_told)
     return 0

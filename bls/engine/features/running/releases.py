@@ -1,9 +1,8 @@
-"""Reports of running jobs: cores that they release or lose, and requests for more or fewer.
+"""Reports of running jobs: cores that they release or lose, and requests for more or fewer cores.
 
-A job's allocation stays what it was given; ``state.holder`` says which of these cores it still holds. Releases and requests are
-reported when the job has started and its application is known. At their instants they happen in this order, after the ends and
-before the events of hosts, and lead to a scheduling pass. The scheduler learns of lost cores only as the job ends, and has
-failed; it does not plan with such an end before.
+The allocation of a job does not change; ``state.holder`` has the job that still holds each core. Releases and requests are
+reported after the start, when the application is known. At their instants, releases come first, then requests, between ends
+and host events; a scheduling pass follows. The scheduler learns of lost cores only at the end of the job.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from bls.engine.validation import BatchChecks
 
 
-#: What :func:`tell_releases` answers: REFUSED or TOLD. ``tell_wishes`` also answers FULL: the table of wishes must grow first.
+#: Results of :func:`tell_releases` and ``tell_wishes``; with FULL the table of requests must grow first.
 REFUSED, TOLD, FULL = 0, 1, 2
 
 
 @compiled(inner=True)
 def list_left(state: BatchState, job: int) -> int:
-    """Write the intervals that a job still holds into ``state.left``; returns how many."""
+    """Write the intervals that a job still holds to ``state.left``; returns their number."""
     jobs, holder, count = state.jobs, state.holder, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         core, stop = state.pool.lo[k], state.pool.hi[k]
@@ -51,7 +50,7 @@ def list_left(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """A job that starts holds the cores of its allocation."""
+    """Make a starting job the holder of its cores."""
     jobs = state.jobs
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         state.holder[state.pool.lo[k] : state.pool.hi[k]] = job
@@ -63,7 +62,7 @@ def take_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 @compiled(HOOK)
 def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """A job that ends gives back what it still holds; ``holder`` says it until its place in the profile is given back."""
+    """Free the cores that an ending job still holds; ``holder`` is kept for the update of the profile."""
     for k in range(list_left(state, job)):
         set_free(state, state.left.lo[k], state.left.hi[k], 1)
     return 0
@@ -71,13 +70,13 @@ def give_up(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) ->
 
 @compiled(HOOK)
 def next_release(state: BatchState, _job: int, before: int, _stop: int, _sign: int) -> int:
-    """The next instant at which a running job releases cores, or requests others."""
+    """The next instant at which a running job releases or requests cores."""
     return int(min(before, state.releasing.ns[0])) if state.releasing.n > 0 else before
 
 
 @compiled(HOOK)
 def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """All releases of the present instant, ``begin``, job by job; then the wishes of jobs. Returns 0, or a status."""
+    """Handle the releases and then the requests of the instant ``begin``; returns 0 or a status."""
     n_cores = state.host_of.size
     if state.releasing.n == 0 or state.releasing.ns[0] > now:
         return 0
@@ -93,12 +92,12 @@ def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: i
 
 @compiled(inner=True)
 def _release_of(state: BatchState, job: int, now: int) -> None:
-    """What one job releases at an instant."""
+    """Release the cores of one job that are due."""
     settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
     until, records = planned_until(state, job, now), state.releases
     hold_pool(state, job, now, until, 1)
-    behind, working, cores = behind_last_working(state, job), 0, 0
+    working_end, working, cores = behind_last_working(state, job), 0, 0
     while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
         core = state.releasing.key[0] % n_cores
         drop_top(state.releasing)
@@ -113,7 +112,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
             state.asked[core] = 0
         set_free(state, core, core + 1, 1)
         cores += 1
-        working += core < behind
+        working += core < working_end
     state.free_cores += cores
     publish(state, FREED, job, now, 0, 0)
     jobs.held_cores[job] -= cores
@@ -124,7 +123,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     if settings.plans == 1 and until > now:
         state.gained, state.hull_ns = 1, max(state.hull_ns, until)
     elif settings.plans == 1 and jobs.overdue[job] == 1:
-        state.overdue_cores -= cores  # and while it runs on it is late: a loss in every pass
+        state.overdue_cores -= cores  # the overdue job remains a loss in every pass
     state.changed = 1
     publish(state, COUNTED, job, -working, 0, 0)
     publish(state, HELD, job, now, working, -1)
@@ -132,9 +131,9 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
 
 @compiled(inner=True)
 def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Whether each core that a job holds, whose width changes, is there once, and no other; then ``resizing.place`` has where.
+    """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``.
 
-    Beside them are those that it had before: of these it has told that it released them, by now.
+    The report also contains cores that the job has released before.
     """
     holder, place, now = state.holder, state.resizing.place, state.now_ns
     for c in range(core_number.size):
@@ -157,14 +156,14 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 
 @compiled()
 def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
-    """Tell when ``job``, which runs and whose outcome is told next, releases cores before it ends at ``end_ns``.
+    """Report the cores that the running ``job`` releases before its end at ``end_ns``; its outcome follows.
 
-    ``core_number`` are the cores that it computes on, ascending; where widths change in any order, and with those that it had
-    before. Each is released at ``released_ns``; those at ``end_ns`` or later are not. By the setting ``releases``, each core
-    goes at its own instant, or all that the job has of a host go as the last of those that it computes on does.
+    ``core_number``: the cores on which it computes, ascending; with changing widths in any order, including earlier cores.
+    Each is released at ``released_ns`` if that is before ``end_ns``. By the setting ``releases``, a core is released at its
+    own instant, or all cores of the job on a host together with the last one.
 
-    Returns ``TOLD``; or ``REFUSED``, with nothing changed, if a core is not the job's, or an instant is in the past, but for
-    cores that it has released by then and says so again (``bls.engine.features.running.reached``).
+    Returns ``TOLD``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
+    and is not the repeated report of a release that has happened (``bls.engine.features.running.reached``).
     """
     jobs, holder = state.jobs, state.holder
     n = core_number.size
@@ -182,7 +181,7 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
             if holder[core] != job or released_ns[c] < now:
                 return REFUSED
         elif released_ns[c] < now and holder[core] == job and state.settings.releases == b.BY_CORE:
-            return REFUSED  # what was told before, and has happened, is told again as it was
+            return REFUSED  # a past release must be reported as before
         if c > 0 and core_number[c - 1] >= core:
             return REFUSED
     if resizes and not _all_once(state, job, core_number, released_ns):
@@ -208,10 +207,10 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
 
 @compiled()
 def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Put off when ``job`` is cut at the latest, where that is because of hosts that it will have released by then.
+    """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
 
-    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, as far as the application got by then. Returns
-    whether it was put off: the application is to be run again, up to the new ``stop_ns``.
+    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, up to that instant. Returns whether ``stop_ns`` has
+    changed: the application must then be simulated up to the new ``stop_ns``.
     """
     jobs, before = state.jobs, state.jobs.stop_ns[job]
     if jobs.stop_state[job] != b.FAILED:
@@ -231,7 +230,7 @@ def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints
 
 @compiled(inner=True)
 def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Whether all cores of a host that a job computes on, and there is one, are released by an instant."""
+    """Whether a job computes on cores of a host and has released all of these by an instant."""
     lo, hi, any_there = state.host_first[host], state.host_first[host + 1], False
     for c in range(core_number.size):
         if lo <= core_number[c] < hi:
@@ -241,20 +240,20 @@ def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, rele
     return any_there
 
 
-#: Instead of the core that was the last: none was, they came and went.
+#: Instead of the core lost last: the job's width has changed.
 CAME_AND_WENT = -1
 
 
 @compiled()
 def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
-    """Tell, instead of an outcome, when ``job``, which runs, ends because its cores are lost.
+    """Report that the running ``job`` ends because all its cores are lost.
 
-    It has failed, and is tried again where that is done with jobs that a host's failure cuts; but not if its cores were all
-    lost as it started, since it would be given them again at that very instant, nor if that was the last attempt allowed.
-    ``core`` is the last that it lost, a global number, or ``CAME_AND_WENT``.
+    The job has failed. It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start (it
+    would get the same ones at that instant) or this was its last allowed attempt. ``core`` is the core lost last (global
+    number) or ``CAME_AND_WENT``.
 
-    Returns False, with nothing changed, if that is in the past, before its promise, or not before it would have been cut; or
-    if the simulation has not said that jobs may lose their cores.
+    Returns False, with nothing changed, if the end is in the past, before its promise, or not before its ``stop_ns``, or if
+    the settings do not allow losses.
     """
     jobs = state.jobs
     before = jobs.promise_ns[job]
@@ -274,7 +273,7 @@ def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
 
 @compiled(HOOK)
 def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
-    """A job wishes now, and so is first in the heap."""
+    """Make the request that is first in the heap."""
     wishing = state.wishing
     drop_top(state.releasing)
     k = wishing.first[job]
@@ -289,14 +288,13 @@ def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) ->
 
 @compiled()
 def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
-    """Tell for how many cores ``job``, which runs and whose outcome or promise is told next, wishes before ``until_ns``.
+    """Report the requests for cores that the running ``job`` makes before ``until_ns``; its outcome or promise follows.
 
-    What was told of it before and has not happened yet is void: it may be told again. ``wished_ns`` are the instants of all
-    its wishes, from its start on, ascending; ``2**63 - 1`` where there is none. Number i of F is for ``cores[i % F]`` cores.
+    They replace its earlier reported requests that are still to come. ``wished_ns`` are the instants of all requests since
+    its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
 
-    Returns ``TOLD``; ``REFUSED`` if a wish is in the past, or one that was heard is no more, or one is for fewer or more cores
-    than the job may have; or ``FULL``, if the table must grow first (``bls.engine.growing.grow_wishes``). With the last
-    two nothing is told.
+    Returns ``TOLD``; ``REFUSED`` if a request is in the past or outside the job's widths, or a past request is missing; or
+    ``FULL`` if the table must grow first (``bls.engine.growing.grow_wishes``). Without ``TOLD`` nothing is reported.
     """
     jobs, origin = state.jobs, state.jobs.origin[job]
     if not is_open(state, job):
@@ -326,7 +324,7 @@ def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until
 
 
 def check_running(checks: BatchChecks) -> None:
-    """Check releases and requests that are to come, and the widths of running jobs."""
+    """Check future releases and requests, and the widths of running jobs."""
     if checks.settings.releases == b.NO_RELEASES:
         return
     _check_releases(checks, checks.owner, checks.held_cores)
@@ -335,27 +333,27 @@ def check_running(checks: BatchChecks) -> None:
 
 
 def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) -> None:
-    """Check that running jobs have no more cores than they may, and that those that they were asked for are counted."""
+    """Check the maximum widths of running jobs and the counts of cores that they were asked for."""
     state, jobs = checks.state, checks.jobs
     asked = np.bincount(owner[state.asked[cores] == 1], minlength=state.n_rows)
     wanted = np.where(checks.holds, asked, jobs.asked)
     checks.counts(lambda row: f"cores that {checks.name(row)} was asked for", jobs.asked, wanted)
     most = np.maximum(jobs.cores, jobs.max_cores[jobs.origin])
     too_wide = checks.holds & (left > most)
-    checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; at most {most[row]} it may")
+    checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; it may have at most {most[row]}")
     given = cores[state.given_at[cores] > 0]
     told = state.told.take(state.given_at[given] - 1)
     wrong = (told.job != state.holder[given]) | (told.core != given) | (told.what != b.GIVEN)
-    checks.none(wrong, lambda k: f"core {given[k]} was not given to who holds it, as it says")
+    checks.none(wrong, lambda k: f"core {given[k]}: the log has no command that gave it to its holder")
 
 
 def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
-    """Check that jobs hold the cores that they are to release; jobs that will request cores are in the same heap."""
+    """Check that jobs hold the cores that they will release, and that jobs with future requests are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()
     wishing = key >= b.WISH_KEY
     for row in np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count)):
-        checks.fault(f"{checks.name(row)} is to wish for cores, or in the heap of releases for that, and not both")
+        checks.fault(f"{checks.name(row)}: its future requests and the heap of releases disagree")
     key = key[~wishing]
     for row, core in zip(*divmod(np.setdiff1d(key, owner * n_cores + cores), n_cores), strict=True):
         checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")

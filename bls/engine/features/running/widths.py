@@ -1,23 +1,23 @@
-"""Running jobs whose width changes: after a pass they are given free cores, or asked for some of theirs.
+"""Running jobs whose width changes: after a pass they are given free cores or asked to give up some of their cores.
 
-They are taken in the order of their starts, then rows. By the setting ``resizing``,
+Jobs are treated in the order of start and row. The setting ``resizing`` selects the rule:
 
-- *expand*: when the queue is empty, each in order is given free cores, up to its most;
-- *shrink*: when the head of the queue lacks cores, the jobs that started last are asked for theirs, down to their least, until
-  it does not; no job is asked if all of them together could not give enough;
-- *equal*: all cores that they hold and all free ones, except those that the head asks for, are shared as evenly as the bounds
-  of jobs allow: a job with more is asked for the difference, one with less is given free cores when the queue is empty; or
-- *evolve*, *decide*: a job that is to have fewer cores, by its own request or its policy's, is asked for the difference, and
-  one that is to have more is given free cores, whatever the queue holds.
+- *expand*: when the queue is empty, each job is given free cores, up to its maximum.
+- *shrink*: when the head of the queue lacks cores, the jobs that started last are asked for cores, down to their minimum,
+  until the head can start. No job is asked if all of them together could not give enough.
+- *equal*: held and free cores, without the head's request, are shared as evenly as the bounds of jobs allow. A job with
+  more is asked for the difference; a job with less is given free cores when the queue is empty.
+- *evolve*, *decide*: widths follow the requests of jobs or of a policy, whatever the queue contains. A job is asked for
+  surplus cores, or given free ones.
 
-A core that was asked for goes when the application gives it up, at the end of a chunk. Until then its job is asked for others
-only, and given none; nor is a job given any that has released one by itself. A job is asked first for what it was given last,
-then for its last cores, never for its first. A limit to power allows only as many cores as its job may draw power for, as
-planned. What is left of a job's estimate and walltime changes in the ratio of its widths.
+The application gives up a requested core at the end of a chunk. Until then its job may be asked for other cores and is given
+none. A job that has released a core unasked is given none either. A job is asked first for the cores that it was given last,
+then for its highest-numbered cores, but never for its first core. Given cores must fit the power limit. The rest of a job's
+estimate and walltime changes in the ratio of its widths.
 
-A core may come to a job if it is of its partition, if no window that is not the job's own is in force on it from now until the
-job is expected to end, and if its host has the amounts that the job needs for it. A job of a reservation may have cores of that
-reservation, until its end. Licences are for the whole job.
+A job may be given a core of its partition if no other window covers that core until the expected end of the job, and if the
+host has the resources that the job needs for it. A job of an advance reservation may get cores of that reservation until its
+end. Licences belong to the whole job.
 """
 
 from bls.engine import state as b
@@ -35,13 +35,13 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _stay(state: BatchState, job: int) -> int:
-    """How many cores a running job has that it was not asked for."""
+    """The number of cores that a running job keeps, without those that it was asked for."""
     return int(state.jobs.held_cores[job] - state.jobs.asked[job])
 
 
 @compiled(inner=True)
 def _in_order(state: BatchState, now: int) -> int:
-    """Put the running jobs whose width may change into ``resizing``, by start and row; returns how many."""
+    """Write the running jobs whose width may change to ``resizing``, by start and row; returns their number."""
     jobs, ordered, n = state.jobs, state.ordered, 0
     ordered.n = 0
     for k in range(state.running.n):
@@ -61,7 +61,7 @@ def _in_order(state: BatchState, now: int) -> int:
 
 @compiled(inner=True)
 def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
-    """How many cores a running job has that the head can use, and that it was, 1, or was not, 0, asked for."""
+    """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
     jobs = state.jobs
     if not tells_apart(state, head):
         return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
@@ -82,7 +82,7 @@ def _first_core(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
-    """How many cores that the head can use a running job can be asked for."""
+    """The number of cores useful to the head that a running job can be asked for."""
     first = _first_core(state, job)
     n = _held_for(state, head, job, 0)
     n -= state.holder[first] == job and may_have(state, head, first)
@@ -91,9 +91,9 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 @compiled(inner=True)
 def _plan_anew(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
-    """What was written down from ``first`` on becomes of a job's cores; its end is expected, and its walltime ends, by that.
+    """Update a job's cores, expected end and walltime after the commands from ``first`` on.
 
-    Its width was ``before``. What it holds then are the ``count`` intervals of the pool from ``at`` on.
+    Its width was ``before``. Its cores are then the ``count`` intervals of the pool from ``at`` on.
     """
     settings, jobs = state.settings, state.jobs
     drop_plan(state)
@@ -115,12 +115,12 @@ def _plan_anew(state: BatchState, job: int, now: int, before: int, first: int, a
     if settings.plans == 1 and thought <= now and jobs.overdue[job] == 1:
         state.overdue_cores += more
     state.lost = 1
-    state.blocked_head = -1  # its slot is another now
+    state.blocked_head = -1  # its slot has changed
 
 
 @compiled(inner=True)
 def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
-    """Put a core behind the intervals of the pool from ``first`` on, which are ascending; returns how many there are then."""
+    """Append a core to the ascending intervals of the pool from ``first`` on; returns their new number."""
     last = first + count - 1
     if count > 0 and state.pool.hi[last] == core:
         state.pool.hi[last] = core + 1
@@ -131,7 +131,7 @@ def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
 
 @compiled(inner=True)
 def _list_anew(state: BatchState, job: int, told_first: int) -> int:
-    """Write what a job holds, and the cores it is given, which are ascending, into the pool; returns how many intervals."""
+    """Write a job's cores and the ascending new ones to the pool; returns the number of intervals."""
     jobs = state.jobs
     first, count, given = state.pool_used, 0, told_first
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -151,7 +151,7 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
 
 @compiled(inner=True)
 def _give(state: BatchState, job: int, most: int, now: int) -> None:
-    """Give a running job up to ``most`` free cores that it can use, the first ones."""
+    """Give a running job up to ``most`` free cores that it can use, lowest numbers first."""
     jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
     first, n, before = state.n_told, 0, jobs.held_cores[job]
     room = room_mw(state, MACHINE) if powered else 0
@@ -183,7 +183,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
         state.given_at[core], state.asked[core] = k + 1, 0
         if state.hinted.size > 0:
             state.hinted[core] = 0
-        if state.core_scale.row.size > 0:  # it has the scale that all of the job's were told last
+        if state.core_scale.row.size > 0:  # it gets the latest scale for all cores of the job
             state.core_scale.row[core], state.core_scale.scale[core] = job + 1, state.scaling.scale[job]
     state.free_cores -= n
     jobs.released[job] -= n
@@ -195,7 +195,7 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
 
 @compiled(inner=True)
 def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
-    """Ask a running job for ``most`` cores: those it was given last, then its last; only what the head can use, if any, -1."""
+    """Ask a running job for ``most`` cores, latest gifts first, then highest numbers; with a head (not -1) only usable ones."""
     jobs, ordered = state.jobs, state.ordered
     first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
     n_cores, ordered.n = state.host_of.size, 0
@@ -217,7 +217,7 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
 
 @compiled(inner=True)
 def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
-    """Each of n jobs in order is asked for what it has beyond ``resizing.most``."""
+    """Ask each of n jobs for its cores beyond ``resizing.most``."""
     for k in range(n):
         job = state.resizing.job[k]
         more = min(_stay(state, job) - state.resizing.most[k], _most_asked(state, job, job, 1))
@@ -227,7 +227,7 @@ def _ask_for_the_rest(state: BatchState, n: int, now: int) -> None:
 
 @compiled(inner=True)
 def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
-    """What is free goes to n jobs, in order, up to ``resizing.most`` of each, and the limits of its partition."""
+    """Give free cores to n jobs in order, up to ``resizing.most`` of each and the limits of its partition."""
     jobs = state.jobs
     for k in range(n):
         job = state.resizing.job[k]
@@ -238,7 +238,7 @@ def _give_up_to_most(state: BatchState, n: int, now: int) -> None:
 
 @compiled(inner=True)
 def _shrink(state: BatchState, head: int, now: int) -> None:
-    """The head lacks cores: ask those for them that started last."""
+    """If the head lacks cores, ask the jobs that started last."""
     lack = state.jobs.cores[head] - free_now_for(state, head)
     if lack <= 0:
         return
@@ -262,7 +262,7 @@ def _shrink(state: BatchState, head: int, now: int) -> None:
 
 @compiled(inner=True)
 def _shared(state: BatchState, n: int, level: int) -> int:
-    """How many cores the jobs have where each has ``level``, but no fewer than its least, and no more than its most."""
+    """The total width of jobs that each have ``level`` cores, within their bounds."""
     together = 0
     for k in range(n):
         together += max(state.resizing.least[k], min(state.resizing.most[k], level))
@@ -271,12 +271,12 @@ def _shared(state: BatchState, n: int, level: int) -> int:
 
 @compiled(inner=True)
 def _equal(state: BatchState, head: int, now: int) -> None:
-    """Share out what the jobs hold and what is free, but for what the head asks for."""
+    """Share held and free cores evenly, without the head's request."""
     n = _in_order(state, now)
     pool = state.free_cores - (state.jobs.cores[head] if head >= 0 else 0)
     for k in range(n):
         pool += state.jobs.held_cores[state.resizing.job[k]]
-    # The highest level at which there is enough; what is left over goes to the first of those that stand at it.
+    # The highest level with enough cores; the first jobs at this level get the remaining cores.
     low, high = 0, state.host_of.size
     while low < high:
         level = (low + high + 1) // 2
@@ -299,7 +299,7 @@ def _equal(state: BatchState, head: int, now: int) -> None:
 
 @compiled(inner=True)
 def _evolve(state: BatchState, now: int) -> None:
-    """Each job in order is asked for what it does not want any more, or given free cores, up to as many as it wants."""
+    """Ask each job in order for surplus cores, or give it free ones up to its requested width."""
     n = _in_order(state, now)
     for k in range(n):
         job = state.resizing.job[k]
@@ -311,7 +311,7 @@ def _evolve(state: BatchState, now: int) -> None:
 
 @compiled(HOOK)
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """After a pass: who is given cores, or asked for some, is in ``state.reached``."""
+    """Change widths after a pass; the changed jobs are in ``state.reached``."""
     when = state.settings.resizing
     if when == b.EVOLVE or when == b.AS_DECIDED:
         _evolve(state, now)
@@ -322,26 +322,26 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
     elif head >= 0 and when != b.EXPAND:
         _shrink(state, head, now)
     elif state.n_waiting == 0 and state.free_cores > 0 and when != b.SHRINK:
-        _give_up_to_most(state, _in_order(state, now), now)  # to whom cores may come
+        _give_up_to_most(state, _in_order(state, now), now)
     return 0
 
 
 @compiled(inner=True)
 def tells_apart(state: BatchState, job: int) -> bool:
-    """Whether a job may have some of the cores only."""
+    """Whether a job may use only some of the cores."""
     return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.windows.begin_ns.size > 0)
 
 
 @compiled(inner=True)
 def may_have(state: BatchState, job: int, core: int) -> bool:
-    """Whether a core may be a job's from now until its end, as far as its partition and windows say."""
+    """Whether partition and windows let a job have a core from now until its end."""
     jobs, windows, masks, now = state.jobs, state.windows, state.masks, state.now_ns
     if not usable(state, job, core):
         return False
-    own, behind = jobs.window[job], state.partitions.tier.size
+    own, n_partitions = jobs.window[job], state.partitions.tier.size
     until = now + planned_ns(state, job) if jobs.start_ns[job] < 0 else max(jobs.expected_end_ns[job], now + 1)
     for w in range(state.windows.begin_ns.size):
-        covers = (masks[behind + w, core >> 5] >> (core & 31)) & 1 == 1
+        covers = (masks[n_partitions + w, core >> 5] >> (core & 31)) & 1 == 1
         if w == own:
             if not covers or windows.begin_ns[w] > now or windows.end_ns[w] < until:
                 return False
@@ -352,7 +352,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
 
 @compiled(inner=True)
 def free_now_for(state: BatchState, job: int) -> int:
-    """How many free cores may be a job's."""
+    """The number of free cores that a job may have."""
     if not tells_apart(state, job):
         return int(state.free_cores)
     n = 0
@@ -363,9 +363,9 @@ def free_now_for(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether a core, which is free, may come to a running job, beside those that it was told of from ``first`` on.
+    """Whether a running job may be given a free core, in addition to those in the commands from ``first`` on.
 
-    Its host must have what the job needs for it, too.
+    The host must also have the resources that the job needs for it.
     """
     if not may_have(state, job, core):
         return False
@@ -375,7 +375,7 @@ def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
             continue
         left = state.totals[host * n + r] - needs[r, job]
         for other in range(state.host_first[host], state.host_first[host + 1]):
-            holder = state.holder[other]  # of a job that has ended, too
+            holder = state.holder[other]  # may be a job that has ended
             if holder >= 0 and state.jobs.state[holder] < 0:
                 left -= needs[r, holder]
         for k in range(first, state.n_told):

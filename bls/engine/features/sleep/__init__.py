@@ -1,1 +1,1 @@
-"""Hosts that fall asleep as they idle, and boot when a job is given them."""
+"""Hosts that fall asleep when idle, and boot when a job is placed on them."""

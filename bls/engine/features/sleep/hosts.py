@@ -1,13 +1,13 @@
-"""Hosts that fall asleep as they idle, and boot when a job is given them.
+"""Hosts that fall asleep when idle, and boot when a job is placed on them.
 
-A host that has idled for so long shuts down, behind the pass of the instant. Some that idle may be kept awake: those that have
-idled for longest fall asleep, of equal ones the highest numbers first. Cores of a host that sleeps are free as others are. A
-job that is given some holds all its cores from then on, and starts when the last of its hosts has booted; one that is still
-shutting down is first off.
+A host that has been idle for a given time shuts down after the pass of that instant. A number of idle hosts may be kept awake:
+the hosts that have been idle longest fall asleep first, then the highest numbers. Cores of sleeping hosts count as free. A job
+placed on them holds all its cores from then on and starts when its last host has booted; a host that is shutting down must
+first be off.
 
-Nothing of this is an event: a host falls asleep at an instant that is known as soon as it idles, and nobody sees it before the
-next job ends or is placed, or a host goes down or comes back. What has become of hosts by then is found out then, in the order
-of time. The log has passages that are still to come; a host that goes down meanwhile cuts them short.
+None of this is an event of the engine. The instant at which a host falls asleep is known as soon as it is idle, and has no
+effect before the next end or placement of a job or the next outage. The states of hosts are updated then, in the order of time.
+The log contains future transitions; an outage cuts them short.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @compiled(inner=True)
 def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
-    """Put the cores of a host into a set of cores, or take them out."""
+    """Add the cores of a host to a set of cores, or remove them."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     for word in range(lo >> 5, ((hi - 1) >> 5) + 1):
         first, stop = max(lo - (word << 5), 0), min(hi - (word << 5), 32)
@@ -42,7 +42,7 @@ def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
 
 @compiled(inner=True)
 def _wakes(state: BatchState, host: int) -> None:
-    """A host is neither asleep nor booting any more."""
+    """End the sleep or boot of a host."""
     state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
@@ -51,7 +51,7 @@ def _wakes(state: BatchState, host: int) -> None:
 
 @compiled(inner=True)
 def _fall_asleep(state: BatchState, host: int, at: int) -> None:
-    """A host that idles begins to shut down."""
+    """Begin to shut down an idle host."""
     sleep = state.sleep
     off = at + sleep.passages[0, host]
     sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
@@ -65,7 +65,7 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
 
 @compiled(inner=True)
 def _booted(state: BatchState, now: int) -> None:
-    """Hosts that have booted by now are awake."""
+    """Wake the hosts that have booted by now."""
     sleep = state.sleep
     while sleep.boots.n > 0 and sleep.boots.ns[0] <= now:
         due, host = sleep.boots.ns[0], sleep.boots.key[0]
@@ -76,7 +76,7 @@ def _booted(state: BatchState, now: int) -> None:
 
 @compiled(inner=True)
 def _settle(state: BatchState, now: int) -> None:
-    """Find out what has become of hosts before an instant, and which have booted by then."""
+    """Bring the states of hosts up to an instant."""
     sleep = state.sleep
     _booted(state, now)
     while sleep.sleepy.n > 0:
@@ -88,7 +88,7 @@ def _settle(state: BatchState, now: int) -> None:
             drop_top(sleep.sleepy)
             continue
         due = since + state.sleep.after_ns
-        if due > sleep.sleepy.ns[0]:  # it has been at work meanwhile
+        if due > sleep.sleepy.ns[0]:  # it has been busy meanwhile
             replace_top(sleep.sleepy, due, key)
             continue
         at = max(due, state.idle_changed_ns)
@@ -101,7 +101,7 @@ def _settle(state: BatchState, now: int) -> None:
 
 @compiled(inner=True)
 def _idles(state: BatchState, host: int, now: int) -> None:
-    """A host idles from now on, or from when it is up, if no job holds any of its cores."""
+    """Mark a host as idle from now on, or from the end of its boot, if no job holds its cores."""
     sleep = state.sleep
     if sleep.host.state[host] == b.OFF or sleep.host.idle_since_ns[host] != b.NEVER:
         return
@@ -121,7 +121,7 @@ def _idles(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _idles_no_more(state: BatchState, host: int, now: int) -> None:
-    """A host is taken, or goes down."""
+    """Mark a host as no longer idle."""
     if state.sleep.host.idle_since_ns[host] != b.NEVER:
         state.sleep.host.idle_since_ns[host] = b.NEVER
         state.n_idle -= 1
@@ -130,14 +130,14 @@ def _idles_no_more(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _cut_short(state: BatchState, k: int, now: int) -> None:
-    """What the log says of a sleep or a boot, at ``k`` and behind it, is over now."""
+    """End the logged sleep or boot at ``k`` and ``k + 1`` now."""
     at_ns = state.host_log.at_ns
     at_ns[k], at_ns[k + 1] = min(at_ns[k], now), min(at_ns[k + 1], now)
 
 
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
-    """A host goes down, whatever it does: it is up when it is back."""
+    """Take a host down in any state; it will come back up and awake."""
     sleep = state.sleep
     what = sleep.host.state[host]
     if what != b.UP:
@@ -154,9 +154,9 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 @compiled(HOOK)
 def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> int:
-    """At an instant, ``begin``: what has become of hosts before; then a job has given back cores, if any has (not below 0).
+    """Bring the states of hosts up to ``begin``; then mark hosts of ``job`` (-1: none) that have become idle.
 
-    With a ``sign``, ``job`` is a host: it goes down (-1), or has come back (1).
+    With a ``sign``, ``job`` is a host that goes down (-1) or has come back (1).
     """
     _settle(state, now)
     if sign < 0:
@@ -173,7 +173,7 @@ def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> i
 
 @compiled(inner=True)
 def late_on(state: BatchState, host: int, at: int) -> int:
-    """For how long a job waits that is given cores of a host at an instant."""
+    """The time until a host has booted, for a job placed on it at an instant."""
     sleep = state.sleep
     what, due = sleep.host.state[host], sleep.host.due_ns[host]
     if what == b.UP:
@@ -185,7 +185,7 @@ def late_on(state: BatchState, host: int, at: int) -> int:
 
 @compiled(inner=True)
 def _boot(state: BatchState, host: int, at: int) -> None:
-    """A host that sleeps is to boot: at once, or as soon as it is off."""
+    """Boot a sleeping host: now, or as soon as it is off."""
     sleep = state.sleep
     begin = max(at, sleep.host.due_ns[host])
     up = begin + sleep.passages[1, host]
@@ -198,9 +198,9 @@ def _boot(state: BatchState, host: int, at: int) -> None:
 
 @compiled(HOOK)
 def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
-    """The hosts of a job, which is to start at ``begin``, are at work, and boot if they sleep; it starts when they are up.
+    """Boot the sleeping hosts of a job that would start at ``begin``, and delay its start until they are up.
 
-    Where it loses a host, or its user, before, it is cut as it starts.
+    A job that is cut before, by its user or an outage, starts and ends at that instant.
     """
     settings, jobs, sleep = state.settings, state.jobs, state.sleep
     now, first, late = state.now_ns, jobs.held_first[job], 0
@@ -215,7 +215,7 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
     late = max(0, min(late, jobs.stop_ns[job] - start))
     before = jobs.boot_wait_ns[job]
     if late != before:
-        # It holds its cores for longer, or shorter, than it was planned to.
+        # It holds its cores for a longer or shorter time than planned.
         if settings.plans == 1:
             drop_plan(state)
             state.lost, state.blocked_head = 1, -1
@@ -226,7 +226,7 @@ def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) 
 
 
 def check_sleep(checks: BatchChecks) -> None:
-    """Check which hosts sleep, boot and idle."""
+    """Check the sleeping, booting and idle hosts."""
     if not checks.settings.sleeps:
         return
     state, sleep, n_hosts, host_of = checks.state, checks.state.sleep, checks.n_hosts, checks.state.host_of
@@ -240,15 +240,15 @@ def check_sleep(checks: BatchChecks) -> None:
     checks.count("hosts that may fall asleep", len(sleepy), int(queued.sum()))
     of_away, of_booting = (checks.bits(words)[: checks.n_cores] for words in (sleep.away, sleep.booting))
     idle_wrong = (idles != ~(down | used | (what == b.OFF))) & (state.in_pass == 0)
-    for wrong, said, one, where in (
-        (of_away != away[host_of], of_away, "core", "said to be of a host that is asleep or booting"),
-        (of_booting != boots[host_of], of_booting, "core", "said to be of a host that boots"),
-        (idle_wrong, idles, "host", "said to be awake and idle"),
+    for wrong, marked, one, where in (
+        (of_away != away[host_of], of_away, "core", "marked as on a host that is asleep or booting"),
+        (of_booting != boots[host_of], of_booting, "core", "marked as on a booting host"),
+        (idle_wrong, idles, "host", "marked as awake and idle"),
         (queued != (sleep.host.is_sleepy == 1), queued, "host", "among those that may fall asleep"),
         (idles & ~queued, queued, "host", "among those that may fall asleep"),
         (away & down, down, "host", "down, and asleep or booting"),
     ):
         for k in np.flatnonzero(wrong)[:1].tolist():
-            checks.fault(f"{one} {k} is {'' if said[k] else 'not '}{where}")
+            checks.fault(f"{one} {k} is {'' if marked[k] else 'not '}{where}")
     if not np.array_equal(np.sort(sleep.boots.entries()[1]), np.flatnonzero(boots)):
-        checks.fault("other hosts boot than those in the heap of them")
+        checks.fault("the heap of booting hosts has other hosts than those that boot")

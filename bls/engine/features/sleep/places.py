@@ -1,7 +1,7 @@
-"""Where some hosts sleep: a job is placed on hosts that are awake, if it can be, else on as few of the others as will do.
+"""Placement with sleeping hosts: on awake hosts if possible, otherwise on as few other hosts as needed.
 
-Those that boot already come before those that sleep; of either the lowest numbers come first. How many it takes is counted by
-the cores that units of the job can use; where those will not do, as it asks for more than cores, it may have any.
+Booting hosts come before sleeping hosts, then lowest numbers first. The number of hosts follows from the cores that units of
+the job can use. If these hosts do not suffice because the job requests more than cores, all hosts are offered.
 """
 
 from bls.availability.free_cores import bits_of, free_all, free_count, lowest_bit
@@ -17,7 +17,7 @@ from traces.compiled import Array, compiled
 
 @compiled(inner=True)
 def _offer_awake(state: BatchState, among: Array) -> int:
-    """Offer the free cores ``among`` that are awake; returns how many there are. The upper levels are still to be made."""
+    """Offer the awake cores in ``among``; returns their number. The caller fills the upper levels of the set."""
     words, hosts, away, n = state.sleep.offered.words, state.sleep.offered.hosts, state.sleep.away, 0
     for word in range(state.free_starts[1]):
         words[word] = among[word] & ~away[word]
@@ -29,7 +29,7 @@ def _offer_awake(state: BatchState, among: Array) -> int:
 
 @compiled(inner=True)
 def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
-    """How many cores of a host, of those in ``words``, units of a job can use."""
+    """The number of cores of a host in ``words`` that units of a job can use."""
     lo, hi = state.host_first[host], state.host_first[host + 1]
     if state.settings.whole_hosts == 1 and not free_all(words, lo, hi):
         return 0
@@ -45,7 +45,7 @@ def _usable(state: BatchState, job: int, words: Array, host: int) -> int:
 
 @compiled(inner=True)
 def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
-    """Offer the free cores ``among`` of as many hosts more as have what a job lacks; all of them, if that is never enough."""
+    """Offer the cores in ``among`` of as many further hosts as a job needs; of all hosts, if these do not suffice."""
     sleep, words = state.sleep, state.sleep.offered.words
     for asleep in range(2):
         word, core = 0, 0
@@ -67,7 +67,7 @@ def _add_hosts(state: BatchState, job: int, among: Array, lacking: int) -> None:
 
 @compiled(inner=True)
 def _place_by_counts(state: BatchState, job: int) -> int:
-    """Where any free cores will do: the allocator's choice, at the end of the pool; the number of intervals."""
+    """Let the allocator choose without telling cores apart; returns the intervals at the end of the pool."""
     offered, lacking = state.sleep.offered, state.jobs.cores[job] - _offer_awake(state, state.free_words)
     if lacking > 0:
         _add_hosts(state, job, state.free_words, lacking)
@@ -77,7 +77,7 @@ def _place_by_counts(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def _try_now(state: BatchState, job: int) -> bool:
-    """Whether a job fits now on the cores that are offered; they are in the profile in place of those that are free."""
+    """Whether a job fits now on the offered cores, which replace the free cores of the profile."""
     sleep, now = state.sleep, state.now_ns
     fill_levels(sleep.offered.words, state.free_starts)
     copy_cores(state.cores_profile.now, sleep.offered)
@@ -86,7 +86,7 @@ def _try_now(state: BatchState, job: int) -> bool:
 
 @compiled(inner=True)
 def _latest(state: BatchState) -> int:
-    """How long it takes at the most until a host that sleeps or boots is up."""
+    """The longest time until a sleeping or booting host is up."""
     late = 0
     for host in range(state.sleep.host.state.size):
         late = max(late, late_on(state, host, state.now_ns))
@@ -95,9 +95,9 @@ def _latest(state: BatchState) -> int:
 
 @compiled(inner=True)
 def _place_by_cores(state: BatchState, job: int) -> int:
-    """Where cores are told apart: the allocator's choice of those that the job may have now; 0 if none will do.
+    """Let the allocator choose among individual cores; returns the intervals, 0 if none fit.
 
-    On hosts that have to boot it has to fit for as much longer as the slowest of them takes.
+    On booting hosts, the job must also fit during the boot of the slowest host.
     """
     sleep = state.sleep
     copy_cores(sleep.saved, state.cores_profile.now)
@@ -120,10 +120,9 @@ def _place_by_cores(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int) -> int:
-    """A job's cores for now, at the end of the pool; the number of intervals, 0 if none will do. ``boot_wait_ns`` says how long
-    it is to wait for their hosts.
+    """Place a job now, at the end of the pool; sets ``boot_wait_ns`` and returns the number of intervals, 0 if none fit.
 
-    -1 if it would then run beyond the slot of the head, ``begin``, with more cores than are free beside it then, ``stop``.
+    -1 if it would run beyond the head's slot ``begin`` with more than the extra cores ``stop``.
     """
     jobs, late = state.jobs, 0
     jobs.boot_wait_ns[job] = 0
@@ -139,10 +138,9 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 
 @compiled(HOOK)
 def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: int) -> int:
-    """The earliest slot, before an instant, of a job that would start now, ``begin``, were all hosts awake.
+    """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake.
 
-    It is now if it fits for as much longer as its hosts take to boot. Its cores are at the end of the pool, in ``n_placed``
-    intervals.
+    It is now if the job also fits during the boot of its hosts. Its cores are ``n_placed`` intervals at the end of the pool.
     """
     jobs = state.jobs
     count = place_awake(state, job, b.NEVER, 0, 0)

@@ -14,29 +14,29 @@ from traces.kernels.state import State, column
 
 
 class SleepHosts(State, dim="hosts"):
-    """Of each host, where hosts that idle fall asleep."""
+    """Hosts that fall asleep when idle."""
 
-    state: Ints = column(fill=HostState.UP)  # OFF: off or on its way; UP: awake
-    due_ns: Ints = column()  # when it is off, or up again
-    idle_since_ns: Ints = column()  # NEVER if it does not idle
-    is_sleepy: Ints = column(fill=1)  # whether it is in the heap of those that may fall asleep
+    state: Ints = column(fill=HostState.UP)  # OFF: off or shutting down; UP: awake
+    due_ns: Ints = column()  # instant at which it is off, or up again
+    idle_since_ns: Ints = column()  # NEVER: not idle
+    is_sleepy: Ints = column(fill=1)  # 1: in the heap ``sleepy``
     slept_at: Ints = column()  # place of its latest sleep in the log
-    booted_at: Ints = column()  # and of its latest boot
+    booted_at: Ints = column()  # place of its latest boot in the log
 
 
 class SleepState(State):
-    """Where hosts that idle fall asleep; H of them, else none."""
+    """Sleeping hosts; H hosts, or none without sleep."""
 
-    passages: Ints2  # (2, H): how long a host takes to shut down, and to boot
-    after_ns: int = 0  # for how long a host idles before it falls asleep
-    keep_awake: int = 0  # how many idle hosts stay awake
-    host: SleepHosts = column()  # each host
-    sleepy: Heap = column("hosts")  # hosts by when they may fall asleep, or earlier; host h is H - 1 - h
-    boots: Heap = column("hosts")  # hosts by when they are up
-    away: Ints = column("free_words")  # the cores of hosts that are asleep or booting, 32 in a word
-    booting: Ints = column("free_words")  # and of those of these that boot
-    offered: Offer = column(saved=False)  # work space: cores that are offered to the allocator
-    saved: Offer = column(saved=False)  # work space: the first slice of the profile of cores, where there is one
+    passages: Ints2  # (2, H): duration of shutdown and boot, ns
+    after_ns: int = 0  # idle time before sleep
+    keep_awake: int = 0  # idle hosts that stay awake
+    host: SleepHosts = column()
+    sleepy: Heap = column("hosts")  # hosts by earliest instant of sleep; key H - 1 - h for host h
+    boots: Heap = column("hosts")  # hosts by end of boot
+    away: Ints = column("free_words")  # set of cores of sleeping and booting hosts
+    booting: Ints = column("free_words")  # set of cores of booting hosts
+    offered: Offer = column(saved=False)  # work space: cores offered to the allocator
+    saved: Offer = column(saved=False)  # work space: first slice of the profile of cores
 
 
 def all_awake(rules: Mapping[str, Any], sizes: dict[str, int], since_ns: int) -> SleepState:
