@@ -15,7 +15,7 @@ from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.options.declared import (
-    NO_TRACE,
+    NO_FORMATS,
     OUT,
     TASKS_TABLE,
     TRACE_CORES,
@@ -70,7 +70,7 @@ def _traced(arguments: Mapping[str, Any]) -> list[str]:
     # A record has the formats, of none an empty list; older ones have whether there is a trace.
     formats = arguments.get("trace")
     if formats in (False, []):
-        return [flag(NO_TRACE.name)]
+        return [flag(TRACE_FORMATS.name), NO_FORMATS]
     words = []
     if isinstance(formats, list) and formats != [TRACE_FORMATS.default]:
         words = [flag(TRACE_FORMATS.name), ",".join(formats)]

@@ -18,7 +18,7 @@ from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
-from bridge.options.declared import COUPLING, KEEP_TASKS
+from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
@@ -60,7 +60,7 @@ def _check_memory(scenario: ReadyScenario) -> None:
         records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
         raise InputError(
             f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
-            f"run without them ({KEEP_TASKS:False}, with no table of them)"
+            f"run without them ({NO_TASKS}, with no table of them)"
         )
 
 

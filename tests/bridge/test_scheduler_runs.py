@@ -232,7 +232,18 @@ def test_a_scheduler_dies_with_the_run(tmp_path: Path) -> None:
     """Even one that has not connected, and so does not see that nobody is there any more."""
     mark = tmp_path / "itself"
     command = f"{rogue('late')} {mark}"
-    words = ["run", "sample", "--als", "recorded", "--bls-command", command, "--no-trace", "--out", str(tmp_path / "r")]
+    words = [
+        "run",
+        "sample",
+        "--als",
+        "recorded",
+        "--bls-command",
+        command,
+        "--trace",
+        "none",
+        "--out",
+        str(tmp_path / "r"),
+    ]
     with subprocess.Popen([sys.executable, "-m", "twolevel", *words], cwd=ROOT) as ran:
         try:
             scheduler = int(await_that(lambda: mark.is_file() and mark.read_text()))
@@ -252,8 +263,8 @@ def test_it_runs_once_at_a_time_and_again() -> None:
 
 def test_the_command_line(tmp_path: Path) -> None:
     words = ("run", "sample", "--select", "first:20", "--als", "gss", "--bls-command", TOY, "--bls-timeout", "1min")
-    plain = twolevel(*words[:6], "--no-trace", "--out", tmp_path / "plain")
-    ran = twolevel(*words, "--no-trace", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
+    plain = twolevel(*words[:6], "--trace", "none", "--out", tmp_path / "plain")
+    ran = twolevel(*words, "--trace", "none", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
     assert (plain.code, ran.code) == (0, 0), ran.err
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     arguments = record["arguments"]
@@ -261,10 +272,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
     assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
     succeeds("story", tmp_path / "r", "1")
-    both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--no-trace", "--out", tmp_path / "b")
+    both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--trace", "none", "--out", tmp_path / "b")
     line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
     assert (both.code, both.err) == (2, line)
-    failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--no-trace", "--out", tmp_path / "f")
+    failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--trace", "none", "--out", tmp_path / "f")
     assert failed.code == 1
     assert re.search(r"scheduler '.*', at \d+ ns: it exited with status 3\n$", failed.err)
     assert not (tmp_path / "f").exists()

@@ -38,7 +38,7 @@ def files(here: Path) -> Path:
 
 def ran(words: str, command: str = "run") -> Ran:
     before = ("--platform", "hosts.toml", "--als", "recorded", "--out", "out")
-    return twolevel(command, "jobs.swf", *before, *words.split(), *(["--no-trace"] if command == "run" else []))
+    return twolevel(command, "jobs.swf", *before, *words.split(), *(["--trace", "none"] if command == "run" else []))
 
 
 def starts(words: str) -> dict[int, list[float]]:

@@ -205,7 +205,7 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
     for words, there in (
         (("--trace", "--out", "a"), ["traces.otf2"]),
         (("--out", "b", "--trace"), ["traces.otf2"]),
-        (("--trace", "csv", "--no-trace", "--out", "c"), []),
+        (("--trace", "csv", "--trace", "none", "--out", "c"), []),
         (("--trace", "none", "--out", "d"), []),
         (("--trace=chrome", "--out", "e"), ["trace.json"]),
     ):

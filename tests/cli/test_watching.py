@@ -143,7 +143,7 @@ def test_how_long_a_run_will_take_is_said_once_it_is_known() -> None:
     assert [line.partition("jobs/s")[2].rstrip() for line in lines[:3]] == ["", ", 6 s left", ", 4 s left"]
 
 
-RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--no-trace")
+RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--trace", "none")
 GONE = Process(1, os.uname().nodename, "a process of another time")
 
 #: Looks once at the run from within it, by way of a policy that decides.

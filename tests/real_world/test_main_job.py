@@ -124,7 +124,7 @@ def record_of(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def recorded(folder: Path, log: Log) -> Path:
     """A run of the jobs as the log has them."""
-    perform(folder, "run", log.path, "--als", "recorded", "--backfill", "easy", "--no-trace", "--out", "recorded")
+    perform(folder, "run", log.path, "--als", "recorded", "--backfill", "easy", "--trace", "none", "--out", "recorded")
     return folder / "recorded"
 
 
@@ -208,7 +208,7 @@ def test_every_job_of_a_report(folder: Path, log: Log, recorded: Path) -> None:
 
 
 def test_every_job_of_a_stream(folder: Path, log: Log, recorded: Path) -> None:
-    words = ("--als", "recorded", "--backfill", "easy", "--no-trace", "--stream", "--out", "stream")
+    words = ("--als", "recorded", "--backfill", "easy", "--trace", "none", "--stream", "--out", "stream")
     perform(folder, "run", log.path, *words)
     streamed, whole = record_of(folder / "stream")["metrics"], record_of(recorded)["metrics"]
     assert streamed["jobs"] == whole["jobs"] == log.jobs == len(pd.read_parquet(recorded / "jobs.parquet"))
