@@ -140,7 +140,7 @@ def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
-        line.say(told)  # as much as there is room for
+        line.send_now(told)  # as much as there is room for
         first = line.bytes_sent
         assert first < len(told)
 
@@ -153,12 +153,12 @@ def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
 
         listener = threading.Timer(0.1, listen)
         listener.start()
-        line.tell(told, 60.0)
+        line.send(told, 60.0)
         listener.join()
         assert heard == told[:first] + told
         assert line.bytes_sent == len(heard)
-        with pytest.raises(Silence, match=r"^it has not read what it is told for 0\.2 s$"):
-            line.tell(told, 0.2)
+        with pytest.raises(Silence, match=r"^it has not read its messages for 0\.2 s$"):
+            line.send(told, 0.2)
 
 
 def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +177,8 @@ def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(m
             line.session.next_event()
             writer = threading.Thread(target=write)
             writer.start()
-            with pytest.raises(Silence, match="it has not read what it is told for"):
-                line.tell(bytes(3_000_000), 0.5)
+            with pytest.raises(Silence, match="it has not read its messages for"):
+                line.send(bytes(3_000_000), 0.5)
         writer.join()
     assert line.session.full
 
@@ -222,7 +222,7 @@ def test_a_scheduler_that_stays_is_killed_and_so_is_what_it_has_started(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert_same(simulated(bls_command=rogue("stays")), expected())
-    assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
+    assert "had not ended 2 s after the run, and was killed by SIGKILL" in caplog.text
     mark = tmp_path / "child"
     assert_same(simulated(bls_command=f"{rogue('parent')} {mark}"), expected())
     await_end([int(mark.read_text())])
@@ -257,7 +257,7 @@ def test_it_runs_once_at_a_time_and_again() -> None:
     first, second = simulated(bls=scheduler), simulated(bls=scheduler)
     assert_same(first, second)
     assert first.coupling["scheduler"] == second.coupling["scheduler"]
-    with scheduler, pytest.raises(InputError, match=r"it runs already; allowed: one run at a time$"):
+    with scheduler, pytest.raises(InputError, match=r"it is running already; allowed: one run at a time$"):
         simulated(bls=scheduler)
 
 

@@ -116,7 +116,7 @@ def test_tables_on_request(files: Path) -> None:
     assert observed[observed.observer == "minute"].now_ns.is_monotonic_increasing
     nodes = pd.read_parquet(files / "out/nodes.parquet")
     assert set(nodes.host) == {0, 1, 2, 3}
-    assert "how they ended" in shown.out
+    assert "ends  " in shown.out
     assert "completed 8, requeued 2" in shown.out
 
 

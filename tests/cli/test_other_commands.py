@@ -337,7 +337,7 @@ def record(folder: str) -> dict[str, Any]:
 
 def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
     ran = succeeds(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
-    assert "as in inline            jobs.parquet, tasks.parquet: the same bytes\n" in ran.out
+    assert "compared with inline    identical jobs.parquet, tasks.parquet\n" in ran.out
     assert record("apart")["same_as"] == {
         "run": "inline",
         "tables": {"jobs.parquet": True, "tasks.parquet": True},
@@ -366,15 +366,15 @@ def test_other_tables_are_named_and_kept(inline: Path) -> None:
         "twolevel: --same-as: not the tables of inline: jobs.parquet, tasks.parquet; twolevel compare inline other says where"
     )
     assert record("other")["same_as"]["tables"] == {"jobs.parquet": False, "tasks.parquet": False}
-    assert "the same bytes" not in ran.out
+    assert "identical" not in ran.out
     succeeds("compare", "inline", "other")
 
 
 def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
     Path("inline", "mine.parquet").write_text("of somebody else")
     ran = succeeds(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
-    alone = "only here, and not compared: nodes.parquet; only there, and not compared: tasks.parquet"
-    assert f"jobs.parquet: the same bytes; {alone}\n" in ran.out
+    alone = "only here, not compared: nodes.parquet; only there, not compared: tasks.parquet"
+    assert f"identical jobs.parquet; {alone}\n" in ran.out
     assert record("other")["same_as"] == {
         "run": "inline",
         "tables": {"jobs.parquet": True},

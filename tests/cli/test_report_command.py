@@ -91,9 +91,7 @@ def test_a_page_of_many_tasks_says_that_it_lacks_them(
     assert "without their tasks" not in ran.err + Path("whole.html").read_text(encoding="utf-8")
     monkeypatch.setattr(page, "MOST_TASKS", n_tasks - 1)
     ran = twolevel("report", *folders, "-o", "part.html")
-    said = (
-        f"The timeline shows jobs without their tasks: there are {n_tasks:,}, and a page shows up to {n_tasks - 1:,}."
-    )
+    said = f"The timeline shows jobs without their tasks: the run has {n_tasks:,} tasks, a page shows up to {n_tasks - 1:,}."
     assert [line for line in ran.err.splitlines() if line.startswith(said)] == ran.err.splitlines()[-2:-1]
     text = Path("part.html").read_text(encoding="utf-8")
     assert text.count(said) == shown

@@ -149,9 +149,9 @@ def test_a_page_of_many_tasks_has_no_rows_of_tasks(folder: Path, log: Log, appli
     n_tasks = table_rows(applied / "tasks.parquet")
     assert n_tasks > MOST_TASKS
     ended = perform(folder, "report", applied, "-o", "tasks.html")
-    assert f"The timeline shows jobs without their tasks: there are {n_tasks:,}, " in ended.err
+    assert f"The timeline shows jobs without their tasks: the run has {n_tasks:,} tasks, " in ended.err
     page = (folder / "tasks.html").read_text(encoding="utf-8")
-    assert f"there are {n_tasks:,}, and a page shows up to {MOST_TASKS:,}" in page
+    assert f"the run has {n_tasks:,} tasks, a page shows up to {MOST_TASKS:,}" in page
     columns, size = carried(page, "timeline-data")
     assert {"hold_job", "wait"} <= columns
     assert not {name for name in columns if name.startswith(("task_", "core_tasks"))}
