@@ -15,6 +15,7 @@ from bls.conflicts import POLICY, RUN, UNAWARE
 from bls.constraints.job_constraints import LIMITS, JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
+from bls.engine.jobs import Jobs
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
@@ -222,21 +223,23 @@ def given_for(
     run = replace(run, countable=countable)
     check(RUN, run)
     given = RunColumns(
-        jobs={
-            "submit_ns": workload.submit_ns,
-            "begin_ns": workload.earliest_ns,
-            "estimate_ns": known.estimate_ns,
-            "walltime_ns": workload.estimate_ns,
-            "cores": workload.cores,
-            "rank": ranks(policy if order in (b.STATIC, b.REJECTED) else FCFS, known, tier),  # type: ignore[arg-type]
+        jobs=Jobs.new(
+            {"rows": len(workload)},
+            origin=np.arange(len(workload)),
+            submit_ns=workload.submit_ns,
+            begin_ns=workload.earliest_ns,
+            estimate_ns=known.estimate_ns,
+            walltime_ns=workload.estimate_ns,
+            cores=workload.cores,
+            rank=ranks(policy if order in (b.STATIC, b.REJECTED) else FCFS, known, tier),  # type: ignore[arg-type]
             # A job without a known run time runs until it is cancelled.
-            "run_ns": np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
-            "number": workload.job_id,
-            "partition": partition,
-            "user": user,
-            "preset": workload.preset,
-            "cancel_ns": np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
-        },
+            run_ns=np.where(workload.run_unknown, MAX_NS, workload.run_ns if recorded else -1),
+            number=workload.job_id,
+            partition=partition,
+            user=user,
+            preset=workload.preset,
+            cancel_ns=np.where(workload.cancel_ns < 0, b.NEVER, workload.cancel_ns),
+        ),
         partitions={"tier": table.priority, **_limits(table)},
         state={
             "host_first": platform.first_core,
@@ -263,7 +266,7 @@ def given_for(
     if not countable:
         given.state["masks"] = masks(table, windows, platform.n_cores)
     if constraints.widths is not None and (rules.resizing != b.NO_RESIZE or rules.molds):
-        given.jobs["min_cores"], given.jobs["max_cores"] = constraints.widths.min_cores, constraints.widths.max_cores
+        given.jobs.min_cores[:], given.jobs.max_cores[:] = constraints.widths.min_cores, constraints.widths.max_cores
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
@@ -354,21 +357,21 @@ def _add_history(given: RunColumns, workload: Workload, rules: Rules, constraint
 
 def _add_constraints(given: RunColumns, workload: Workload, platform: Platform, constraints: JobConstraints) -> None:
     # Dependencies, requests and advance reservations.
-    columns, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
+    jobs, depends, asked, windows = given.jobs, constraints.dependencies, constraints.requests, constraints.windows
     if depends is not None and bool((depends.depends_on >= 0).any()):
-        columns["depends_on"], columns["think_ns"] = depends.depends_on, depends.think_ns
+        jobs.depends_on[:], jobs.think_ns[:] = depends.depends_on, depends.think_ns
         given.state |= {"child_first": depends.child_first, "child_row": depends.child_row}
         if depends.several:
             given.state["unmet"] = depends.waits_for
     if asked is not None:
-        columns["unit_cores"], columns["switch_limit"] = asked.unit_cores, asked.switches
+        jobs.unit_cores[:], jobs.switch_limit[:] = asked.unit_cores, asked.switches
         given.state["needs"] = np.ascontiguousarray(np.concatenate([asked.per_unit, asked.licences], axis=1).T)
         given.state["totals"] = np.concatenate([platform.host_resources.ravel(), platform.licence_amounts])
     if windows is not None and len(windows):
         # A job of an advance reservation is cancelled or cut at its end.
-        columns["window"] = windows.of_jobs(workload)
-        ends = np.where(columns["window"] < 0, b.NEVER, windows.end_ns[columns["window"]])
-        columns["cancel_ns"] = np.minimum(columns["cancel_ns"], ends)
+        jobs.window[:] = windows.of_jobs(workload)
+        ends = np.where(jobs.window < 0, b.NEVER, windows.end_ns[jobs.window])
+        np.minimum(jobs.cancel_ns, ends, out=jobs.cancel_ns)
         given.state["windows"] = b.WindowColumns(
             begin_ns=own(windows.begin_ns, np.int64), end_ns=own(windows.end_ns, np.int64)
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,23 +35,6 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.scheduler_options import Rules
     from bls.workloads.workload import Workload
-
-
-class JobColumns(NamedTuple):
-    """Jobs in columns, int64 (rows,), a row for each attempt; they change during the simulation."""
-
-    origin: Array  # row of the workload
-    # -1: not started, or not ended
-    start_ns: Array
-    end_ns: Array
-    eligible_ns: Array  # arrival in the queue, -1 before
-    cancel_ns: Array  # cancellation, if it has not started by then
-    estimate_ns: Array  # planned run time
-    attempt: Array  # from 0
-    held_cores: Array  # present or last number of cores
-    # reason of its start and final state: places in ``traces.ledger.WHY`` and ``STATES``
-    why: Array
-    state: Array
 
 
 @dataclass(frozen=True)
@@ -114,10 +97,6 @@ class RunningJobs:
         """A column of ``bls.engine.jobs.Jobs``, all rows; it changes during the simulation."""
         column: Array = getattr(self.state.jobs, name)
         return column[: self.rows]
-
-    def columns(self) -> JobColumns:
-        """All jobs and later attempts, by row; the columns change during the simulation."""
-        return JobColumns(*map(self.column, JobColumns._fields))
 
     def started(self) -> list[int]:
         """The rows that await an answer."""

@@ -247,7 +247,7 @@ def stretches(
     ended = first_new = last_end_ns = n_later = 0
     left = np.zeros(0, np.int64)
     while (coming := arrivals.take(max(jobs, len(left)))) is not None:
-        origin = left if before is None else before.simulator.columns().origin[left]
+        origin = left if before is None else before.simulator.column("origin")[left]
         parts = [] if before is None or not len(left) else [before.simulator.workload.take(origin)]
         # With the next job, so that the engine knows that more events follow.
         parts += [coming] if arrivals.next is None else [coming, arrivals.next]
@@ -277,7 +277,7 @@ def stretches(
         ended += run.ended
         last_end_ns = max(last_end_ns, int(run.column("end_ns")[rows].max(initial=0)))
         end_ns = last_end_ns if until_ns is None else until_ns
-        before = Stretch(run, begin_ns, end_ns, number, job[run.columns().origin], rows)
+        before = Stretch(run, begin_ns, end_ns, number, job[run.column("origin")], rows)
         left = before.left()
         yield before
 
@@ -286,7 +286,7 @@ def _with_attempts(run: BatchSimulator, number: Array, n_later: int) -> Array:
     # The places of all rows: attempts made at one instant are in the order of the rows that were cut.
     first, rows = len(number), run.rows
     found = np.concatenate([number, np.arange(first, rows)])
-    origin, made_ns = run.columns().origin, run.column("eligible_ns")
+    origin, made_ns = run.column("origin"), run.column("eligible_ns")
     latest = number.copy()  # by job
     for _, group in groupby(range(first, rows), key=made_ns.__getitem__):
         for row in sorted(group, key=lambda row: int(latest[origin[row]])):
@@ -306,7 +306,7 @@ def _check_same(old: BatchSimulator, new: BatchSimulator, rows: Array) -> None:
     who = ""
     if not same or not np.array_equal(before.memory, after.memory):
         who = f"batch policy {new.policy.name}"
-    elif not np.array_equal(old.planned_ns[old.columns().origin[rows]], new.planned_ns[:n]):
+    elif not np.array_equal(old.planned_ns[old.column("origin")[rows]], new.planned_ns[:n]):
         who = "the estimator"
     if who:
         raise PluginError(

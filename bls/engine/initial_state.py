@@ -30,7 +30,7 @@ _GIVEN_STATES = {
 class RunColumns:
     """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
-    jobs: dict[str, Array]  # columns of ``Jobs`` by name
+    jobs: Jobs
     partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
     state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
@@ -41,11 +41,11 @@ class RunColumns:
 def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
     """Features of a run, in order; also set the settings that follow from them."""
     host_first = given.state["host_first"]
-    run = FeatureRun(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
+    run = FeatureRun(given, settings, len(given.jobs.rank), len(host_first) - 1, int(host_first[-1]))
     run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
-    run.sizes["presets"] = int(np.count_nonzero(given.jobs["preset"]))
-    run.sizes["cancels"] = int(np.count_nonzero(given.jobs["cancel_ns"] < b.NEVER))
-    settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs["cores"].max())
+    run.sizes["presets"] = int(np.count_nonzero(given.jobs.preset))
+    run.sizes["cancels"] = int(np.count_nonzero(given.jobs.cancel_ns < b.NEVER))
+    settings.plans, settings.widest = int(settings.max_reservations > 0), int(given.jobs.cores.max())
     settings.profiled = settings.plans
     found = []
     for feature in FEATURES:
@@ -104,9 +104,9 @@ def _call_features(state: BatchState, features: list[Feature]) -> None:
 
 def new_state(given: RunColumns) -> BatchState:
     """Make the state before the first event."""
-    n, fields, settings = len(given.jobs["rank"]), fields_of(BatchState), Settings(**given.settings)
+    n, fields, settings = len(given.jobs.rank), fields_of(BatchState), Settings(**given.settings)
     run, features = _features(given, settings)
-    jobs = Jobs.new({"rows": n}, origin=np.arange(n), **given.jobs)
+    jobs = given.jobs
     np.minimum(jobs.estimate_ns, _LONGEST_NS, out=jobs.estimate_ns)
     host_cores = np.diff(given.state["host_first"])
     n_hosts, n_cores = len(host_cores), int(host_cores.sum())

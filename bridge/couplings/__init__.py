@@ -12,7 +12,7 @@ import numpy as np
 
 from als.metrics.loops import LOOP_METRICS
 from bls.engine.status import BatchStatus
-from bls.running_jobs import Dealings, JobColumns
+from bls.running_jobs import Dealings
 from bls.simulator import BatchSimulator
 from bridge.options.declared import COUPLING, LISTEN, TOKEN_FILE
 from bridge.scenarios.conflicts import PROCESSES
@@ -55,7 +55,7 @@ class BatchLevel(Protocol):
     @property
     def dealings(self) -> Dealings: ...
     def advance(self, max_ends: int) -> BatchStatus: ...
-    def columns(self) -> JobColumns: ...
+    def column(self, name: str) -> Array: ...  # of ``bls.engine.jobs.Jobs``, all rows
     def allocations(self) -> tuple[Array, Array, Array]: ...
     def started(self) -> list[int]: ...
     def reached(self) -> list[int]: ...
@@ -126,11 +126,10 @@ class Coupling(Protocol):
 
 def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
     """The columns where there is no application level: no tasks, nominal lengths, no balance."""
-    rows, jobs = level.rows, level.columns()
-    length = (core_gflop(scenario) * scenario.workload.cores)[jobs.origin]
-    length[jobs.start_ns < 0] = 0.0
-    tasks, chunks, ahead_chunks = np.zeros((3, rows), np.int64)
-    loops = np.full((rows, len(LOOP_METRICS)), np.nan)
+    length = (core_gflop(scenario) * scenario.workload.cores)[level.column("origin")]
+    length[level.column("start_ns") < 0] = 0.0
+    tasks, chunks, ahead_chunks = np.zeros((3, level.rows), np.int64)
+    loops = np.full((level.rows, len(LOOP_METRICS)), np.nan)
     return Applications(tasks, chunks, length, loops, None, ahead_chunks, None)
 
 

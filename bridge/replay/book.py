@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from bls.running_jobs import JobColumns
+from bls.engine.jobs import Jobs
 from bls.workloads.workload import Workload
 from bridge.replay.host_names import expanded
 from bridge.replay.messages import SlurmLaunch
@@ -60,18 +60,13 @@ class ReplayedRows:
         n = len(workload)
         self._workload, self._host, self._first = workload, host, first_core
         self._cores = FreeCores(first_core)
-        zeros = np.zeros(n, np.int64)
-        self.columns = JobColumns(
+        self.columns = Jobs.new(
+            {"rows": n},
             origin=np.arange(n),
-            start_ns=zeros - 1,
-            end_ns=zeros - 1,
-            eligible_ns=workload.submit_ns.copy(),
-            cancel_ns=zeros - 1,
-            estimate_ns=workload.estimate_ns.copy(),
-            attempt=zeros.copy(),
-            held_cores=zeros.copy(),
-            why=zeros + Reason.NEVER,
-            state=zeros - 1,
+            eligible_ns=workload.submit_ns,
+            cancel_ns=-1,
+            estimate_ns=workload.estimate_ns,
+            why=Reason.NEVER,
         )
         self.held: dict[int, list[tuple[int, int]]] = {}
         #: The row of Slurm's number of a job: that of its latest attempt.
@@ -137,11 +132,11 @@ class ReplayedRows:
 
     def requeue(self, row: int, now_ns: int) -> int:
         """A job that was cut waits again, under its number; returns its new row."""
-        values = {name: column[row] for name, column in self.columns._asdict().items()}
-        values |= {"start_ns": -1, "end_ns": -1, "eligible_ns": now_ns, "attempt": values["attempt"] + 1}
-        values |= {"cancel_ns": -1, "held_cores": 0, "why": Reason.NEVER, "state": -1}
-        self.columns = JobColumns(*(np.append(column, values[name]) for name, column in self.columns._asdict().items()))
-        fresh = len(self) - 1
+        fresh, columns = len(self), self.columns
+        columns.grow(rows=fresh + 1)
+        columns.origin[fresh], columns.attempt[fresh] = columns.origin[row], columns.attempt[row] + 1
+        columns.estimate_ns[fresh], columns.eligible_ns[fresh] = columns.estimate_ns[row], now_ns
+        columns.cancel_ns[fresh], columns.why[fresh] = -1, Reason.NEVER
         self.latest[int(self.columns.origin[row])] = fresh
         self.submit(fresh, self.number[row])
         return fresh

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from bls.engine.status import BatchStatus
 from bls.inputs import deadlines_ns
 from bls.metrics.schedule import Downtime
-from bls.running_jobs import Dealings, JobColumns
+from bls.running_jobs import Dealings
 from bridge.replay.course import Course
 from bridge.scenarios.ready import ReadyScenario
 from traces.compiled import Array
@@ -40,9 +40,10 @@ class SlurmLevel:
 
     # ---- what has been, and is ----
 
-    def columns(self) -> JobColumns:
-        """All jobs."""
-        return self._book.columns
+    def column(self, name: str) -> Array:
+        """A column of ``bls.engine.jobs.Jobs``, all rows."""
+        column: Array = getattr(self._book.columns, name)
+        return column
 
     def allocations(self) -> tuple[Array, Array, Array]:
         """The cores of all jobs: ``allocation_first``, ``_lo`` and ``_hi`` of ``traces.ledger.JobRecords``."""

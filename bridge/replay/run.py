@@ -159,7 +159,7 @@ def replay(
         _tidy(folder, mode)
     ledger = ledger_of(scenario, level, applications)
     names, depends = workload.names, scenario.constraints.dependencies
-    origin = level.columns().origin
+    origin = level.column("origin")
     notes = BatchNotes(
         decisions={},
         decision_columns={},

@@ -81,8 +81,8 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
 
 
 def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applications) -> Ledger:
-    workload, columns = scenario.workload, level.columns()
-    origin = columns.origin
+    workload, column = scenario.workload, level.column
+    origin = column("origin")
 
     def of_rows(values: Array) -> Array:
         # Without later attempts the rows are the workload's.
@@ -96,8 +96,8 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
     jobs = JobRecords(
         of_rows(workload.job_id),
         submit_ns,
-        columns.start_ns.copy(),
-        columns.end_ns.copy(),
+        column("start_ns").copy(),
+        column("end_ns").copy(),
         of_rows(workload.estimate_ns),
         of_rows(level.deadline_ns),
         cores,
@@ -107,13 +107,13 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         applications.metric("imbalance"),
         applications.metric("cov"),
         *level.allocations(),
-        attempt=columns.attempt.copy(),
-        why=columns.why.astype(np.int8),
-        state=columns.state.astype(np.int8),
-        eligible_ns=kept(columns.eligible_ns, submit_ns),
+        attempt=column("attempt").copy(),
+        why=column("why").astype(np.int8),
+        state=column("state").astype(np.int8),
+        eligible_ns=kept(column("eligible_ns"), submit_ns),
         begin_ns=of_rows(workload.earliest_ns) if workload.held.any() else submit_ns,
-        held_cores=kept(columns.held_cores, cores),
-        left_ns=np.where(columns.start_ns < 0, columns.cancel_ns, -1),
+        held_cores=kept(column("held_cores"), cores),
+        left_ns=np.where(column("start_ns") < 0, column("cancel_ns"), -1),
         user=of_rows(workload.user),
     )
     told: dict[str, Any] = {}
@@ -177,7 +177,7 @@ def batch_simulator(
 
 def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
     dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
-    rows = simulator.columns().origin.tolist() if workload.names or workload.ids else None
+    rows = simulator.column("origin").tolist() if workload.names or workload.ids else None
     return BatchNotes(
         decisions=simulator.decisions(),
         decision_columns=simulator.decision_columns(),
@@ -185,7 +185,7 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool)
         downtime=simulator.downtime(),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
         fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
-        planned_ns=simulator.columns().estimate_ns.copy() if simulator.rules.estimates_differ else None,
+        planned_ns=simulator.column("estimate_ns").copy() if simulator.rules.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
         names=None if rows is None else [workload.job_name(row) or "" for row in rows],
@@ -323,7 +323,7 @@ def _simulated(
     cost = {"name": coupling_name, "simulation_s": working_s() - began, **applications.cost}
     if isinstance(scenario.policy, OtherProgram):
         cost["scheduler"] = dict(scenario.policy.cost)
-    origin = simulator.columns().origin.copy()
+    origin = simulator.column("origin").copy()
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
     if check:
         from traces.checks.ledger import check_ledger
@@ -338,7 +338,7 @@ def result_of(
 ) -> Result:
     """The result of a finished simulation, independent of the simulator."""
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
-    own_notes = application_notes(scenario, simulator.columns().origin.copy(), applications, ledger)
+    own_notes = application_notes(scenario, simulator.column("origin").copy(), applications, ledger)
     return Result(scenario, ledger, cost, notes, own_notes)
 
 

@@ -218,10 +218,10 @@ def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
     if begins:
         columns[BEGIN] = jobs.begin_ns[rows]
     if of_stretch.workload.names or of_stretch.workload.ids:
-        names = [run.workload.job_name(row) or "" for row in run.columns().origin[rows].tolist()]
+        names = [run.workload.job_name(row) or "" for row in run.column("origin")[rows].tolist()]
         columns[NAME] = np.array(names, object)
     if run.rules.estimates_differ:
-        columns[PLANNED] = run.columns().estimate_ns[rows]
+        columns[PLANNED] = run.column("estimate_ns")[rows]
     count = np.diff(jobs.allocation_first)[rows]
     source = intervals_of(jobs.allocation_first[:-1][rows], count)
     columns["number"] = stretch.number[rows]

@@ -76,12 +76,12 @@ def test_jobs_start_run_and_end(name: str) -> None:
             for row in open_rows:
                 assert level.outcome(row, level.start_ns(row) + int(JOBS.run_ns[level.origin(row)]))
             open_rows.clear()
-    columns, (first, lo, hi) = level.columns(), level.allocations()
-    assert level.ended == level.rows == len(columns.origin) == len(JOBS)
+    column, (first, lo, hi) = level.column, level.allocations()
+    assert level.ended == level.rows == len(column("origin")) == len(JOBS)
     assert [level.job_number(row) for row in range(level.rows)] == [7, 8, 9, 4]
-    assert columns.start_ns.tolist() == [0, 0, 4 * S, 7 * S]
-    assert (columns.end_ns - columns.start_ns).tolist() == JOBS.run_ns.tolist()
-    assert set(columns.state.tolist()) == {Ending.COMPLETED}
+    assert column("start_ns").tolist() == [0, 0, 4 * S, 7 * S]
+    assert (column("end_ns") - column("start_ns")).tolist() == JOBS.run_ns.tolist()
+    assert set(column("state").tolist()) == {Ending.COMPLETED}
     assert [int((hi - lo)[a:b].sum()) for a, b in pairwise(first)] == JOBS.cores.tolist()
     assert (level.deadline_ns > JOBS.submit_ns).all()
     assert level.reached() == []

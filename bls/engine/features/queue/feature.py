@@ -34,7 +34,7 @@ SWITCHES = Feature(
 PARTITION_LIMITS = Feature(
     ("limited",),
     on={h.BLOCKED: f"{_HERE}.limits:is_beyond", h.COUNTED: f"{_HERE}.limits:count"},
-    sizes=lambda run: {"users": int(run.given.jobs["user"].max()) + 1},
+    sizes=lambda run: {"users": int(run.given.jobs.user.max()) + 1},
     carried=("users",),
     carry=carry_tallies,
     check=f"{_HERE}.limits:check_tallies",

@@ -9,7 +9,7 @@ _HERE = "bls.engine.features.sleep"
 
 
 def _awake(run: FeatureRun) -> dict[str, object]:
-    first_ns = int(run.given.jobs["submit_ns"].min(initial=b.NEVER))
+    first_ns = int(run.given.jobs.submit_ns.min(initial=b.NEVER))
     return {"sleep": all_awake(run.given.others["sleep"], run.sizes, first_ns), "n_idle": run.hosts}
 
 
