@@ -286,7 +286,7 @@ def run(
     policy: Any = scenario.policy
     with policy if isinstance(policy, AbstractContextManager) else nullcontext():
         result = _simulated(scenario, execution, keep_tasks, fair_start, watch, like, check)
-    give_back_memory(len(result.ledger.jobs))
+    give_back_memory(len(scenario.workload))
     return result
 
 
