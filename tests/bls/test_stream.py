@@ -137,7 +137,7 @@ def test_a_policy_that_compares_jobs_is_found_out() -> None:
         def keys(self, jobs: KnownJobs) -> Any:
             return -np.abs(np.arange(len(jobs.job_id)) - 3)
 
-    with pytest.raises(PluginError, match="batch policy by-place: what it says of a job depends on which other jobs"):
+    with pytest.raises(PluginError, match="batch policy by-place: its values for a job depend on the other jobs"):
         run(log(200, cores=16), ByPlace())
 
 
