@@ -30,7 +30,7 @@ demo: $(VENV)/installed
 	@mkdir -p demo
 	$(BIN)/twolevel grid sample --variation 0,0.25 --tasks-per-core 8 --seeds 10 --out demo/grid --force
 	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --out demo/run --force
-	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --no-trace \
+	$(BIN)/twolevel run sample --bls fcfs --als gss --variation 0.25 --tasks-per-core 8 --tasks --trace none \
 	    --coupling process --same-as demo/run --out demo/processes --force
 	$(BIN)/twolevel gantt demo/run --jobs 97-104 -o demo/gantt.png
 	$(BIN)/twolevel report demo/run -o demo/report.html --force

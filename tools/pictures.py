@@ -463,6 +463,16 @@ def demand_response() -> Figures:
     return found
 
 
+def malleable() -> Figures:
+    """The comparisons of ``docs/data/malleable.csv``, of ten seeds."""
+    rows = pd.read_csv(DATA / "malleable.csv", keep_default_na=False)
+    rows = rows[rows["metric"] != "utilisation"].assign(difference_low=0.0, seeds=10, confidence=0.95)
+    return {
+        f"malleable-{name}.png": comparison_figure(of, title=f"changes of width compared with none, {name}")
+        for name, of in rows.groupby("workload", sort=False)
+    }
+
+
 #: Where the states of a job are drawn, so that no two arrows meet.
 _PLACES: Final = {
     Stage.COMING: (0, 1),
@@ -577,7 +587,7 @@ PICTURES: Final = (
     Section("Levels that exchange information", "", _alike("coordination-", "W2", "CEA-Curie"),
             by="twolevel study tools/studies/releases.toml"),
     Section("Hints", "", {"coordination-hints-W2.png": ""}, by="twolevel study tools/studies/hints.toml"),
-    Section("Malleable jobs", "", _alike("malleable-", "W1", "W2"), by="twolevel study tools/studies/malleable.toml"),
+    Section("Malleable jobs", "", _alike("malleable-", "W1", "W2"), malleable),
     Section("The life of a job", "", {"job-life.png": ""}, life),
     Section("The bridge's protocol", "", _alike("protocol-", "connection", "job", end=".svg"), by="hand"),
     Section("Better estimates", "", {"estimates-slowdown.png": ""}, estimates),

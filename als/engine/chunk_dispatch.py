@@ -1,4 +1,4 @@
-"""Serving requests: the part of the application engine that hands out the tasks of one part, chunk by chunk."""
+"""Serve requests: hand out the tasks of one part of an application, chunk by chunk."""
 
 from als.engine import state as s
 from als.engine.codes import (
@@ -22,8 +22,8 @@ from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled
 
-#: What the hook SERVE_LAST says of the request that is served next: it is served; what is left is left to others; its core
-#: leaves; its core was to leave, but is the last, and stays.
+#: Answers of the hook SERVE_LAST about the next request: serve it; leave the remaining tasks to other cores; its core
+#: leaves; its core should leave, but is the last one, and stays.
 SERVED, YIELDS, LEAVES, STAYS = range(4)
 
 _call_plain = caller(NEXT_CHUNK)
@@ -32,20 +32,20 @@ _call_full = caller(NEXT_CHUNK_FULL)
 
 @compiled(inner=True)
 def arrival_ns(state: ApplicationState, t: int, c: int) -> int:
-    """When a request that core ``c`` sends at ``t`` arrives; a serial part is nobody's to hand out."""
+    """Arrival of a request that core ``c`` sends at ``t``; a serial part needs no message."""
     return t if part_kind(state) == s.SERIAL else int(t + state.latency_ns[c])
 
 
 @compiled(inner=True)
 def ask(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` asks at ``t``: it neither waits for others nor has a chunk."""
+    """Let core ``c``, which has no chunk, request one at ``t``."""
     state.cores.away[c] = 0
     push_event(state, arrival_ns(state, t, c), c)
 
 
 @compiled()
 def open_part(state: ApplicationState, t: int) -> None:
-    """Let the cores that are there ask at ``t``, as a part begins; in a serial one the first alone."""
+    """Begin a part: each present core requests a chunk at ``t``, in a serial part only the first one."""
     serial = part_kind(state) == s.SERIAL
     state.choose_ns = s.NEVER if serial else 0
     for c in range(state.speed.size):
@@ -60,7 +60,7 @@ def open_part(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def note_end(state: ApplicationState, c: int, idle_ns: int) -> None:
-    """Core ``c`` has ended its chunk, and been idle from ``idle_ns``."""
+    """Note that core ``c`` has ended its chunk, and is idle from ``idle_ns`` on."""
     work = idle_ns - state.cores.work_ns[c]
     state.cores.busy_ns[c] += work
     state.cores.finish_ns[c] = idle_ns
@@ -70,7 +70,7 @@ def note_end(state: ApplicationState, c: int, idle_ns: int) -> None:
 
 @compiled(inner=True)
 def reopen(state: ApplicationState, t: int) -> None:
-    """Those who were sent away ask again at ``t``: a core is absent, and what it has left or not taken is theirs."""
+    """Let the cores that were sent away ask again at ``t``: a core is absent, and they take its tasks."""
     for c in range(state.speed.size):
         if state.cores.away[c] == 1 and state.speed[c] > 0.0 and not released(state, c):
             ask(state, c, t)
@@ -79,7 +79,7 @@ def reopen(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def put_back(state: ApplicationState) -> None:
-    """The rule, which chooses its tasks, hands out nothing more: all that is left is as if put back."""
+    """Treat all tasks that are left as put back: the rule, which chooses its tasks, hands out no more."""
     first = state.part_first[state.part]
     for k in range(first, state.part_first[state.part + 1]):
         if state.taken[k] == 0:
@@ -89,7 +89,7 @@ def put_back(state: ApplicationState) -> None:
 
 @compiled(merged=True)
 def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool) -> int:
-    """No request is under way: what becomes of the part; SUSPENDED if those who were sent away ask again, or do later."""
+    """Status of a part without requests; SUSPENDED if the cores that were sent away ask again, now or later."""
     state.n_asking = 0
     if left == 0:
         return PART_DONE
@@ -107,19 +107,19 @@ def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool
 
 @compiled(merged=True)
 def _send_away(state: ApplicationState, t: int, c: int, latency: int, left: int, how: int) -> None:
-    """Core ``c``, which has asked at ``t``, gets nothing: it waits, or leaves, or is released."""
+    """Give core ``c``, which asked at ``t``, no tasks: it waits, leaves or is released."""
     state.cores.away[c] = 1
     state.away_ns = max(state.away_ns, t)
     state.barrier_ns = max(state.barrier_ns, t + latency)
     if how == LEAVES:
         leave(state, c, t + latency)
     elif left == 0 or state.n_present + state.n_released == state.speed.size:
-        release(state, c, t + latency)  # else it may be asked to do what was to be an absent core's
+        release(state, c, t + latency)  # otherwise it may have to take the tasks of an absent core
 
 
 @compiled(merged=True)
 def _are_free(taken: Array, first: int, stop: int) -> bool:
-    """Whether nobody has any of these tasks."""
+    """Whether none of these tasks is assigned."""
     free = True
     for k in range(first, stop):
         free = free and taken[k] == 0
@@ -128,8 +128,7 @@ def _are_free(taken: Array, first: int, stop: int) -> bool:
 
 @compiled(merged=True)
 def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> int:
-    """Find the first hole, and how much of it a chunk of a size takes, which is the result; ``lowest_hole`` is behind
-    that."""
+    """Take at most ``size`` tasks from the first hole, and return their number; ``lowest_hole`` follows them."""
     taken, first = state.taken, state.lowest_hole
     while taken[first] == 1 or (places and taken[first] == 0):
         first += 1
@@ -145,7 +144,7 @@ def _fill_hole(state: ApplicationState, size: int, task: int, places: bool) -> i
 
 @compiled(merged=True)
 def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, stop: int, begin: int) -> int:
-    """When core ``c`` ends these tasks, of whose times the rule is to learn: the sum of their squares is counted."""
+    """End of these tasks on core ``c``; the rule learns from their times, so their squares are summed."""
     gflops, t, squares = state.speed[c], begin, 0.0
     shift = duration_ns(lengths[first], gflops)
     for k in range(first, stop):
@@ -163,7 +162,7 @@ def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, st
 
 @compiled(merged=True)
 def _end_ns(lengths: Array, gflops: float, first: int, stop: int, begin: int) -> int:
-    """When a core ends these tasks."""
+    """End of these tasks on a core of this speed."""
     t = begin
     for k in range(first, stop):
         t += duration_ns(lengths[k], gflops)
@@ -174,7 +173,7 @@ def _end_ns(lengths: Array, gflops: float, first: int, stop: int, begin: int) ->
 
 @compiled(merged=True)
 def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: int, begin: int, chunks: int) -> int:
-    """Keep a record of each of these tasks; returns when the last one ends."""
+    """Record each of these tasks; return the end of the last one."""
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
     number, gflops, t = state.core_number[c], state.speed[c], begin
     for k in range(first, stop):
@@ -190,23 +189,21 @@ def _record(state: ApplicationState, lengths: Array, c: int, first: int, stop: i
 
 @compiled()
 def serve(state: ApplicationState, until_ns: int) -> int:
-    """Serve every request of the present part that arrives before ``until_ns``; returns why it stopped."""
-    cores, facts, speed = state.cores, state.facts, state.speed
-    ask_ns, ask_core, latency_ns = state.cores.ask_ns, state.cores.ask_core, state.latency_ns
-    lengths, taken = state.lengths, state.taken
+    """Serve every request of the present part that arrives before ``until_ns``; return the reason to stop."""
+    cores, facts, speed, lengths, taken = state.cores, state.facts, state.speed, state.lengths, state.taken
+    ask_ns, ask_core, latency_ns = cores.ask_ns, cores.ask_core, state.latency_ns
     part, serial, keep = state.part, part_kind(state) == s.SERIAL, state.start_ns.size > 0
     rule, part_stop, overhead, master = state.rule, state.part_first[part + 1], state.overhead_ns, state.master != 0
     flags, call = state.table.flags[rule], state.table.calls[rule]
     params = state.table.params[state.table.params_first[rule] : state.table.params_stop[rule]]
     watched = (flags | state.table.flags[state.phases.rule[part % state.phases.kind.size]]) & LEARNS != 0
     learns, places = flags & LEARNS != 0 and not serial, flags & PLACES != 0 and not serial
-    memo = state.memo[state.memo_lo : state.memo_hi]
-    n_tasks, base = state.rule_tasks, state.rule_base
-    knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # of tasks that were put back
+    memo, n_tasks, base = state.memo[state.memo_lo : state.memo_hi], state.rule_tasks, state.rule_base
+    knows, learns = not places and n_tasks > 0, learns and n_tasks > 0  # knows: of tasks that were put back
     task, left, requests, chunks = state.next_task, state.n_left, state.n_requests, state.n_chunks
-    asking, scheduling, choose_ns = state.n_asking, state.scheduling_ns, state.choose_ns
-    marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
+    asking, choose_ns, scheduling = state.n_asking, state.choose_ns, state.scheduling_ns
     width, status = state.width, SUSPENDED
+    marked = (state.n_hinted > 0 and not serial and not places) or state.n_leaving > 0
     n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
     while True:
         if asking == 0:
@@ -215,7 +212,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         if asking == 0 or ask_ns[0] >= until_ns:
             break
         t, wanted = ask_ns[0], cores.wanted[ask_core[0]] if marked else 0
-        if t >= choose_ns and wanted != s.TO_LEAVE:  # of whom no technique need hear
+        if t >= choose_ns and wanted != s.TO_LEAVE:  # a core that leaves concerns no technique
             status = CHOOSE
             break
         how = SERVED if wanted == 0 else call_hook(state.hooks[SERVE_LAST], (state, asking, float(left)))
@@ -224,14 +221,14 @@ def serve(state: ApplicationState, until_ns: int) -> int:
             break
         if how == YIELDS:
             state.open = 1
-        c = ask_core[0]  # the hook may have put another one first
+        c = ask_core[0]  # the hook may have changed the first
         latency = 0 if serial else latency_ns[c]
         facts[f.LAST_SIZE] = 0.0
         if cores.held_size[c] > 0:
             note_end(state, c, t - latency)
         size, first, chosen = left if serial and how == SERVED else 0, task, False
         if how == SERVED and not serial and not knows and state.n_put_back > 0:
-            size = (left + state.n_present - 1) // state.n_present  # its own lists do not know of these
+            size = (left + state.n_present - 1) // state.n_present  # the technique does not know of these tasks
         elif how == SERVED and not serial and (left > 0 or learns):
             place = c if width == 0 else cores.rank[c]
             if flags & FULL != 0:

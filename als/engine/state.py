@@ -1,4 +1,4 @@
-"""The state of the application engine: every number of one application that runs, in a few arrays."""
+"""State of the application engine: one running application."""
 
 from typing import Any
 
@@ -26,125 +26,117 @@ class Phases(State):
 
     kind: Ints  # LOOP, SERIAL or GRAPH
     rule: Ints  # row of its rule
-    mode: Ints  # of a graph: how its tasks come to cores, BY_TECHNIQUE … ON_CORES of als.engine.dag.state
-    order: Ints  # of a graph: BY_RANK where its tasks wait by upward rank
+    mode: Ints  # of a graph: how its tasks are assigned, BY_TECHNIQUE … ON_CORES of als.engine.dag.state
+    order: Ints  # of a graph: BY_RANK if its tasks wait by upward rank
 
 
 class Cores(State, dim="cores"):
-    """Of each core of the application; chunks are what the technique has handed out."""
+    """A row for each core of the application."""
 
-    # Heap of the cores whose requests will arrive, by (instant, core)
-    ask_ns: Ints = column()
-    ask_core: Ints = column()
-    finish_ns: Ints = column()  # when its last task ended; the start if it had none
-    busy_ns: Ints = column()  # time that it has spent on tasks, up to the end of its last noted chunk
-    away: Ints = column()  # 1 where it was sent away, and waits for the barrier
-    asked_ns: Ints = column()  # when it asked for its latest chunk
-    work_ns: Ints = column()  # when that chunk's first task began, or is to begin
-    held_size: Ints = column()  # its size; 0 once its end was noted
-    held_first: Ints = column()  # its tasks that have not ended by the latest change: held_first … held_stop - 1
-    held_stop: Ints = column()  # likewise
-    held_from_ns: Ints = column()  # from when on the first of these runs
-    began_ns: Ints = column()  # when that task began, if it has
-    shift_ns: Ints = column()  # what task times are counted from, so that squares stay small: the chunk's first task
-    released_ns: Ints = column()  # when the core was released, NEVER if it was not: it is never there again
-    for_good: Ints = column()  # 1 where it is lost for good
-    wanted: Ints = column(codes=codes.WhyWanted)  # why it is wanted by others; 0: it is not
-    rank: Ints = column()  # its place among the cores that the technique hands out to
-    owes_ns: Ints = column()  # what the changes of width cost it, and it has not paid yet
-    scaled: Ints = column()  # where speeds were scaled, the part of its speed that it runs at, parts per billion
-    held_work: Floats = column()  # work of its first task from held_from_ns on, GFLOP; negated if that had begun before
-    # Sum of (time - shift_ns)² over the chunk's tasks that have ended by the latest change
-    done_squares: Floats = column()
-    squares: Floats = column()  # the same over all of them
-    ranked: Floats = column()  # by places among the cores that are handed out to: their speeds, GFLOP/s
+    ask_ns: Ints = column()  # arrivals of requests; a heap with ask_core, by (instant, core)
+    ask_core: Ints = column()  # their cores
+    finish_ns: Ints = column()  # end of its last task; the start if it had none
+    busy_ns: Ints = column()  # time spent on tasks, up to its last noted chunk
+    away: Ints = column()  # 1 if it was sent away, and waits for the barrier
+    asked_ns: Ints = column()  # request of its latest chunk
+    work_ns: Ints = column()  # begin of that chunk's first task
+    held_size: Ints = column()  # size of that chunk; 0 once its end was noted
+    held_first: Ints = column()  # first task that had not ended at the latest change
+    held_stop: Ints = column()  # one past the last such task
+    held_from_ns: Ints = column()  # the first of these runs from then on
+    began_ns: Ints = column()  # begin of that task, if it has begun
+    shift_ns: Ints = column()  # subtracted from task times to keep squares small: time of the chunk's first task
+    released_ns: Ints = column()  # release of the core, for good; NEVER if not released
+    for_good: Ints = column()  # 1 if it is lost for good
+    wanted: Ints = column(codes=codes.WhyWanted)  # why it is wanted elsewhere; 0: not wanted
+    rank: Ints = column()  # its place among the cores of the technique
+    owes_ns: Ints = column()  # unpaid cost of changes of width
+    scaled: Ints = column()  # scale of its speed, parts per billion
+    held_work: Floats = column()  # work of its first task after held_from_ns, GFLOP; negated if it had begun before
+    done_squares: Floats = column()  # sum of (time - shift_ns)² over tasks that ended before the latest change
+    squares: Floats = column()  # the same sum over all tasks of the chunk
+    ranked: Floats = column()  # speeds by ``rank``, GFLOP/s
 
 
 class Ahead(State, dim="cores"):
-    """What a simulation ahead has of its own, as in ApplicationState; of size 0 where no rule is chosen so."""
+    """Copies of columns of ``ApplicationState`` for simulating ahead; empty if no rule is chosen this way."""
 
-    numbers: Ints = column("numbers")  # what the application's numbers are meanwhile
-    # As in ``ApplicationState``
+    numbers: Ints = column("numbers")  # the scalars of the state
     cores: Cores = column()
     taken: Bytes = column("tasks")
     facts: Floats = column(FACTS)
     memo: Floats = column("memo")
 
 
-# What all applications that choose nothing have in common: nothing is ever written there.
+# Shared by all applications that choose no rule, and never written.
 _NO_AHEAD = Ahead.none()
 
 
 class ApplicationState(State):
-    """The whole state of one application: N tasks in I parts (F phases, perhaps repeated) on P cores."""
+    """State of one application: N tasks in I parts (F phases, perhaps repeated) on P cores."""
 
     now_ns: int = 0  # everything before this instant has been simulated
     status: int = 0  # of ``als.engine.codes``
-    began_ns: int = 0  # when it began
+    began_ns: int = 0  # start of the application
     n_chunks: int = 0  # chunks assigned so far, in all parts
-    n_ran: int = 0  # once finished or stopped: tasks that ran, at least in part
-    overhead_ns: int = 0  # h: what a chunk costs before its tasks
-    master: int = 0  # 1 where a master pays it, one request after another, and not each core for itself
-    master_free_ns: int = 0  # when the master has served what has arrived
-    scheduling_ns: int = 0  # what cores have spent, or are to spend, between asking for a chunk and its first task
-    answer: int = 0  # what the rule at fault answered
-    part: int = 0  # which part runs: phase part % F of time step part // F
-    next_task: int = 0  # first task of the part that was never assigned, of those that are assigned in order
+    n_ran: int = 0  # tasks that ran, at least in part; known at the end
+    overhead_ns: int = 0  # h: overhead of a chunk before its tasks
+    master: int = 0  # 1 if a master pays the overhead, one request after another; 0: each core
+    master_free_ns: int = 0  # the master has served all arrived requests then
+    scheduling_ns: int = 0  # time of all cores between requests and first tasks
+    answer: int = 0  # wrong answer of a rule
+    part: int = 0  # running part: phase part % F of time step part // F
+    next_task: int = 0  # first task never assigned, of those assigned in order
     n_left: int = 0  # tasks of the part that are not assigned now
-    n_holes: int = 0  # of these, those before next_task: put back, or of a rule that chooses its tasks
-    n_put_back: int = 0  # of these, those that a lost core had, and that no rule chooses
-    lowest_hole: int = 0  # no such task is before this one
+    n_holes: int = 0  # tasks of n_left before next_task
+    n_put_back: int = 0  # tasks of n_holes that a lost core had, and that no rule chooses
+    lowest_hole: int = 0  # no hole is before this task
     n_requests: int = 0  # chunks assigned since the rule began
-    # Tasks left when the rule began, its N; 0 if the width has changed since the last was handed out
-    rule_tasks: int = 0
-    rule_base: int = 0  # task from which a rule that chooses its tasks counts
-    rule: int = 0  # row of the rule that is asked
-    memo_lo: int = 0  # its share of the memo
-    memo_hi: int = 0  # likewise
+    rule_tasks: int = 0  # N: tasks left when the rule began; 0 if the width has changed since then
+    rule_base: int = 0  # a rule that chooses its tasks counts from this task
+    rule: int = 0  # row of the present rule
+    memo_lo: int = 0  # begin of its section of the memo
+    memo_hi: int = 0  # end of this section
     n_asking: int = 0  # cores that work, or wait for an answer: the size of the heap
-    n_present: int = 0  # cores that are there, and are not released
-    open: int = 0  # 1 where a rule's 0 is overruled: a core is absent, and the others have nothing else to do
+    n_present: int = 0  # cores that are present, and not released
+    open: int = 0  # 1 if tasks are handed out though the rule answers 0: a core is absent, and the others are idle
     away_ns: int = 0  # latest instant at which a core was sent away
-    barrier_ns: int = 0  # earliest instant at which the next part can begin
+    barrier_ns: int = 0  # earliest begin of the next part
     choose_ns: int = 0  # at the first request from this instant on, prepare the rule, or choose one
     ahead_chunks: int = 0  # chunks that were simulated to choose rules
-    fruitless: int = 0  # losses in a row that put tasks back, without a task having ended in between
-    # Where cores that the job does not need any more are released: the last part that is not serial, -1 if all are
-    last_wide: int = NEVER
-    n_released: int = 0  # cores that are
-    n_gone: int = 0  # cores that are lost for good
-    last_lost: int = 0  # once it has ended so: the core that was lost last for good; -1 where they came and went
-    n_hinted: int = 0  # cores that are wanted by others
-    n_leaving: int = 0  # cores that are to leave as they ask next
-    width: int = 0  # how many cores the technique hands out to; 0 as long as no core has come or is to leave: all
-    wish: int = 0  # how many cores it wished for last; before, how many it began with
-    scale: int = 0  # the part of its speed that a core that comes runs at, parts per billion; 0 until a speed is scaled
-    lengths: Floats = column("tasks", constant=True)  # work of each task, GFLOP; the parts' tasks one behind the other
-    # Part ``i`` has the tasks ``part_first[i]`` up to, not including, ``part_first[i + 1]``
-    part_first: Ints = column("bounds", constant=True)
-    phases: Phases = column()  # part ``i`` is phase ``i % F``
+    fruitless: int = 0  # losses in a row that put tasks back, without the end of a task in between
+    last_wide: int = NEVER  # if idle cores are released: the last part that is not serial, -1 if all are
+    n_released: int = 0  # released cores
+    n_gone: int = 0  # cores lost for good
+    last_lost: int = 0  # the last of these, once all are lost; -1 if cores came and went
+    n_hinted: int = 0  # cores that are wanted elsewhere
+    n_leaving: int = 0  # cores that leave at their next request
+    width: int = 0  # cores of the technique; 0 (all) while no core has come or is leaving
+    wish: int = 0  # number of cores requested last; at first the cores at the start
+    scale: int = 0  # scale of the speed of cores that come, parts per billion; 0 until a speed is scaled
+    lengths: Floats = column("tasks", constant=True)  # work of each task, GFLOP, part by part
+    part_first: Ints = column("bounds", constant=True)  # part i has the tasks part_first[i] … part_first[i + 1] - 1
+    phases: Phases = column()  # part i is phase i % F
     table: RuleTable  # the rules of all techniques of the run
-    speed: Floats = column("cores")  # GFLOP/s of each core, now; 0 for one that is not there
-    core_number: Ints = column("cores")  # what the task records call each core
-    latency_ns: Ints = column("cores")  # what a message between this core and the master takes
+    speed: Floats = column("cores")  # present speed of each core, GFLOP/s; 0 if it is absent
+    core_number: Ints = column("cores")  # number of each core in task records
+    latency_ns: Ints = column("cores")  # latency of messages between a core and the master
     cores: Cores = column()  # each core
-    taken: Bytes = column("tasks")  # 1 for a task that is assigned, 0 for one that is not, 2 for one that was put back
-    facts: Floats = column(FACTS)  # what a rule is told, at the places of ``als.techniques.contract``
-    memo: Floats = column("memo")  # the rules' own, phase by phase, and rule by rule within a phase that chooses
+    taken: Bytes = column("tasks")  # of each task: 1 assigned, 0 not assigned, 2 put back
+    facts: Floats = column(FACTS)  # facts for a rule, at the places of ``als.techniques.contract``
+    memo: Floats = column("memo")  # numbers that rules keep, phase by phase, then rule by rule
     keys: Words = column(KEYS, constant=True)  # of the job's random stream
     words: Words = column(4)  # work space
-    chosen: Ints = column("rules")  # how often each rule was chosen; of size 0 if there is nothing to choose
+    chosen: Ints = column("rules")  # how often each rule was chosen; empty if none is chosen
     ahead: Ahead  # room for simulating ahead
-    # Task records, -1 where a task never ran; of size 0 if they are not kept
-    start_ns: Ints = column("records", fill=-1)
+    start_ns: Ints = column("records", fill=-1)  # task records, empty if not kept; -1: never ran
     end_ns: Ints = column("records", fill=-1)
     core: Shorts = column("records", fill=-1)
     chunk: Shorts = column("records", fill=-1)
-    graph: GraphState = column()  # where a part is a graph
-    # For how many cores it wishes as a part of each phase begins, 0 for none; of size 0 if it never does
-    wishes: Ints = column("wishes", constant=True)
-    wished_ns: Ints = column("wished", fill=NEVER)  # when each part wished, ``NEVER`` if it did not
-    hooks: Ints  # what only some applications do (``als.engine.hooks``)
+    graph: GraphState = column()  # of a part that is a graph
+    wishes: Ints = column("wishes", constant=True)  # cores requested when a part of each phase begins; 0: none
+    wished_ns: Ints = column("wished", fill=NEVER)  # instant of each part's request; NEVER: none
+    hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)
 
 
 def new_state(
@@ -156,10 +148,9 @@ def new_state(
     wishes: Array | None = None,
     **given: Any,
 ) -> ApplicationState:
-    """A state with columns of its own; ``memo`` numbers of memo for all phases, ``selects`` as of ``als.engine.hooks.table``.
+    """Make a state with ``memo`` numbers for rules; ``selects`` as in ``als.engine.hooks.table``.
 
-    ``given`` are the columns that are not its own, and the initial values of own ones: at least ``lengths``, ``part_first``
-    and ``speed``.
+    ``given`` holds further fields, at least ``lengths``, ``part_first`` and ``speed``.
     """
     n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {
@@ -179,13 +170,13 @@ def new_state(
 
 @compiled(inner=True)
 def part_kind(state: ApplicationState) -> int:
-    """What the present part is: LOOP, SERIAL or GRAPH."""
+    """Kind of the present part: LOOP, SERIAL or GRAPH."""
     return int(state.phases.kind[state.part % state.phases.kind.size])
 
 
 @compiled(inner=True)
 def memo_begin(phases: Phases, rules: RuleTable, phase: int, n_cores: int) -> int:
-    """Where the memo of a phase begins."""
+    """Begin of a phase's section of the memo."""
     total = 0
     for earlier in range(phase):
         if phases.kind[earlier] != SERIAL:
@@ -195,13 +186,13 @@ def memo_begin(phases: Phases, rules: RuleTable, phase: int, n_cores: int) -> in
 
 @compiled()
 def whole_memo(phases: Phases, rules: RuleTable, n_cores: int) -> int:
-    """How many numbers of memo the phases need together."""
+    """Size of the memo of all phases."""
     return memo_begin(phases, rules, phases.kind.size, n_cores)
 
 
 @compiled(inner=True)
 def show_slots(app: ApplicationState, slots: int) -> None:
-    """Let this number of slots be in use; there is room for all that there may ever be."""
+    """Set the number of slots in use; room for all possible slots is there."""
     app.speed, app.core_number = resized(app.speed, slots), resized(app.core_number, slots)
     app.latency_ns = resized(app.latency_ns, slots)
     app.memo = resized(app.memo, whole_memo(app.phases, app.table, slots))

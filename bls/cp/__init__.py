@@ -1,7 +1,7 @@
 """Dispatchers that plan with constraint programming: HCP'19, PCP'19 and PCP'20, and one with node classes, on OR-Tools' CP-SAT.
 
-:func:`dispatch` is given one instant as an :class:`Instance` and decides who starts, and where. Nothing here knows of a
-simulator: whoever has a queue and a machine may ask.
+:func:`dispatch` gets one instant as an :class:`Instance` and decides which jobs start, and where. Nothing here depends on a
+simulator: any program with a queue and a machine may use it.
 
 Source: Galleguillos, Kiziltan and Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
 Applications", arXiv:2009.10348 (2020).

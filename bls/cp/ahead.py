@@ -1,8 +1,8 @@
-"""A plan for days: all jobs are known, with the instants at which they come, and each gets a start and places.
+"""A plan for several days in which all jobs are known in advance, with their submits.
 
-Nobody has that knowledge while jobs come. It says how much better than a policy one could do who had: the serial schedules of
-:mod:`bls.cp.serial`, in which no job starts before it comes, and large neighbourhoods of the best of them. It is a plan,
-and no bound: the best one may be better yet.
+No scheduler has this knowledge. The plan shows how much better than a policy a scheduler with it could be. It is the best of
+the serial schedules of :mod:`bls.cp.serial`, in which no job starts before its submit, improved by large-neighbourhood search.
+It is a plan and not a bound: a better one may exist.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError, PluginError, one_of, whole
 from traces.compiled import Array, own
 
-#: What a plan may minimise: users are no part of it.
+#: Goals that a plan may minimise: all that do not depend on users.
 GOALS_AHEAD: Final = tuple(goal for goal in GOALS if goal != "weighted")
 
 _WHERE: Final = "plan ahead"
@@ -30,10 +30,10 @@ _WHERE: Final = "plan ahead"
 class PlanAhead(Columns):
     """A plan of n jobs."""
 
-    start_s: Array  # int64 (n,): in the time of the submits
-    first_unit: Array  # int64 (n + 1,): where each job's units are in ``unit_node``
-    unit_node: Array  # int64 (units,): the node of each unit; of length 0 where nodes are pooled
-    # what was minimised, of the plan and of the best list
+    start_s: Array  # int64 (n,): starts, on the time axis of the submits
+    first_unit: Array  # int64 (n + 1,): index of each job's first unit in ``unit_node``
+    unit_node: Array  # int64 (units,): the node of each unit; of length 0 with pooled nodes
+    # the minimised value of the plan and of the best list
     value: Fraction
     list_value: Fraction
 
@@ -56,29 +56,30 @@ def plan_ahead(
     Parameters
     ----------
     capacity : int64 (nodes, resources)
-        What every node has.
+        Resources of each node.
     submit_s : int64 (n,)
-        When jobs come.
+        Submits of the jobs.
     duration_s, units : int64 (n,)
-        How long they run, at least 1 s, and of how many units they are, each on one node.
+        Run times, at least 1 s, and the number of units per job; each unit lies on one node.
     per_unit : int64 (n, resources)
-        What a unit asks for.
+        Request of one unit.
     goal : {"slowdown", "bounded", "wait"}
-        What is minimised, as in ``bls.cp.Parameters``.
+        Minimised value, as in ``bls.cp.Parameters``.
     pooled : bool
-        Whether only what all nodes have together counts.
+        Whether only the sums of resources over all nodes count.
     lists : int
-        How many lists the search makes, 0 or more.
+        Number of lists that the search makes, 0 or more.
     seed : int
     known_s : int64 (n,), optional
-        Starts of a schedule that is known, a policy's: one more order to begin with. On pooled nodes the plan is no worse.
+        Starts of a known schedule, for example a policy's: a further order to begin with. With pooled nodes the plan is no
+        worse.
 
     Raises
     ------
     InputError
-        If a job fits no empty machine, there is no such goal, or a number is out of its range.
+        If a job does not fit the empty machine, the goal is unknown, or a number is out of range.
     PluginError
-        If columns do not belong together, or are not of whole numbers.
+        If the shapes of columns do not match, or a column does not hold integers.
     """
     where = _WHERE
     whole(f"{where}: lists", lists, 0, 2**31 - 1)
@@ -127,7 +128,7 @@ def plan_ahead(
 
 
 def _whole(name: str, given: Array, shape: tuple[int | None, ...]) -> Array:
-    """A copy of a column as int64, of a shape in which None is any length; fractions are not cut off, but refused."""
+    """A copy of a column as int64, if its shape is ``shape`` (None: any length); fractions are refused."""
     column = np.asarray(given)
     fits = column.ndim == len(shape) and all(
         wanted in (None, has) for wanted, has in zip(shape, column.shape, strict=True)

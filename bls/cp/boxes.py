@@ -1,20 +1,21 @@
-"""PCP'20: the scheduling model, and for every unit and resource a position (section 3).
+"""PCP'20: the scheduling model, with a position for every unit and resource (section 3 of the paper).
 
-All nodes' pieces of a resource lie on one axis, node by node. A unit is a box: the job's time × as many neighbouring
-positions as it asks for; boxes of a resource do not overlap, and none lies across two nodes. All resources of a unit are
-on one node. So the number of variables depends on the units that wait, not on the machine.
+The pieces of a resource lie on one axis, node by node. A unit is a box: the duration of its job × as many neighbouring
+positions as the unit requests. Boxes of one resource do not overlap, and none spans two nodes. All resources of a unit are on
+one node. So the number of variables depends on the waiting units and not on the machine.
 
-The paper's copy that this was made from lacks the end of section 2.2 and the begin of section 3, where the axis is
-introduced; that running jobs are boxes at fixed positions, and that these are packed (``bls.cp.instance``), was inferred.
-Said in other ways:
+The available copy of the paper lacks the end of section 2.2 and the beginning of section 3, which introduces the axis. Two
+facts were inferred: running jobs are boxes at fixed positions, and they are packed (``bls.cp.instance``). Differences in
+formulation:
 
-- On which node a position is, an ``element`` constraint in the paper: a box lies within a node as its position has a
-  domain with gaps, or, where there are many nodes or several resources, as it is from 0 to capacity - request above
-  capacity × node, a variable; of a unit that asks for all of a node that is all. Where nodes are of several sizes a literal
-  says of which the unit's node is. None of this is longer where nodes have more pieces, as tables of positions are.
-- Units of a job are alike: their positions ascend, which implies the paper's ``alldifferent``.
-- Of its two implied cumulative constraints the one in time is in the scheduling model; the one in space (demand: time,
-  capacity: eoh) hardly binds, as eoh is about the sum of all durations, and is left out.
+- The paper finds the node of a position by an ``element`` constraint. Here a box lies within one node because the domain of its
+  position has gaps. With many nodes or several resources, the position is capacity × node + an offset between 0 and
+  capacity - request, where the node is a variable. (A unit that requests a whole node needs no offset.) If nodes differ in
+  size, a literal names the class of the unit's node. None of these grows with the number of pieces of a node, as tables of
+  positions do.
+- Units of a job are alike, so their positions ascend, which implies the paper's ``alldifferent``.
+- The paper has two implied cumulative constraints. The one in time is part of the scheduling model. The one in space (demand:
+  time, capacity: eoh) is left out: it hardly binds, because eoh is about the sum of all durations.
 """
 
 from itertools import pairwise
@@ -28,28 +29,28 @@ from bls.cp.scheduling import Scheduling, cp_model, scheduling
 from bls.cp.serial import Dispatch
 from traces.compiled import Array
 
-#: So many nodes are told apart by gaps in the domain of a position; of more, variables are quicker than gaps.
+#: Up to this number of nodes, gaps in the domain of a position separate nodes; for more nodes, variables are faster than gaps.
 _MOST_GAPS: Final = 128
 
 
 class _Shape(NamedTuple):
-    """What there is for units of a request: on ``hosts``, of the kinds that are ``wanted``."""
+    """Nodes and resources on which units of one request may lie: nodes ``hosts``, kinds of resources ``wanted``."""
 
     # int64 (h,), (w,), (w,)
     hosts: Array
     wanted: Array
     asked: Array
-    # int64 (h, w), (h, w), (h, 2 w): lines are capacity, and where position 0 would be if all nodes before were like it
+    # int64 (h, w), (h, w), (h, 2 w): lines are the capacity, and position 0 if all nodes before had the same capacity
     capacity: Array
     base: Array
     lines: Array
-    first: Array  # int64: where among the hosts classes begin: nodes side by side that have one line
+    first: Array  # int64: index in ``hosts`` of the first node of each class: neighbouring nodes with equal lines
     by_node: bool  # whether the node is a variable
-    fixed: list[bool]  # by kind, whether the node alone says the position
+    fixed: list[bool]  # by kind, whether the node alone determines the position
 
     @property
     def n_variables(self) -> int:
-        """Of each unit."""
+        """Number of variables per unit."""
         n_classes = len(self.first) if self.by_node and len(self.first) > 1 else 0
         return self.by_node + n_classes + self.fixed.count(False)
 
@@ -67,7 +68,7 @@ def _shape(problem: Problem, job: int) -> _Shape:
 
 
 def count_variables(problem: Problem) -> int:
-    """How many variables the model has: a start for every job, and for every unit what says where it is."""
+    """Number of variables of the model: one start per job, and the variables of the place of each unit."""
     _, first, which = np.unique(problem.per_unit, axis=0, return_index=True, return_inverse=True)
     of_units = np.bincount(which.ravel(), weights=problem.units).tolist()
     shapes = (_shape(problem, job) for job in first.tolist())
@@ -75,26 +76,26 @@ def count_variables(problem: Problem) -> int:
 
 
 class _Kind(NamedTuple):
-    """What units of a request need of one kind of resource."""
+    """Request and possible positions of a unit for one kind of resource."""
 
     kind: int
     asked: int
-    domain: Any  # of positions; None where the node alone says the position
-    # by class of nodes, scale and shift: one begins at scale × its number + shift, and has ``scale`` of it
+    domain: Any  # of positions; None if the node alone determines the position
+    # by class of nodes, scale and shift: a node begins at scale × its number + shift, and has ``scale`` pieces
     lines: list[tuple[int, int]]
 
 
 class _Request(NamedTuple):
-    """Where units of a request may be."""
+    """Possible places of the units of one request."""
 
-    nodes: Any  # of a variable for the node; None if none is needed
-    # list of (Domain, int, int): nodes that are alike and side by side: their numbers, the first and the last
+    nodes: Any  # domain of the node variable; None if there is none
+    # list of (Domain, int, int): classes of neighbouring nodes that are alike: their numbers, the first and the last
     classes: list[tuple[Any, int, int]]
     kinds: list[_Kind]
 
 
 class _Position(NamedTuple):
-    """Where a unit's box of a kind of resource begins on the axis: scale × variable + shift."""
+    """Beginning of a unit's box on the axis of one kind of resource: scale × variable + shift."""
 
     unit: int
     kind: int
@@ -104,13 +105,12 @@ class _Position(NamedTuple):
 
     @property
     def term(self) -> Any:
-        """What the model knows it by."""
+        """The position as an expression of the model."""
         return self.variable if (self.scale, self.shift) == (1, 0) else self.scale * self.variable + self.shift
 
 
 class BoxesModel:
-    """The model of a problem. ``variables``: starts, and then what positions are made of, by unit and resource; all
-    else that says where a unit is follows."""
+    """The model of a problem. ``variables`` are the starts, followed by the variables of positions by unit and resource."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
@@ -120,9 +120,9 @@ class BoxesModel:
         self._where: list[list[Any]] = [[] for _ in kinds]
         self._requests: dict[tuple[int, ...], _Request] = {}
         self._positions: list[_Position] = []
-        #: Every variable of a place: of which unit, and of which kind the position; -1: it is the node.
+        #: Every variable of a place, with its unit and its kind of resource; kind -1: the variable is the node.
         self._meant: list[tuple[Any, int, int]] = []
-        #: Whether a unit's node is one from a first to a last.
+        #: Literals that say whether the node of a unit lies between a first and a last node.
         self._of_class: list[tuple[Any, int, int, int]] = []
         self._running_boxes()
         for job, units in enumerate(problem.units.tolist()):
@@ -140,7 +140,7 @@ class BoxesModel:
         self.variables = self.scheduling.starts + [position.variable for position in self._positions]
 
     def _running_boxes(self) -> None:
-        """Boxes of running jobs; neighbours on the axis that end together are one."""
+        """Add the boxes of running jobs; neighbouring boxes that end together are merged."""
         problem, held = self._problem, self._problem.held
         asked = problem.per_unit.max(axis=0).tolist()
         low = problem.base[held.node, held.kind] + held.low
@@ -160,7 +160,7 @@ class BoxesModel:
                 self._where[kind].append(self._model.new_fixed_size_interval_var(at, size, ""))
 
     def _request(self, job: int) -> _Request:
-        """What is the same for all units of all jobs that ask for the same."""
+        """Domains that all units with the same request share."""
         key = tuple(self._problem.per_unit[job].tolist())
         if key not in self._requests:
             domain = cp_model().Domain
@@ -203,7 +203,7 @@ class BoxesModel:
             self._where[kind].append(model.new_fixed_size_interval_var(position.term, asked, ""))
 
     def _classes(self, unit: int, node: Any, request: _Request) -> list[Any]:
-        """Literals that say of which class a unit's node is; none where there is one class only."""
+        """Literals that select the class of a unit's node; empty if there is only one class."""
         if len(request.classes) == 1:
             return []
         found = []
@@ -216,7 +216,7 @@ class BoxesModel:
         return found
 
     def hint(self, plan: Dispatch) -> None:
-        """Have the search begin at a plan; every variable is given its value."""
+        """Begin the search at a plan, with a value for every variable."""
         model, node, low = self._model, plan.unit_node, plan.unit_low
         self.scheduling.hint(plan.start_s.tolist())
         position = (self._problem.base[node] + low).tolist()
@@ -226,7 +226,7 @@ class BoxesModel:
             model.add_hint(literal, int(first <= node[unit] <= last))
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan of the variables' values."""
+        """The plan that the values of the variables describe."""
         problem, n_jobs = self._problem, len(self._problem)
         unit_node = np.zeros(int(problem.first_unit[-1]), np.int64)
         unit_low = np.zeros((len(unit_node), len(problem.resources)), np.int64)

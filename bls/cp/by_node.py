@@ -1,9 +1,9 @@
-"""PCP'19: the scheduling model, and on every node as many optional intervals of a job as units of it fit there (section
+"""PCP'19: the scheduling model, with optional intervals on every node: one for each unit of a job that fits there (section
 2.2).
 
-Of a job's intervals rn are present, all at the job's start; on each node a cumulative constraint for each resource keeps
-what is present there within its capacity. Where several units of a job fit a node, they are present in order, as they are
-alike. The number of variables is that of (job, node, unit): it grows with the machine.
+Exactly rn of a job's intervals are present, all of them at the job's start. A cumulative constraint per node and resource keeps
+the present intervals within the capacity. If several units of a job fit a node they are present in order, because they are
+alike. There is one variable per (job, node, unit), so the number of variables grows with the machine.
 """
 
 from typing import Any
@@ -17,13 +17,13 @@ from bls.cp.serial import Dispatch
 
 
 def count_variables(problem: Problem) -> int:
-    """How many variables the model has: a start for every job, and whether each unit that fits a node is there."""
+    """Number of variables of the model: one start per job, and the presence of each unit on each node that it fits."""
     fitting = (np.minimum(problem.units_on(job, problem.capacity), problem.units[job]) for job in range(len(problem)))
     return len(problem) + int(sum(int(units.sum()) for units in fitting))
 
 
 class ByNodeModel:
-    """The model of a problem. ``variables``: starts, and then whether units are present."""
+    """The model of a problem. ``variables`` are the starts, followed by the presence of units."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
@@ -67,7 +67,7 @@ class ByNodeModel:
                     self.scheduling.model.add_cumulative(boxes, demands, capacity)
 
     def hint(self, plan: Dispatch) -> None:
-        """Have the search begin at a plan."""
+        """Begin the search at a plan."""
         left = np.zeros((len(self._problem), len(self._problem.capacity)), np.int64)
         np.add.at(left, (np.repeat(np.arange(len(self._problem)), self._problem.units), plan.unit_node), 1)
         values = []
@@ -77,7 +77,7 @@ class ByNodeModel:
         self.scheduling.hint(plan.start_s.tolist(), self.variables[len(self._problem) :], values)
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan of the variables' values."""
+        """The plan that the values of the variables describe."""
         n_jobs = len(self._problem)
         present = np.flatnonzero(values[n_jobs:])
         unit_node = np.array(self._node, np.int64)[present]  # by job, and by node within

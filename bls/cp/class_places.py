@@ -1,11 +1,11 @@
 """Nodes of the jobs that start now: best fit (HCP'19, second stage), and places within node classes.
 
-Best fit: jobs come by priority, and each takes the nodes that have least left, summed over their resources, lowest numbers
-first. The paper's source says neither how nodes are compared nor in which order jobs come; both were inferred.
+Best fit: in order of priority, each job takes the nodes with the least remaining resources, summed over all kinds, lowest node
+numbers first. The paper states neither how nodes are compared nor the order of jobs; both were inferred.
 
-In a plan of node classes the jobs are placed by best fit, in the order of the ranking, and if some job does not fit, with the
-largest units first; and if that fails too, a model finds the places that lose least: jobs that wait cost their weights. A job
-without a place in the classes that the plan gave it may take what is left of others.
+In a plan of node classes, jobs are placed by best fit in the order of the ranking. If a job does not fit, they are placed again
+with the largest units first. If that fails too, a model finds the places that lose least, where each job that has to wait costs
+its weight. A job without a place in the classes of its plan may take free resources of other classes.
 """
 
 from typing import Any, NamedTuple
@@ -20,9 +20,8 @@ from traces.compiled import Array
 
 
 def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
-    """Put jobs on nodes. ``free``, int64 (nodes, resources): what is free now. ``starting``, int64: the jobs, in the order in
-    which they choose. Returns dict of int to int64 (units,): the node of every unit, by job; list of int: jobs that do not
-    fit."""
+    """Place jobs on nodes. ``free``, int64 (nodes, resources): free resources. ``starting``, int64: the jobs, in the order in
+    which they choose. Returns the node of every unit by job, dict of int to int64 (units,); and the jobs that do not fit."""
     free = free.copy()
     placed: dict[int, Array] = {}
     without = []
@@ -42,20 +41,19 @@ def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, 
 
 
 class ClassPlaces(NamedTuple):
-    """Where who starts now is."""
+    """Places of the jobs that start now."""
 
     placed: dict[int, Array]  # dict of int to int64 (units,): the node of every unit, by job, ascending
     without: list[int]  # jobs that have no place
     was_stopped: bool  # whether the clock ended the search for places
-    solves: int  # how often CP-SAT looked for them: 0 or 1
+    solves: int  # number of runs of CP-SAT: 0 or 1
 
 
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
 ) -> ClassPlaces:
-    """Put jobs on nodes. ``starting``, int64: the jobs, the highest priority first. ``class_units``, int64 (k, classes): how
-    many units of each job are on nodes of each class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits
-    of the search."""
+    """Place jobs on nodes. ``starting``, int64: the jobs, highest priority first. ``class_units``, int64 (k, classes): number
+    of units of each job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search."""
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)
     if len(placed) < len(starting):
@@ -73,7 +71,7 @@ def class_places(
 
 
 def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:
-    """Job by job, on the nodes of its classes that have least left."""
+    """Place job by job on the fullest nodes of its classes."""
     problem, free = classes.problem, classes.problem.free.copy()
     placed = {}
     for job in order.tolist():
@@ -99,8 +97,8 @@ def _solved(
     parameters: Parameters,
     hint: dict[int, Array],
 ) -> tuple[dict[int, Array], bool, int]:
-    """The places that lose least; those of the hint if the model is too large, or nothing better is found in time. With it
-    whether the clock stopped the solver, and how often it ran."""
+    """The places that lose least; those of the hint if the model is too large or finds nothing better in time. Also returns
+    whether the clock stopped the solver, and the number of its runs."""
     problem, nodes = classes.problem, _nodes(classes, starting)
     room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}
     able = {job: [k for k in np.flatnonzero(on).tolist() if class_units[job, classes.of_node[nodes[k]]]]
@@ -127,7 +125,7 @@ def _solved(
             if asked:
                 model.add(sum(amount * units for amount, units in asked) <= int(problem.free[nodes[k], kind]))
     model.maximize(sum(weights[job] * literal for job, literal in is_placed.items()))
-    # The hint's nodes may be others than the ones that were kept; who is placed is a hint for that, too.
+    # The hint's nodes may differ from the kept ones, so the placed jobs are a hint as well.
     for job, literal in is_placed.items():
         model.add_hint(literal, int(job in hint))
     found = solve(
@@ -152,7 +150,7 @@ def _solved(
 
 
 def _nodes(classes: NodeClasses, starting: Array) -> Array:
-    """Nodes, of those that are alike in class and in what is free no more than there are units."""
+    """Nodes, with at most as many of each kind (same class, same free resources) as there are units."""
     problem = classes.problem
     alike = np.concatenate((classes.of_node[:, np.newaxis], problem.free), axis=1)
     _, which = np.unique(alike, axis=0, return_inverse=True)

@@ -1,13 +1,13 @@
-"""Node classes in place of positions: how many units of a job each class of nodes gets; ours, and not the papers'.
+"""Node classes in place of positions: the number of units of a job on each class of nodes. This model is ours, not the papers'.
 
-Nodes that have the same are a *class*. Of a job whose units fit one class only everything is known but its start; of another
-one the model has a number for each class. So the number of variables grows neither with nodes nor with units.
+Nodes with equal resources form a *class*. For a job whose units fit one class only, the start is the only unknown; for others
+the model has one number per class. So the number of variables grows neither with nodes nor with units.
 
-What nodes of a class have together is not enough, as a unit lies on one node. So a class is measured by every unit that
-is asked for, and by single pieces of each resource: K(t) such units fit its nodes at t, node by node, beside what runs; a unit
-that is m times as large takes the room of m of them; and at any time no more than K may be taken. K never decreases. Where all
-units are alike that says all: whoever starts finds places, so that Z is that of PCP'19. Where they differ it is a
-relaxation, Z(pool) ≤ Z(classes) ≤ Z(pcp19), and who starts now is put on nodes by :mod:`bls.cp.class_places`.
+The sum of the resources of a class is not a sufficient limit, because a unit lies on one node. So each class is measured by
+every kind of unit that is requested, and by single pieces of each resource: K(t) such units fit its nodes at t, node by node,
+next to the running jobs. A unit that is m times as large counts as m units, and at any time at most K may be taken. K never
+decreases. If all units are alike this is exact: every job that starts finds places, and Z equals that of PCP'19. Otherwise the
+model is a relaxation, Z(pool) ≤ Z(classes) ≤ Z(pcp19), and :mod:`bls.cp.class_places` places the jobs that start now.
 """
 
 from __future__ import annotations
@@ -25,30 +25,31 @@ from bls.cp.scheduling import Scheduling, scheduling
 from bls.cp.serial import Dispatch
 from traces.compiled import Array
 
-#: By so many kinds of units, beside single pieces, a class is measured: those that fill it most. Each is a constraint.
+#: Number of kinds of units by which a class is measured besides single pieces: the kinds that fill it most. Each is a
+#: constraint.
 _MOST_MEASURES: Final = 24
 
 
 class _Measure(NamedTuple):
-    """What a class holds of units of one kind."""
+    """Capacity of a class for units of one kind."""
 
-    now: int  # how many fit now
-    more: Array  # int64 (ends,): how many more do as running jobs end, by ``problem.pooled_ends``
-    taken: Array  # int64 (k,): the room of how many a unit of each job takes
+    now: int  # units that fit now
+    more: Array  # int64 (ends,): further units that fit as running jobs end, by ``problem.pooled_ends``
+    taken: Array  # int64 (k,): room that a unit of each job takes, in units
 
 
 @dataclass(frozen=True)
 class NodeClasses:
-    """Classes of a problem's nodes, as far as it asks for what they have."""
+    """Classes of a problem's nodes, with regard to the requested kinds of resources."""
 
     problem: Problem
     of_node: Array  # int64 (nodes,): the class of each node
-    # int64 (k, classes): how many units of each job the nodes of a class hold when they are empty, no more than it has
+    # int64 (k, classes): units of each job that fit the empty nodes of a class, at most all units of the job
     most: Array
 
     @classmethod
     def of(cls, problem: Problem) -> NodeClasses:
-        """Those of a problem."""
+        """The classes of a problem."""
         asked = np.flatnonzero(problem.per_unit.any(axis=0))
         has, of_node = np.unique(problem.capacity[:, asked], axis=0, return_inverse=True)
         of_node = of_node.ravel()
@@ -61,13 +62,13 @@ class NodeClasses:
 
     @property
     def n_variables(self) -> int:
-        """Of the model: a start for each job, and what says how many units each class has."""
+        """Number of variables of the model: one start per job, and the counts of units per class."""
         choices = (self.most > 0).sum(axis=1)
         return len(self.most) + int(np.where(choices > 2, choices, choices - 1).sum())
 
     @cached_property
     def _rows(self) -> tuple[Array, Array, Array]:
-        """What is free on a node from an instant on: node, which of the ends (-1: from now on), and how much. By node and
+        """Free resources of nodes from certain instants on: node, index of the end (-1: now) and resources. Ordered by node and
         instant, int64 (r,), (r,), (r, resources)."""
         problem, held = self.problem, self.problem.held
         ends, _ = problem.pooled_ends
@@ -86,7 +87,7 @@ class NodeClasses:
         return node, end, in_all - before[node]
 
     def measures(self) -> Iterator[tuple[int, _Measure]]:
-        """What each class holds, by the class: of single pieces of each kind, and of units as they are asked for."""
+        """Measures of each class, with its index: by single pieces of each kind, and by the requested units."""
         problem = self.problem
         pieces = np.eye(len(problem.resources), dtype=np.int64)[problem.per_unit.any(axis=0)]
         shapes = np.unique(problem.per_unit, axis=0)
@@ -105,7 +106,7 @@ class NodeClasses:
                 yield node_class, measure
 
     def _measured(self, shape: Array) -> Iterator[tuple[int, _Measure]]:
-        """Each class by a kind of unit that somebody takes the room of there."""
+        """Measures of all classes by one kind of unit, if a job takes room of it there."""
         kinds = np.flatnonzero(shape)
         node, end, free = self._rows
         fits = (free[:, kinds] // shape[kinds]).min(axis=1)
@@ -114,22 +115,22 @@ class NodeClasses:
         gained[first] = fits[first]
         n_classes, n_ends = self.most.shape[1], len(self.problem.pooled_ends[0])
         table = np.zeros((n_classes, n_ends + 1), np.int64)
-        np.add.at(table, (self.of_node[node], end), gained)  # the last column is of now
+        np.add.at(table, (self.of_node[node], end), gained)  # index -1, the last column, is now
         taken = (self.problem.per_unit[:, kinds] // shape[kinds]).min(axis=1)
         for node_class in np.flatnonzero(((taken > 0)[:, np.newaxis] & (self.most > 0)).any(axis=0)).tolist():
             yield node_class, _Measure(int(table[node_class, -1]), table[node_class, :-1], taken)
 
 
 class ClassesModel:
-    """The model of a problem. ``classes``: the problem's, where they have been found already. ``variables``: starts,
-    and then how many units are on nodes of a class, where there is a choice."""
+    """The model of a problem, with ``classes`` if they are known already. ``variables`` are the starts, followed by the number
+    of units per class where there is a choice."""
 
     def __init__(self, problem: Problem, objective: Objective, classes: NodeClasses | None = None) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
         self.classes = classes or NodeClasses.of(problem)
         self._problem, self._model = problem, self.scheduling.model
         counts: list[Any] = []
-        #: By job and class, how many units: a variable, what is left by one, or a number.
+        #: Number of units by job and class: a variable, an expression, or a number.
         self._units: list[dict[int, Any]] = []
         self._counted: list[tuple[int, int]] = []
         for job, units in enumerate(problem.units.tolist()):
@@ -171,7 +172,7 @@ class ClassesModel:
         self._model.add_cumulative(boxes, demands, measure.now + int(measure.more.sum()))
 
     def hint(self, plan: Dispatch) -> None:
-        """Have the search begin at a plan, with places or of this model."""
+        """Begin the search at a plan, with places or of this model."""
         of_classes = plan.class_units
         if of_classes is None:
             of_classes = np.zeros(self.classes.most.shape, np.int64)
@@ -181,7 +182,7 @@ class ClassesModel:
         self.scheduling.hint(plan.start_s.tolist(), self.variables[len(self._problem) :], values)
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan of the variables' values: it has no places."""
+        """The plan that the values of the variables describe; it has no places."""
         n_jobs = len(self._problem)
         units = np.where(self.classes.most > 0, self._problem.units[:, np.newaxis], 0)
         for (job, node_class), value in zip(self._counted, values[n_jobs:], strict=True):

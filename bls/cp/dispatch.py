@@ -1,8 +1,8 @@
-"""A dispatch: which jobs are modelled, the list, the model, its search, and the jobs that start.
+"""A dispatch: which jobs are modelled, the list, the model and its search, and the jobs that start.
 
-The list's plan is complete. The solver begins at it and can only improve it; where the solver finds nothing, or is stopped
-by the clock, the list starts jobs. On a machine on which nothing runs some job starts at once in either, so no job that
-fits an empty machine is lost; only where energy has a price may all be held back, until the first of them is planned to start.
+The list's plan is complete. The solver begins with it and can only improve it. If the solver finds nothing, or the clock stops
+it, the list starts jobs. On an idle machine both start some job at once, so no job that fits an empty machine is lost. Only if
+energy has a price may all jobs be held back, until the planned start of the first one.
 """
 
 from collections.abc import Callable
@@ -32,17 +32,17 @@ from traces.compiled import Array
 class PlannedStart(NamedTuple):
     """A job that starts at t."""
 
-    # where it is in the queue, and what the caller knows it by
+    # its position in the queue, and the caller's name of it
     place: int
     row: int
     unit_node: Array  # int64 (units,): the node of each of its units
-    # int64 (units, resources) or None: of the model of boxes: the first of each unit's positions within its node, 0 of
-    # what it does not ask for
+    # int64 (units, resources) or None: with the model of boxes, the first position of each unit within its node; 0 for
+    # resources that it does not request
     unit_low: Array | None
 
     @property
     def units_on(self) -> dict[int, int]:
-        """How many of its units each node gets, by ascending number of the node."""
+        """Number of units per node, in ascending order of nodes."""
         nodes, counts = np.unique(self.unit_node, return_counts=True)
         return dict(zip(nodes.tolist(), counts.tolist(), strict=True))
 
@@ -52,48 +52,48 @@ class DispatchPlan:
     """A decision."""
 
     model: str  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
-    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: what the solver says: a plan that is optimal, a plan, none in
-    # time; a model that was not made as it is too large; or that nobody who could be modelled fits what is free, so that
-    # nothing was planned. Optimal is meant of the whole weights that the solver was given: of Z itself if ``is_exact``.
+    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: the solver's status: an optimal plan, a plan, or none in
+    # time; a model too large to be made; or no job fits the free resources, so nothing was planned. Optimality refers to the
+    # integer weights that the solver gets: to Z itself if ``is_exact``.
     status: str
-    source: str = "planned"  # {"planned", "fallback"}: whether the solver's plan starts jobs, or the list's
+    source: str = "planned"  # {"planned", "fallback"}: whether the solver's or the list's plan starts jobs
     is_repeatable: bool = True  # false if the clock stopped a solve
     is_exact: bool = True  # whether the solver's weights are proportional to 1/d
-    # Z of the plan, of the list, and what Z is at least; None where nothing was planned. Of ``hcp19`` all are of the
+    # Z of the plan, Z of the list, and a lower bound of Z; None if nothing was planned. With ``hcp19`` all refer to the
     # pool; of ``cp-classes`` the list's has places, and the plan's may have none.
     value: Fraction | None = None
     list_value: Fraction | None = None
     bound: Fraction | None = None
     list_order: str = ""  # the order of the list, one of :data:`bls.cp.serial.ORDERS`
-    # jobs and variables of the model, and how often it was solved; 0 variables where none was made
+    # jobs and variables of the model, and number of solves; 0 variables if no model was made
     modelled: int = 0
     variables: int = 0
     solves: int = 0
-    # how long that took by the caller's clock
+    # duration by the caller's clock
     list_ns: int = 0
     build_ns: int = 0
     solve_ns: int = 0
     place: Array | None = None  # int64 (modelled,): the jobs, by their places in the queue, the highest priority first
-    # when the plan starts them, and on which nodes and positions of the machine; None where nothing was planned. Nobody
-    # who does not start at t is promised anything.
+    # planned starts, and nodes and positions of the machine; None if nothing was planned. Jobs that do not start at t have
+    # no promise.
     schedule: Dispatch | None = None
-    starts: tuple[PlannedStart, ...] = ()  # who starts now, by priority
-    # of ``hcp19`` and ``cp-classes``: rows of jobs that the plan would have started now, and for which there are no
-    # nodes beside who else starts; they wait
+    starts: tuple[PlannedStart, ...] = ()  # jobs that start now, by priority
+    # with ``hcp19`` and ``cp-classes``: rows of jobs that the plan starts now but for which no nodes are left; they
+    # wait
     unplaced: tuple[int, ...] = ()
 
     @property
     def is_solved(self) -> bool:
-        """Whether the next dispatch may model as many jobs as ever; see ``Parameters.next_queue``.
+        """Whether the next dispatch may model as many jobs as allowed; see ``Parameters.next_queue``.
 
-        Not where nothing was found in time, or the clock stopped a solve; a model that is too large, or a plan that would
-        have left an empty machine idle, says nothing about time.
+        False if nothing was found in time or the clock stopped a solve. A model that is too large, or a plan that would leave
+        an empty machine idle, says nothing about time.
         """
         return self.is_repeatable and (self.source == "planned" or self.status != "unknown")
 
 
 def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[PlannedStart, ...]:
-    """Who starts at t by a schedule with places. ``schedule``: on the machine's nodes. ``row``, int64 (n,): of the queue."""
+    """Jobs that start at t in a schedule with places on the machine's nodes. ``row``, int64 (n,): rows of the queue."""
     found = []
     for job in np.flatnonzero(schedule.start_s == 0).tolist():
         units = slice(int(problem.first_unit[job]), int(problem.first_unit[job + 1]))
@@ -106,7 +106,7 @@ def starts_of(problem: Problem, schedule: Dispatch, row: Array) -> tuple[Planned
 
 _Model: TypeAlias = PooledModel | ClassesModel | ByNodeModel | BoxesModel
 
-#: Of each dispatcher: its model, and the room of its lists.
+#: Model and kind of room of the lists, by dispatcher.
 _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
     "hcp19": (PooledModel, POOL),
     "cp-classes": (ClassesModel, NODES),
@@ -115,7 +115,7 @@ _KINDS: Final[dict[str, tuple[type[_Model], int]]] = {
 }
 
 
-#: Of a kind of resource, what all nodes have × the horizon: CP-SAT sums areas, running jobs' beside waiting ones'.
+#: Limit of the capacity of all nodes × the horizon, per kind of resource: CP-SAT sums areas of running and waiting jobs.
 _LARGEST_AREA: Final = 2.0**60
 
 
@@ -128,7 +128,7 @@ def dispatch(
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
-    """Decide who starts at t, and where.
+    """Decide which jobs start at t, and where.
 
     Parameters
     ----------
@@ -136,22 +136,23 @@ def dispatch(
     model : {"hcp19", "cp-classes", "pcp19", "pcp20"}
     parameters : Parameters
     queue : int, optional
-        The most jobs that are modelled now, where that is not ``parameters.queue``; see ``Parameters.next_queue``.
+        The largest number of jobs to model now, if not ``parameters.queue``; see ``Parameters.next_queue``.
     last_s : int64 (n,), optional
-        When the plan before starts the jobs of the queue, at any count of seconds, -1 of those that it has not: the list
-        has one more order.
+        Starts of the queue's jobs in the previous plan, s from any origin, -1 for jobs that it did not have: a further order
+        of the list.
     clock_ns : callable, optional
+        Clock that measures times, ns; without it they are 0. Decisions do not depend on it.
         What times are measured with, ns; without it they are 0. Nothing depends on it.
 
     Raises
     ------
     InputError
-        If there is no such model, or OR-Tools is not installed.
+        If the model is unknown, or OR-Tools is not installed.
     """
     if model not in MODELS:
         raise one_of("model", model, MODELS, "constraint programming")
     if parameters.has_solver:
-        cp_model()  # it is said at once if it is not there
+        cp_model()  # fail at once if it is not installed
     place = select(instance, parameters.queue if queue is None else queue, parameters.which)
     problem = problem_of(instance, place)
     fitting = parameters.which == "fits" or holders(instance.free, instance.queue, place).any()
@@ -169,7 +170,7 @@ def plan(
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
-    """Plan the jobs of a problem; as :func:`dispatch`, with ``row`` and ``last_s`` of the queue."""
+    """Plan the jobs of a problem, as :func:`dispatch` does; ``row`` and ``last_s`` are columns of the queue."""
     kind, room = _KINDS[model]
     given, problem = problem, in_large_pieces(problem)
     began = clock_ns()
@@ -177,8 +178,8 @@ def plan(
     if room == BOXES:
         problem, followers = without_followers(problem)
     if bool((problem.per_unit.sum(axis=1) == 1).all()):
-        # Each unit asks for one piece of one kind, and any that is free at its start is free for as long as it needs it: where
-        # there are pieces enough there are places, so that the pooled model has the plans of all.
+        # Each unit requests one piece of one kind, and a piece that is free at its start stays free. So places exist wherever
+        # enough pieces are free, and the pooled model has the same plans as the others.
         kind = PooledModel
     whole, where = problem, None
     if room == BOXES:
@@ -201,7 +202,7 @@ def plan(
         list_ns=clock_ns() - began,
     )
     chosen, solving = listed, _Solving(problem, objective, generation, parameters, clock_ns)
-    if objective.sum_of(listed.start_s) == objective.least:  # nothing is better; mostly that all start
+    if objective.sum_of(listed.start_s) == objective.least:  # optimal; usually because all jobs start
         found = replace(found, status="optimal", source="planned")
     elif parameters.search == "list":
         found = replace(found, status="feasible", source="planned")
@@ -218,10 +219,10 @@ def plan(
         if found.is_repeatable:
             found, chosen = solving.solved(kind, hint, found)
             if kind is PooledModel and room != POOL:
-                chosen = generation.as_planned(chosen.start_s)  # nobody later, and all have places
+                chosen = generation.as_planned(chosen.start_s)  # no job later, and all have places
         if found.source == "fallback":
             chosen = listed
-    # The machine is empty, and would stay so.
+    # Otherwise the machine would stay empty.
     if objective.costs is None and not len(whole.held) and chosen.start_s.all():
         chosen, found = listed, replace(found, source="fallback")
     if chosen.class_units is not None:
@@ -245,7 +246,7 @@ def plan(
 
 @dataclass(frozen=True)
 class _Solving:
-    """How a problem becomes a plan beyond its list."""
+    """Ways in which a problem becomes a plan better than its list."""
 
     problem: Problem
     objective: Objective
@@ -255,11 +256,11 @@ class _Solving:
 
     @cached_property
     def classes(self) -> NodeClasses:
-        """Of the problem's nodes."""
+        """Node classes of the problem."""
         return NodeClasses.of(self.problem)
 
     def is_too_large(self, kind: type[_Model]) -> bool:
-        """Whether a model is not made: too many variables, or areas of pieces × seconds that int64 hardly bears."""
+        """Whether a model is not made: too many variables, or areas (pieces × seconds) close to the range of int64."""
         problem, parameters = self.problem, self.parameters
         if float(problem.total.max()) * self.objective.horizon_s > _LARGEST_AREA:
             return True
@@ -273,8 +274,8 @@ class _Solving:
         return len(problem) > most
 
     def guided(self, whole: Problem, listed: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
-        """The better of the list and the schedule in the order of a plan of the pool, which is solved in a moment. What Z is
-        at least in the pool, it is at least with places."""
+        """The better one of the list and the schedule in the order of a plan of the pool, which is solved fast. A lower bound
+        of Z in the pool is also one with places."""
         began, objective = self.clock_ns(), objective_of(whole, self.parameters)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL, objective=objective)
@@ -293,11 +294,11 @@ class _Solving:
         ), best
 
     def solved(self, kind: type[_Model], hint: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
-        """What the solver makes of a problem, and of a hint.
+        """The solver's plan of a problem, starting from a hint.
 
-        It may leave a job later than it could be, as its time was up; and where its weights are rounded, a plan that is better
-        by these may be worse. So the best by exact Z is taken of its plan, the serial schedule in the order of its starts, and
-        the hint. The paper's search is taken as it is.
+        A plan may start a job later than possible if time ran out; and with rounded weights, a plan that is better for the
+        solver may be worse in fact. So the best by exact Z of three schedules is taken: the plan, the serial schedule in the
+        order of its starts, and the hint. With the paper's search the plan is taken unchanged.
         """
         began, parameters = self.clock_ns(), self.parameters
         classes = (self.classes,) if kind is ClassesModel else ()
@@ -312,7 +313,7 @@ class _Solving:
         chosen = search.schedule or hint
         if search.schedule is not None and parameters.search != "paper":
             again = self.generation(np.argsort(search.schedule.start_s, kind="stable"))
-            known = kind is not ClassesModel  # of plans that are as good those with places
+            known = kind is not ClassesModel  # of equally good plans, prefer one with places
             chosen = self._best(search.schedule, again, hint) if known else self._best(again, hint, search.schedule)
         bound = self.objective.bound(search.weighted_bound)
         return replace(
@@ -332,7 +333,7 @@ class _Solving:
 
 
 def fitted(problem: Problem, schedule: Dispatch, row: Array) -> tuple[tuple[PlannedStart, ...], tuple[int, ...]]:
-    """HCP'19's best fit of who starts now by a schedule: the starts; and, by row, who would if there were nodes for it."""
+    """Starts of a schedule's jobs by HCP'19's best fit; and rows of jobs for which no nodes are left."""
     return _starts(problem, *best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0)), row)
 
 
@@ -346,12 +347,12 @@ def _starts(
 
 @dataclass
 class _Search:
-    """The search of a model: solves, with limits as ``Parameters`` says."""
+    """The search of a model: solves with the limits of ``Parameters``."""
 
     model: _Model
     objective: Objective
     parameters: Parameters
-    # what was found; None if nothing was, or the clock stopped a solve: then the list decides, whatever earlier solves
+    # the result; None if nothing was found or the clock stopped a solve: then the list decides, whatever earlier solves
     # found, and the plan is not repeatable
     schedule: Dispatch | None = None
     status: str = "unknown"  # of the last solve that found a plan; of the last one if none did
@@ -360,7 +361,7 @@ class _Search:
     was_stopped: bool = False
 
     def run(self) -> None:
-        """Solve until it is known, or the limits are reached."""
+        """Solve until the plan is final or a limit is reached."""
         chosen = self.parameters
         limit_s, tries = chosen.limit_s, chosen.tries
         before: Fraction | None = None

@@ -1,11 +1,11 @@
-"""One dispatch at an instant t: the machine, running jobs and how much longer they last, waiting jobs, and prices of energy.
+"""One dispatch at an instant t: the machine, running jobs with their remaining times, waiting jobs, and prices of energy.
 
-All times are whole seconds, counted from t, as the models need them: the rest of a running job and the duration of a
-waiting one are rounded up, and are at least 1 s; the time that a job has waited is rounded down. So nothing is planned onto
-a core before the second in which it is expected to be free.
+All times are whole seconds counted from t, as the models need them. The remaining time of a running job and the duration of a
+waiting job are rounded up and are at least 1 s; the time that a job has waited is rounded down. So no start is planned on
+a core before the second in which the core is expected to be free.
 
-A job that draws power beyond idle cores costs the price × this power, integrated from its start to its end. As a function
-of its start s that is linear except where the price changes at s or at the end, so it is exact in pieces.
+The cost of a job is the price × its power above idle cores, integrated from start to end. As a function of its start s the cost
+is linear except where the price changes at s or at the end, so it is exact as a piecewise linear function.
 
 Source: Galleguillos, Kiziltan and Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
 Applications", arXiv:2009.10348 (2020), sections 2.1 and 2.2.
@@ -26,38 +26,38 @@ from traces.base.errors import PluginError
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, own
 
-#: Prices are whole millionths for a kWh, weights whole millionths, and a kg is a thousand g: so many parts of a weighed
-#: price per kWh are whole.
+#: Parts per unit of a weighted price per kWh, so that it is an integer: prices are millionths per kWh, weights are
+#: millionths, and a kg is 1000 g.
 _PARTS: Final = 10**15
 
-#: mW × s of a kWh.
+#: mW × s per kWh.
 _MWS_PER_KWH: Final = 3_600_000_000
 
 
 @dataclass(frozen=True)
 class Prices(Columns):
-    """What holds from instants on, s after t."""
+    """Prices that hold from certain instants on, s after t."""
 
-    from_s: Array  # int64 (p,): ascending; the first is 0, and the last holds for ever
-    price: Array  # int64 (p,): millionths of the currency for a kWh, which may be below 0
-    carbon: Array  # int64 (p,): millionths of a g CO2e for a kWh
+    from_s: Array  # int64 (p,): ascending, beginning with 0; the last price holds for ever
+    price: Array  # int64 (p,): millionths of the currency per kWh; may be negative
+    carbon: Array  # int64 (p,): millionths of a g CO2e per kWh
 
     @classmethod
     def at(cls, now_ns: int, instant_ns: Array, price: Array, carbon: Array, *, ahead_s: int) -> Prices:
-        """What is known at an instant: what holds, and what changes within ``ahead_s``, in whole seconds, rounded up.
+        """Prices known at an instant: the present one, and changes within ``ahead_s``, in whole seconds, rounded up.
 
         - ``now_ns``: t
-        - ``instant_ns``, ``price``, ``carbon``, int64 (n,): ascending, the first at t or before
-        - ``ahead_s``: what comes later is not known: the price that holds then is thought to hold for ever
+        - ``instant_ns``, ``price``, ``carbon``, int64 (n,): ascending, the first at t or earlier
+        - ``ahead_s``: later changes are unknown; the price at that instant is assumed to hold for ever
         """
         from_s = np.maximum(0, -((now_ns - np.asarray(instant_ns, np.int64)) // NS_PER_S))
-        # Of those that round to one second the last one holds.
+        # Of several changes in one second the last one counts.
         kept = np.append(from_s[1:] != from_s[:-1], True) & (from_s <= ahead_s)
         columns = (own(column[kept], np.int64) for column in (from_s, np.asarray(price), np.asarray(carbon)))
         return cls(*columns)
 
     def weighed(self, energy: int, carbon: int) -> Weighed:
-        """What a kWh costs in Z, with weights in millionths: of a unit of the currency, and of a kg CO2e."""
+        """Contribution of a kWh to Z. Weights are millionths, per unit of the currency and per kg CO2e."""
         values = [
             1000 * energy * price + carbon * g
             for price, g in zip(self.price.tolist(), self.carbon.tolist(), strict=True)
@@ -67,15 +67,15 @@ class Prices(Columns):
 
 
 class Piecewise(NamedTuple):
-    """A continuous function of a start s from 0 on, 0 at 0, and linear in pieces."""
+    """A continuous, piecewise linear function of a start s ≥ 0, with value 0 at 0."""
 
-    at_s: list[int]  # where its pieces begin, ascending from 0; the last one goes on for ever
-    value: list[int]  # there
-    slope: list[int]  # for a second
+    at_s: list[int]  # beginnings of the pieces, ascending from 0; the last piece has no end
+    value: list[int]  # at these beginnings
+    slope: list[int]  # per second
 
     @classmethod
     def of(cls, at_s: Sequence[int], slope: Sequence[int]) -> Piecewise:
-        """Of its slopes; pieces of the same slope become one."""
+        """Make the function from its slopes; neighbouring pieces with equal slopes are merged."""
         kept = [0, *(k for k in range(1, len(at_s)) if slope[k] != slope[k - 1])]
         at, slopes, value = [at_s[k] for k in kept], [slope[k] for k in kept], [0]
         for k in range(1, len(at)):
@@ -83,34 +83,34 @@ class Piecewise(NamedTuple):
         return cls(at, value, slopes)
 
     def __call__(self, start_s: int) -> int:
-        """Its value at a start."""
+        """The value at a start."""
         k = bisect_right(self.at_s, start_s) - 1
         return self.value[k] + self.slope[k] * (start_s - self.at_s[k])
 
     @property
     def minima_s(self) -> list[int]:
-        """Where it has been falling and falls no more, ascending: there a job may be held back to."""
+        """Local minima, ascending: instants to which a job may be held back."""
         return [self.at_s[k] for k in range(1, len(self.at_s)) if self.slope[k - 1] < 0 <= self.slope[k]]
 
     def upto(self, last_s: int) -> Piecewise:
-        """The same without pieces that begin behind ``last_s``."""
+        """The same function without pieces that begin after ``last_s``."""
         n = bisect_right(self.at_s, last_s)
         return Piecewise(self.at_s[:n], self.value[:n], self.slope[:n])
 
     def extremes(self, last_s: int) -> tuple[int, int]:
-        """The least and the largest value from 0 to ``last_s``."""
+        """The smallest and the largest value from 0 to ``last_s``."""
         values = [*self.upto(last_s).value, self(last_s)]
         return min(values), max(values)
 
 
 class Weighed(NamedTuple):
-    """What a kWh costs in Z."""
+    """Contribution of energy to Z, over time."""
 
-    from_s: list[int]  # where it changes, from 0
-    value: list[int]  # in parts of ``1 / UNIT`` for a mW s
+    from_s: list[int]  # instants of changes, from 0
+    value: list[int]  # per mW s, in parts ``1 / UNIT``
 
     def until(self, end_s: int) -> int:
-        """The integral from t to ``end_s``, for a mW."""
+        """The integral from t to ``end_s``, per mW."""
         total = 0
         for k, (begin, value) in enumerate(zip(self.from_s, self.value, strict=True)):
             if begin >= end_s:
@@ -120,8 +120,7 @@ class Weighed(NamedTuple):
         return total
 
     def changes(self, duration_s: int) -> tuple[list[int], list[int]]:
-        """Where, for a job of a duration, what it costs changes otherwise than before; and by how much for a mW and a second of
-        its start."""
+        """Starts at which the cost of a job of a given duration changes its slope; and the slopes, per mW and second."""
         later = {begin - duration_s for begin in self.from_s if begin > duration_s}
         at = sorted(later.union(self.from_s))
         return at, [self._of(begin + duration_s) - self._of(begin) for begin in at]
@@ -131,18 +130,18 @@ class Weighed(NamedTuple):
 
     @property
     def spread(self) -> int:
-        """The dearest less the cheapest."""
+        """The highest value minus the lowest."""
         return max(self.value) - min(self.value)
 
 
-#: What :class:`Weighed` counts in.
+#: Parts of the values of :class:`Weighed`.
 UNIT: Final = _PARTS * _MWS_PER_KWH
 
 
-#: How a message of what is wrong with an instance begins.
+#: Beginning of messages about a faulty instance.
 FAULT: Final = "constraint programming: the policy's instance: "
 
-#: What all nodes together may have of a kind of resource, so that sums of it are int64.
+#: Largest sum of a kind of resource over all nodes; keeps sums within int64.
 _MOST: Final = 2.0**60
 
 
@@ -154,14 +153,14 @@ def up_s(duration_ns: Array) -> Array:
 
 @dataclass(frozen=True)
 class RunningUnits(Columns):
-    """Who runs: m jobs that hold places on nodes, p in all.
+    """Running jobs: m jobs that hold p places on nodes.
 
-    In the model of positions each node's jobs lie side by side from its lowest position, in this order; who gives
-    the longest first has what is free in one piece at any time.
+    In the model of positions the jobs of each node lie next to each other from its lowest position, in this order. If the
+    longest jobs come first, the free positions of a node are always in one piece.
     """
 
     left_s: Array  # int64 (m,): max(1, start + expected duration - t)
-    per_unit: Array  # int64 (m, resources): what one unit of the job holds of its node
+    per_unit: Array  # int64 (m, resources): held by one unit of the job on its node
     # int64 (p,): ``place_units`` units of job ``place_job`` are on node ``place_node``; by job, ascending
     place_job: Array
     place_node: Array
@@ -169,23 +168,23 @@ class RunningUnits(Columns):
 
     @classmethod
     def none(cls, n_resources: int) -> RunningUnits:
-        """Nobody."""
+        """No running jobs."""
         empty = np.zeros(0, np.int64)
         return cls(empty.copy(), np.zeros((0, n_resources), np.int64), empty.copy(), empty.copy(), empty.copy())
 
 
 @dataclass(frozen=True)
 class Queue(Columns):
-    """Who waits: n jobs."""
+    """Waiting jobs: n of them."""
 
-    row: Array  # int64 (n,): what the caller knows the job by; the last tie-break
+    row: Array  # int64 (n,): the caller's name of the job; the last tie-break
     waited_s: Array  # int64 (n,): t - q, rounded down, at least 0
     duration_s: Array  # int64 (n,): the expected duration d, rounded up, at least 1
-    units: Array  # int64 (n,): into how many equal units the job is split (rn); each is on one node
-    per_unit: Array  # int64 (n, resources): what one unit asks for of its node (req / rn)
-    # int64 (n,): whose job it is, where users are to count alike; those of equal numbers are one user's
+    units: Array  # int64 (n,): number of equal units of the job (rn); each is on one node
+    per_unit: Array  # int64 (n, resources): request of one unit on its node (req / rn)
+    # int64 (n,): the job's user, for goals in which users count alike
     user: Array | None = None
-    # int64 (n,): what the job draws in all beyond idle cores, mW, where energy is to count
+    # int64 (n,): total power of the job above idle cores, mW, for goals in which energy counts
     draw_mw: Array | None = None
 
     def __len__(self) -> int:
@@ -193,26 +192,26 @@ class Queue(Columns):
 
     @cached_property
     def area(self) -> Array:
-        """What a job asks for in all, summed over the kinds of resources: float64 (n,), exact below 2**53."""
+        """Total request of a job, summed over the kinds of resources: float64 (n,), exact below 2**53."""
         return np.asarray(self.units * self.per_unit.sum(axis=1, dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class Instance(Columns):
-    """A dispatch. Raises PluginError if columns do not belong together, a number is out of its range, or the running jobs hold
-    more than there is: the policy that made it is to blame."""
+    """A dispatch. Raises PluginError, which blames the policy that made the instance, if the shapes of columns do not match, a
+    number is out of range, or the running jobs hold more than the capacity."""
 
     resources: tuple[str, ...]  # names of the kinds of resources
-    capacity: Array  # int64 (nodes, resources): what every node has; 0 of all for one that is down
+    capacity: Array  # int64 (nodes, resources): resources of every node; 0 for a node that is down
     running: RunningUnits
     queue: Queue
-    prices: Prices | None = None  # what energy costs and emits, where that is to count
+    prices: Prices | None = None  # cost and emissions of energy, if they count
 
     def __post_init__(self) -> None:
         super().__post_init__()
         n_nodes, kinds, running, queue = len(self.capacity), len(self.resources), self.running, self.queue
         m, n, p = len(running.left_s), len(queue.row), len(running.place_job)
-        # name, column, shape, least value, and what is beyond the largest
+        # name, column, shape, smallest value, and largest value + 1
         columns: tuple[tuple[str, Array | None, tuple[int, ...], int | None, int | None], ...] = (
             ("capacity", self.capacity, (n_nodes, kinds), 0, None),
             ("running: left_s", running.left_s, (m,), 1, None),
@@ -267,11 +266,11 @@ class Instance(Columns):
         draw_mw: Array | None = None,
         prices: Prices | None = None,
     ) -> Instance:
-        """The dispatch at an instant t in nanoseconds; see the module for how times are rounded.
+        """The dispatch at instant ``now_ns``; the module's docstring defines the rounding of times.
 
-        ``expected_end_ns``, ``held_per_unit`` and the three columns ``places`` are of running jobs: (m,), (m, resources), and
-        where they are; ``row``, ``submit_ns``, ``estimate_ns``, ``units``, ``per_unit``, ``user`` and ``draw_mw`` of waiting
-        ones: (n,), and (n, resources). ``resources``, ``capacity`` and ``prices`` are as the attributes.
+        ``expected_end_ns`` (m,), ``held_per_unit`` (m, resources) and the three columns ``places`` describe running jobs.
+        ``row``, ``submit_ns``, ``estimate_ns``, ``units``, ``user`` and ``draw_mw`` (n,) and ``per_unit`` (n, resources)
+        describe waiting jobs. The others are as the attributes.
         """
         whole = [own(column, np.int64) for column in places]
         left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)
@@ -285,7 +284,7 @@ class Instance(Columns):
 
     @cached_property
     def free(self) -> Array:
-        """What is free at t: int64 (nodes, resources)."""
+        """Free resources at t: int64 (nodes, resources)."""
         running, free = self.running, self.capacity.copy()
         held = running.per_unit[running.place_job] * running.place_units[:, np.newaxis]
         np.subtract.at(free, running.place_node, held)

@@ -1,17 +1,18 @@
-"""What is minimised: Z = Σ (s - q + d) / e over the modelled jobs, exact as a fraction, and whole for the solver.
+"""The minimised value: Z = Σ (s - q + d) / e over the modelled jobs, exact as a fraction, and as integers for the solver.
 
-With e = d that is the sum of their slowdowns (section 2.2). Others are ours: e = max(d, 10 s), of their bounded slowdowns but
-that none is less than 1; and e = 1, of their response times in s, of which only waits depend on the plan.
+With e = d, Z is the sum of the jobs' slowdowns (section 2.2). Two further goals are ours. With e = max(d, 10 s), Z is the sum
+of bounded slowdowns, except that they may be less than 1. With e = 1, Z is the sum of response times in s; only the
+waits depend on the plan.
 
-With weights Z = Σ u (a / d + b / 3600 s) (s - q + d): of slowdowns, and of waits in hours, and u is 1, or with
-fairness between that and n / (m n'), of n modelled jobs of m users, n' of them of this job's user: then all users count as
-much, however many jobs each has.
+With weights, Z = Σ u (a / d + b / 3600 s) (s - q + d): weighted slowdowns and waits in hours. u is 1; with fairness it lies
+between 1 and n / (m n') for n modelled jobs of m users, n' of them of this job's user, for which all users have the same total
+weight.
 
-Where energy has a weight, :class:`PricedObjective` adds its cost.
+If energy has a weight, :class:`PricedObjective` adds its cost.
 
-Of Z only Σ s / e does. CP-SAT wants whole numbers: with D a multiple of all e, the weights D / e are
-exact; where D is too large, they are S / e rounded, never 0, for an S as large as int64 bears. What they say is then not
-quite Z, so plans are compared by Z itself, and a bound is made weaker by what rounding may have added.
+Only Σ s / e depends on the plan. CP-SAT needs integers: with D a multiple of all e, the weights D / e are exact. If D is too
+large they are S / e rounded, never to 0, with the largest S that int64 allows. The solver's sum then differs slightly from Z,
+so plans are compared by Z itself, and a bound is weakened by the largest rounding error.
 """
 
 import math
@@ -27,21 +28,21 @@ from bls.cp.problem import Problem
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-#: What counts as the duration of shorter jobs where slowdowns are bounded, as Feitelson and others have it.
+#: Shorter durations count as this one in bounded slowdowns, as is usual (Feitelson and others).
 BOUND_S: Final = 10
 
-#: A wait is weighed in hours.
+#: Waits are weighted in hours.
 _HOUR_S: Final = 3600
 
-#: Weights are whole numbers of this part; smaller ones are refused where they are given.
+#: Weights are multiples of 1 / PART; smaller ones are refused as parameters.
 PART: Final = 10**6
 
-#: What the weighted sum of the latest starts may be: below 2**63 with room for what the solver adds and subtracts.
+#: Limit of the weighted sum of the latest starts: below 2**63 with room for the solver's additions and subtractions.
 LARGEST: Final = 2**58
 
 
 def _weighted(problem: Problem, weights: DispatchWeights) -> list[Fraction]:
-    """What a second of each job's wait costs by weights: 1 / e where the goal is ``weighted``."""
+    """Cost of a second of each job's wait with the goal ``weighted``: 1 / e."""
     of_slowdown, of_wait, fair = (Fraction(round(value * PART), PART) for value in weights[:3])
     n = len(problem)
     users = np.zeros(n, np.int64) if problem.user is None else problem.user
@@ -54,22 +55,22 @@ def _weighted(problem: Problem, weights: DispatchWeights) -> list[Fraction]:
 class Objective:
     """Z of the plans of a problem.
 
-    - ``goal``, {"slowdown", "bounded", "wait", "weighted"}: what e is: d, max(d, 10 s), 1, or what weights say
-    - ``per_s``, int64 or float64 (k,): e; where the goal is ``weighted`` as floats
+    - ``goal``, {"slowdown", "bounded", "wait", "weighted"}: selects e: d, max(d, 10 s), 1, or by weights
+    - ``per_s``, int64 or float64 (k,): e; as floats with the goal ``weighted``
     - ``rates``: 1 / e
-    - ``weights``: of the starts in seconds, at least 1 each
+    - ``weights``: weights of the starts in seconds, at least 1 each
     - ``is_exact``: whether they are proportional to 1/e
-    - ``latest_s``: no best plan has a job start later
-    - ``horizon_s``: nor end later
-    - ``costs``: what each start adds to Z where that is no weight × the start; :class:`PricedObjective`
-    - ``least``: what :meth:`sum_of` is at least
+    - ``latest_s``: latest start of each job in any optimal plan
+    - ``horizon_s``: latest end in any optimal plan
+    - ``costs``: contribution of each start to Z if that is not weight × start; :class:`PricedObjective`
+    - ``least``: lower bound of :meth:`sum_of`
     """
 
     costs: list[Piecewise] | None = None
 
     @property
     def n_more_variables(self) -> int:
-        """How many variables a model has beside those of starts and places."""
+        """Number of variables of a model in addition to those of starts and places."""
         return 0
 
     def __init__(self, problem: Problem, goal: str = "slowdown", weights: DispatchWeights = SLOWDOWNS) -> None:
@@ -104,21 +105,21 @@ class Objective:
 
     @cached_property
     def constant(self) -> Fraction:
-        """Z of a plan in which all start at t."""
+        """Z of a plan in which all jobs start at t."""
         return self._of_waits
 
     @cached_property
     def least(self) -> int:
-        """What :meth:`sum_of` is at least."""
+        """Lower bound of :meth:`sum_of`."""
         return 0
 
     @property
     def floor(self) -> Fraction:
-        """What Z is at least, each job by itself."""
+        """Lower bound of Z, each job alone."""
         return self.constant + Fraction(self.least, self._common)
 
     def sum_of(self, starts_s: Array) -> int:
-        """Σ s / e in units of 1/D: what plans are compared by."""
+        """Σ s / e in units of 1/D, by which plans are compared."""
         return sum(w * s for w, s in zip(self._exact, starts_s.tolist(), strict=True))
 
     def value(self, starts_s: Array) -> Fraction:
@@ -126,7 +127,7 @@ class Objective:
         return self.constant + Fraction(self.sum_of(starts_s), self._common)
 
     def bound(self, weighted: int) -> Fraction:
-        """What Z is at least, where the weighted sum of starts is at least ``weighted``."""
+        """Lower bound of Z if the weighted sum of starts is at least ``weighted``."""
         if self.is_exact:
             return self.constant + Fraction(max(0, weighted), self._common)
         dearest = max(w / rate for w, rate in zip(self.weights, self.rates, strict=True))
@@ -134,8 +135,8 @@ class Objective:
 
 
 def objective_of(problem: Problem, parameters: Parameters) -> Objective:
-    """What the plans of a problem are compared by. Raises InputError if energy has a weight, and the instance says no
-    prices, or not what jobs draw."""
+    """The objective of a problem's plans. Raises InputError if energy has a weight and the instance lacks prices or the power
+    of jobs."""
     weights = parameters.weights
     if parameters.weighs_energy:
         return PricedObjective(problem, weights)
@@ -145,20 +146,20 @@ def objective_of(problem: Problem, parameters: Parameters) -> Objective:
 class PricedObjective(Objective):
     """Z of the plans of a problem in which energy has a weight; the goal is ``weighted``.
 
-    A later start may cost less, so Z is no weighted sum of starts: it is, for each job, a function of its start that is
-    linear in pieces (:class:`bls.cp.instance.Piecewise`), and in the best plan jobs may start later than they could.
+    A later start may cost less, so Z is not a weighted sum of starts. The cost of each job is a piecewise linear function of
+    its start (:class:`bls.cp.instance.Piecewise`), and in an optimal plan jobs may start later than possible.
 
-    No best plan has a job start later than ``latest_s``. Whatever the others do, one of them keeps a job of d from starting for
-    no longer than its own duration and d; so there is a start no later than the last running job's end and the sum of these. A
-    later one pays only as long as the wait costs less than its energy may be cheaper, and not after the last change of prices.
+    No optimal plan starts a job later than ``latest_s``. Any other job delays a job of duration d by at most its own duration
+    plus d. So some start is possible no later than the end of the last running job plus the sum of these delays. A later start
+    pays only while the wait costs less than the cheaper energy can save, and not after the last change of prices.
     """
 
-    costs: list[Piecewise]  # what each job's start adds to Z, as whole numbers as the solver has them
+    costs: list[Piecewise]  # contribution of each job's start to Z, as integers for the solver
 
     def __init__(self, problem: Problem, weights: DispatchWeights) -> None:
         if problem.prices is None or problem.draw_mw is None:
             raise InputError(
-                "constraint programming: energy, carbon: the instance says neither; allowed: with prices and draw_mw"
+                "constraint programming: energy, carbon: the instance lacks prices or draw_mw; allowed: with both of them"
             )
         super().__init__(problem, "weighted", weights)
         energy, carbon = round(weights.energy * PART), round(weights.carbon * PART)
@@ -186,7 +187,7 @@ class PricedObjective(Objective):
         self.is_exact = most <= LARGEST
         self.weights, self.costs = self._exact, self._exact_costs
         if not self.is_exact:
-            # Of each slope the rate is rounded, never to 0, and what energy changes: by 1.5 at the most.
+            # The rate of each slope (never to 0) and the change by energy are rounded: an error of at most 1.5.
             room = LARGEST - 4 * sum(self.latest_s)
             self._scale = Fraction(room * times, most)
             self.weights = [max(1, _rounded(w * room, most)) for w in self._exact]
@@ -196,7 +197,7 @@ class PricedObjective(Objective):
             ]
 
     def _latest(self, left_s: int) -> list[int]:
-        """Later starts are in no best plan; see the module."""
+        """Latest start of each job in any optimal plan; see the class."""
         n, in_all, last = len(self._duration), sum(self._duration), self._weighed.from_s[-1]
         found = []
         for d, draw, rate in zip(self._duration, self._draw, self.rates, strict=True):
@@ -207,26 +208,26 @@ class PricedObjective(Objective):
 
     @cached_property
     def constant(self) -> Fraction:
-        """Z of a plan in which all start at t."""
+        """Z of a plan in which all jobs start at t."""
         parts = (draw * self._weighed.until(d) for draw, d in zip(self._draw, self._duration, strict=True))
         return self._of_waits + Fraction(sum(parts), UNIT)
 
     @cached_property
     def least(self) -> int:
-        """What :meth:`sum_of` is at least, each job by itself."""
+        """Lower bound of :meth:`sum_of`, each job alone."""
         return sum(piece.extremes(latest)[0] for piece, latest in zip(self._exact_costs, self.latest_s, strict=True))
 
     @property
     def n_more_variables(self) -> int:
-        """How many variables a model has more than one of starts alone."""
+        """Number of variables in addition to one start per job."""
         return sum(len(piece.at_s) + 1 for piece in self.costs if len(piece.at_s) > 1)
 
     def sum_of(self, starts_s: Array) -> int:
-        """What the starts add to Z in units of 1/D: what plans are compared by."""
+        """Contribution of the starts to Z in units of 1/D, by which plans are compared."""
         return sum(piece(s) for piece, s in zip(self._exact_costs, starts_s.tolist(), strict=True))
 
     def bound(self, weighted: int) -> Fraction:
-        """What Z is at least, where the sum of costs is at least ``weighted``."""
+        """Lower bound of Z if the sum of costs is at least ``weighted``."""
         found = Fraction(self.least, self._common)
         if self.is_exact:
             return self.constant + max(found, Fraction(weighted, self._common))

@@ -1,4 +1,4 @@
-"""What may be chosen of a dispatcher that plans with constraint programming."""
+"""Parameters of a dispatcher that plans with constraint programming."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from traces.base.errors import InputError, one_of, real, whole
 #: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
 OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")
 
-#: All of them, each a relaxation of those behind it; node classes are ours.
+#: All models, each a relaxation of the following ones; node classes are ours.
 MODELS: Final = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
-#: Which waiting jobs are modelled: all that an empty machine could hold, or those that alone fit what is free at t.
+#: Which waiting jobs are modelled: all jobs that fit an empty machine, or the jobs that alone fit the free resources at t.
 WHICH: Final = ("all", "fits")
 
-#: What Z is: the sum of slowdowns, as in the papers, of slowdowns bounded at 10 s, of waits, or what weights say.
+#: Definitions of Z: the sum of slowdowns (as in the papers), of slowdowns bounded at 10 s, of waits, or a weighted sum.
 GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
 
-#: How many lists ``lns`` makes by default.
+#: Default number of lists of ``lns``.
 _LISTS: Final = 200
 
-#: How many hours ahead prices are known by default: those of the next day.
+#: Default number of hours for which prices are known: those of the next day.
 _AHEAD_H: Final = 24.0
 
-#: The smallest weight but 0.
+#: The smallest weight above 0.
 _LEAST: Final = 1e-6
 
-#: CP-SAT's own search, which begins at the list's plan, or at what a plan of the pool leads to if that is better; the search of
+#: CP-SAT's own search, which begins at the list's plan, or at the result of a plan of the pool if that is better; the search of
 #: section 3 of the paper; or no solver: large neighbourhoods of the list's plan, or the list alone.
 SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
 
 
 class DispatchWeights(NamedTuple):
-    """What counts how much: slowdowns, waits in hours, and users (0: jobs count alike, 1: users do); what energy costs, and
-    a kg of CO2e."""
+    """Weights of slowdowns, waits in hours, fairness (0: jobs count alike, 1: users do), cost of energy, and kg of CO2e."""
 
     slowdown: float = 1.0
     wait: float = 0.0
@@ -44,7 +43,7 @@ class DispatchWeights(NamedTuple):
     carbon: float = 0.0
 
 
-#: Nothing but slowdowns, of jobs that count alike.
+#: Slowdowns only, with equal weights of all jobs.
 SLOWDOWNS: Final = DispatchWeights()
 
 
@@ -52,9 +51,10 @@ SLOWDOWNS: Final = DispatchWeights()
 class Parameters:
     """Limits and choices of a dispatch.
 
-    Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so that equal instances and seeds have equal
-    plans on any machine of one version of OR-Tools. One takes about four seconds of the clock in ``hcp19``, and
-    of ``pcp20`` ten or so where models are small, many more where they are large: loading and presolving are not counted.
+    Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so equal instances and seeds have equal plans on
+    any machine with one version of OR-Tools. One deterministic second takes about four seconds of the clock with ``hcp19``.
+    With ``pcp20`` it takes about ten for small models and many more for large ones, because loading and presolving do not
+    count.
 
     Raises
     ------
@@ -62,53 +62,53 @@ class Parameters:
         If a value is not allowed.
     """
 
-    queue: int = 100  # the most jobs that are modelled, of highest priority; at least 1
-    # {"all", "fits"}: of which jobs these are taken. ``fits``, the default, is the authors'; it protects nobody whom
-    # the running jobs block.
+    queue: int = 100  # the largest number of modelled jobs, by priority; at least 1
+    # {"all", "fits"}: the jobs from which these are taken. ``fits``, the default and the authors' choice, does not protect
+    # jobs that running jobs block.
     which: str = "fits"
-    # {"slowdown", "bounded", "wait", "weighted"}: what is minimised, summed over the modelled jobs: (s - q + d) / d;
-    # the same over max(d, 10 s), which values jobs of less than 10 s no higher than one of 10 s; s - q + d; or what the
-    # next ones say. Who is modelled, and the priority, is by slowdown in any case.
+    # {"slowdown", "bounded", "wait", "weighted"}: the minimised sum over the modelled jobs: (s - q + d) / d; the same
+    # over max(d, 10 s), so that jobs shorter than 10 s count as jobs of 10 s; s - q + d; or the weighted sum of the following
+    # parameters. The choice and the priority of modelled jobs always use slowdowns.
     goal: str = "slowdown"
-    # where the goal is ``weighted``: what slowdowns count, and what waits in hours do; 0 or from 1e-6 on, of which they
-    # are rounded to whole multiples, and one of them not 0
+    # with the goal ``weighted``: weights of slowdowns and of waits in hours; 0 or at least 1e-6, rounded to multiples of
+    # it, and one of them not 0
     slowdown: float = 1.0
     wait: float = 0.0
-    # likewise: 0 has all jobs count alike, 1 all users who wait, however many jobs each has; or between
+    # with the goal ``weighted``: 0 gives all jobs the same weight, 1 gives it to all users with waiting jobs
     fairness: float = 0.0
-    # likewise: what a unit of the currency counts that a job's energy costs, and a kg of CO2e that it emits, by the prices of
-    # the instant at which it is used and what the job draws beyond idle cores. Jobs may be held back to cheaper hours then.
+    # with the goal ``weighted``: weights of a unit of the currency that a job's energy costs and of a kg of CO2e that it emits,
+    # by the prices during the job and its power above idle cores. Jobs may be held back to cheaper hours.
     energy: float = 0.0
     carbon: float = 0.0
-    ahead_h: float = _AHEAD_H  # how far ahead prices are known, hours; what comes later is not. Above 0.
-    # {"hinted", "guided", "paper", "lns", "list"}: where the search begins, and how it goes on. ``guided`` solves the model of
-    # the pool first, with the same limits, and makes a serial schedule in the order of its starts; ours, and not the papers'.
-    # ``paper`` has neither hint nor restarts; of some twenty jobs or more it seldom finds a plan (so the list's is taken), as a
-    # job that has no place at its earliest start is tried a second later. ``lns`` has no solver: jobs are taken out of the
-    # list's order and put back elsewhere, ``lists`` times (:mod:`bls.cp.serial`); ours. With ``list`` there is none,
-    # and the list's plan is the plan: what others have more is what the solver adds.
+    ahead_h: float = _AHEAD_H  # number of hours for which prices are known, above 0
+    # {"hinted", "guided", "paper", "lns", "list"}: begin and course of the search. ``guided`` (ours) first solves the model of
+    # the pool with the same limits, and makes a serial schedule in the order of its starts. ``paper`` has neither hint nor
+    # restarts. From about twenty jobs on it seldom finds a plan, because a job without a place at its earliest start is tried
+    # a second later; the list's plan is used then. ``lns`` (ours) needs no solver: it takes jobs out of the list's order and
+    # puts them back elsewhere, ``lists`` times (:mod:`bls.cp.serial`). ``list`` uses the list's plan, and so shows the
+    # contribution of the solver by comparison.
     search: str = "hinted"
-    # how many lists ``lns`` makes, 1 to 2**31 - 1: its effort; with another search it cannot be given
+    # number of lists of ``lns``, its effort: 1 to 2**31 - 1; refused with other searches
     lists: int = _LISTS
     limit_s: float = 0.005  # of the first solve, deterministic s, above 0
-    # while nothing is found the limit grows by ``more_s``, up to ``tries`` times
+    # while no plan is found the limit grows by ``more_s``, up to ``tries`` times
     more_s: float = 0.5
     tries: int = 0
-    # what has a plan that is not proven to be optimal is solved again with twice the limit, up to this one, until two
-    # results are equal; 0 or up to ``limit_s``: once
+    # while a plan is not proven to be optimal it is solved again with twice the limit, up to this one, until two results
+    # are equal; with 0, or any value up to ``limit_s``, it is solved once
     longest_s: float = 0.0
     seed: int = 0  # of the search, 0 to 2**31 - 1
-    # whether CP-SAT rewrites the model first; no limit but ``wall_s`` bounds how long that takes
+    # whether CP-SAT rewrites the model first; only ``wall_s`` limits the time for this
     presolve: bool = False
-    # a model of more variables is not made, as it could not be solved in time; the list's plan is taken. That happens
-    # to PCP'19 on large machines, which in the paper stops dispatching there.
+    # larger models are not made, since they could not be solved in time; the list's plan is used. This happens with
+    # PCP'19 on large machines, where the paper stops dispatching.
     most_variables: int = 50_000
-    # the same of PCP'20's boxes, each of which is dearer: a dispatch of 5,000 takes less than half a second of the
-    # clock, one of 10,000 up to a second, and one of 40,000 two. Jobs of many units reach it.
+    # the same limit for PCP'20, whose boxes are more expensive: a dispatch of 5,000 variables takes less than half a second
+    # of the clock, of 10,000 up to one, and of 40,000 two. Jobs with many units reach this limit.
     most_box_variables: int = 5_000
-    # whether the list has one more order, in a run: that of the last plan's starts, and then who was not in it, by priority
+    # whether a run's list has a further order: the starts of the last plan, followed by new jobs by priority
     warm: bool = False
-    # after so many seconds of the clock a solve is stopped and the list's plan taken: such a plan is not repeatable
+    # after this number of seconds of the clock a solve is stopped and the list's plan used; such a plan is not repeatable
     wall_s: float = 30.0
 
     def __post_init__(self) -> None:
@@ -134,9 +134,7 @@ class Parameters:
             real(f"{where}: {name}", value, 0.0, 1e9)
         real(f"{where}: longest_s", self.longest_s, 0.0, 1e9)
         if self.search != "lns" and self.lists != _LISTS:
-            raise InputError(
-                f"{where}: lists: {self.lists} of them are made by no other search; allowed: with search=lns"
-            )
+            raise InputError(f"{where}: lists: {self.lists}: no other search makes lists; allowed: with search=lns")
         for name in ("presolve", "warm"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(f"{where}: {name}: {getattr(self, name)!r}; allowed: True or False")
@@ -160,23 +158,21 @@ class Parameters:
         if self.ahead_h <= 0.0:
             raise InputError(f"{where}: ahead_h: {self.ahead_h:g}; allowed: above 0, up to 1e+05")
         if self.ahead_h != _AHEAD_H and not self.weighs_energy:
-            raise InputError(
-                f"{where}: ahead_h: {self.ahead_h:g}: no prices are looked at; allowed: with energy or carbon"
-            )
+            raise InputError(f"{where}: ahead_h: {self.ahead_h:g}: prices are not used; allowed: with energy or carbon")
 
     @property
     def weights(self) -> DispatchWeights:
-        """What counts how much where the goal is ``weighted``."""
+        """Weights of the goal ``weighted``."""
         return DispatchWeights(self.slowdown, self.wait, self.fairness, self.energy, self.carbon)
 
     @property
     def weighs_energy(self) -> bool:
-        """Whether what energy costs or emits counts."""
+        """Whether the cost or emission of energy counts."""
         return self.goal == "weighted" and (self.energy > 0.0 or self.carbon > 0.0)
 
     @property
     def needs_signals(self) -> tuple[str, ...]:
-        """What has to be known over time, as columns of a file of signals."""
+        """Required columns of a file of signals."""
         if not self.weighs_energy:
             return ()
         weighed = {"price_per_kwh": self.energy, "g_co2e_per_kwh": self.carbon}
@@ -189,9 +185,9 @@ class Parameters:
 
     @classmethod
     def of_authors(cls, model: str) -> Parameters:
-        """What the authors' code has: for ``pcp20`` 1 s, and up to four times 0.5 s more while nothing is found; for
-        ``hcp19`` and ``pcp19`` 1 s to 16 s, doubling, until two results are equal; of all the queue's jobs that fit what
-        is free. Raises InputError if they have no such model."""
+        """The parameters of the authors' code, which takes all jobs of the queue that fit the free resources. ``pcp20``: 1 s,
+        and up to four times 0.5 s more while no plan is found. ``hcp19`` and ``pcp19``: 1 s to 16 s, doubling, until two
+        results are equal. Raises InputError for other models."""
         if model not in OF_PAPERS:
             raise one_of("model", model, OF_PAPERS, "constraint programming")
         if model == "pcp20":
@@ -199,5 +195,5 @@ class Parameters:
         return cls(limit_s=1.0, longest_s=16.0)
 
     def next_queue(self, modelled: int, *, solved: bool) -> int:
-        """How many jobs the next dispatch is to model at most: half of what this one modelled, until one is solved."""
+        """Largest number of jobs of the next dispatch: half of the present number, until a dispatch is solved."""
         return self.queue if solved else max(1, min(self.queue, modelled) // 2)

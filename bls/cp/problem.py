@@ -1,11 +1,11 @@
-"""The problem that is solved: the jobs of the queue that are modelled, on what the running ones leave.
+"""The problem to solve: the modelled jobs of the queue, on the resources that running jobs leave.
 
-Modelled are the jobs of highest priority, by their slowdown at t: (t - q + d) / d, largest first (section 2.2 of the paper),
-that is (t - q) / d; then smaller d, smaller area (what all units ask for, over all resources), smaller row. Fractions are
-compared exactly.
+The modelled jobs are those of highest priority, by their slowdown at t: (t - q + d) / d, largest first (section 2.2 of the
+paper), which has the same order as (t - q) / d; then smaller d, smaller area (requests of all units, summed over all
+resources), smaller row. Fractions are compared exactly.
 
-Machine and places are as section 3 of the paper lays them out: for every kind of resource one axis on which the nodes lie
-side by side, in the order of their numbers, a position for each piece.
+Machine and places follow section 3 of the paper: for every kind of resource there is one axis with all nodes in the order of
+their numbers, and a position for each piece.
 """
 
 from __future__ import annotations
@@ -24,95 +24,95 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class HeldBoxes(Columns):
-    """What running jobs hold: boxes of time × position within a node, neighbours that end together being one."""
+    """Resources of running jobs: boxes of time × position within a node; neighbours that end together are merged."""
 
-    # int64 (b,): of which resource, where; sorted by these and by ``low``
+    # int64 (b,): kind of resource, and node; sorted by these and by ``low``
     kind: Array
     node: Array
-    # int64 (b,): the first position within the node, and how many
+    # int64 (b,): first position within the node, and number of positions
     low: Array
     size: Array
-    left_s: Array  # int64 (b,): for how long from t
+    left_s: Array  # int64 (b,): remaining time from t
 
     def __len__(self) -> int:
         return len(self.kind)
 
     def take(self, rows: Array) -> HeldBoxes:
-        """Those of some rows."""
+        """The boxes of some rows."""
         return HeldBoxes(*(column[rows] for column in (self.kind, self.node, self.low, self.size, self.left_s)))
 
 
 @dataclass(frozen=True)
 class Problem(Columns):
-    """What a model is made of: k jobs, the highest priority first."""
+    """Contents of a model: k jobs, highest priority first."""
 
     resources: tuple[str, ...]
     capacity: Array  # int64 (nodes, resources)
     held: HeldBoxes
-    place: Array  # int64 (k,): where the jobs are in the instance's queue
+    place: Array  # int64 (k,): index of the jobs in the instance's queue
     # int64 (k,)
     waited_s: Array
     duration_s: Array
     units: Array
-    per_unit: Array  # int64 (k, resources): as the queue has them
-    # float64 (k,): what each job asks for in all, in the instance's pieces, summed over the kinds of resources
+    per_unit: Array  # int64 (k, resources): as in the queue
+    # float64 (k,): total request of each job in the instance's pieces, summed over the kinds of resources
     area: Array
-    piece: Array  # int64 (resources,): how much of a resource, as the instance has it, is counted as one
-    # int64 (k,): whose jobs they are, and what they draw, as the queue has it
+    piece: Array  # int64 (resources,): amount of a resource, in the instance's unit, that counts as one piece
+    # int64 (k,): user and power, as in the queue
     user: Array | None = None
     draw_mw: Array | None = None
-    prices: Prices | None = None  # as the instance has them
+    prices: Prices | None = None  # as in the instance
 
     def __len__(self) -> int:
         return len(self.place)
 
     @cached_property
     def total(self) -> Array:
-        """What all nodes have: int64 (resources,)."""
+        """Resources of all nodes: int64 (resources,)."""
         return np.asarray(self.capacity.sum(axis=0))
 
     @cached_property
     def free(self) -> Array:
-        """What is free at t: int64 (nodes, resources)."""
+        """Free resources at t: int64 (nodes, resources)."""
         free = self.capacity.copy()
         np.subtract.at(free, (self.held.node, self.held.kind), self.held.size)
         return free
 
     @cached_property
     def base(self) -> Array:
-        """Where on the axes the nodes begin: int64 (nodes, resources)."""
+        """Beginning of each node on the axes: int64 (nodes, resources)."""
         base = np.zeros_like(self.capacity)
         np.cumsum(self.capacity[:-1], axis=0, out=base[1:])
         return base
 
     @cached_property
     def first_unit(self) -> Array:
-        """Where a job's units begin among all units: int64 (k + 1,)."""
+        """Index of each job's first unit among all units: int64 (k + 1,)."""
         return np.concatenate((np.zeros(1, np.int64), np.cumsum(self.units)))
 
     @cached_property
     def horizon_s(self) -> int:
-        """No optimal plan ends later unless energy counts, eoh - t: the last running job's end and then all durations. The
-        paper's (section 2.2) adds the durations of all running jobs, which excludes nothing else and is longer."""
+        """Latest end in an optimal plan, eoh - t, unless energy counts: the end of the last running job plus all durations. The
+        paper (section 2.2) also adds the durations of all running jobs, which is longer and excludes nothing else."""
         return int(self.held.left_s.max(initial=0) + self.duration_s.sum())
 
     @cached_property
     def pooled_ends(self) -> tuple[Array, Array]:
-        """When running jobs end, ascending, (e,); and what of each resource becomes free then, (e, resources): int64."""
+        """Ends of running jobs, ascending, (e,); and the resources that become free at each, (e, resources): int64."""
         ends, which = np.unique(self.held.left_s, return_inverse=True)
         amounts = np.zeros((len(ends), len(self.resources)), np.int64)
         np.add.at(amounts, (which.ravel(), self.held.kind), self.held.size)
         return ends, amounts
 
     def units_on(self, job: int, available: Array) -> Array:
-        """How many units of a job each node can hold of what is available, int64 (nodes, resources): int64 (nodes,)."""
+        """Number of a job's units that each node can hold in the free resources, int64 (nodes, resources): int64 (nodes,)."""
         asked = self.per_unit[job]
         wanted = np.flatnonzero(asked)
         return np.asarray((available[:, wanted] // asked[wanted]).min(axis=1))
 
 
 def problem_of(instance: Instance, place: Array) -> Problem:
-    """The problem of the jobs at these places of the queue."""
+    """The problem of the jobs at these positions of the queue."""
     queue = instance.queue
     return Problem(
         instance.resources,
@@ -132,8 +132,8 @@ def problem_of(instance: Instance, place: Array) -> Problem:
 
 
 def in_large_pieces(problem: Problem) -> Problem:
-    """The same problem, each resource counted in the largest pieces of which all nodes, requests and held boxes are made.
-    Where all sizes are multiples of a piece, a plan remains one if every box is moved down to the next multiple."""
+    """The same problem, with each resource counted in the largest piece that divides all nodes, requests and held boxes. If all
+    sizes are multiples of a piece, a plan stays valid when every box is moved down to the next multiple."""
     held = problem.held
     piece = np.gcd.reduce(np.concatenate((problem.capacity, problem.per_unit)), axis=0)
     np.gcd.at(piece, held.kind, held.size)
@@ -150,7 +150,7 @@ def in_large_pieces(problem: Problem) -> Problem:
 
 
 def _held(instance: Instance) -> HeldBoxes:
-    """The boxes of running jobs, packed from each node's lowest position in the order of the jobs."""
+    """Boxes of running jobs, packed from each node's lowest position in the order of the jobs."""
     running = instance.running
     order = np.argsort(running.place_node, kind="stable")
     node, job, units = running.place_node[order], running.place_job[order], running.place_units[order]
@@ -165,7 +165,7 @@ def _held(instance: Instance) -> HeldBoxes:
         begins = np.concatenate((np.ones(1, bool), (at[1:] != at[:-1]) | (ends[1:] != ends[:-1])))
         first = np.flatnonzero(begins)
         at, ends, size = at[first], ends[first], np.add.reduceat(size, first)
-        above = np.cumsum(size) - size  # what lies before it, on this node and on those before
+        above = np.cumsum(size) - size  # sizes of all boxes before it, on this node and on earlier ones
         new_node = np.concatenate((np.ones(1, bool), at[1:] != at[:-1]))
         low = above - above[new_node][np.cumsum(new_node) - 1]
         for column, values in zip(columns, (np.full(len(at), kind, np.int64), at, low, size, ends), strict=True):
@@ -174,24 +174,25 @@ def _held(instance: Instance) -> HeldBoxes:
     return HeldBoxes(*(np.concatenate(column) if column else empty.copy() for column in columns))
 
 
-#: Distinct fractions a/b whose a·b' is below this are distinct, and in the same order, as floats.
+#: Distinct fractions a/b whose a·b' is below this value stay distinct, and in the same order, as floats.
 _EXACT = float(2**52)
 
-#: Bits of a digit of a fraction, and how many digits tell any two apart: durations in ns fit int64, so d < 2**34 s.
+#: Bits of a digit of a fraction, and the number of digits that distinguishes any two: durations in ns fit int64, so d < 2**34
+#: s.
 _DIGIT, _DIGITS = 29, 3
 
-#: So many are looked at together: whether they fit is asked of no more than are wanted, and of a few more.
+#: Size of a block in which jobs are tested: few more jobs are tested than are needed.
 _BLOCK: Final = 128
 
-#: Where so many as are ranked do not suffice, so many times as many are.
+#: Factor by which the number of ranked jobs grows if they do not suffice.
 _MORE: Final = 8
 
 
 def ranked(queue: Queue, among: Array, most: int) -> Array:
-    """The ``most`` jobs of highest priority. ``among``, int64 (m,): places in the queue of those who are considered.
-    ``most``: at least 1. Returns int64 (min(m, most),): places in the queue, the highest priority first."""
+    """The ``most`` (at least 1) jobs of highest priority. ``among``, int64 (m,): positions in the queue of the candidates.
+    Returns int64 (min(m, most),): positions in the queue, highest priority first."""
     waited, duration = queue.waited_s[among], queue.duration_s[among]
-    slow = waited / duration  # rounded correctly, so never in the wrong order, though perhaps equal
+    slow = waited / duration  # rounded correctly, so never in the wrong order, but perhaps equal
     if len(among) > most:
         kept = np.flatnonzero(slow >= np.partition(slow, len(slow) - most)[len(slow) - most])
         among, waited, duration, slow = among[kept], waited[kept], duration[kept], slow[kept]
@@ -204,7 +205,7 @@ def ranked(queue: Queue, among: Array, most: int) -> Array:
 
 
 def _digits(waited: Array, duration: Array) -> list[Array]:
-    """-waited/duration as a whole part and digits of 29 bits, the first one first: int64, without rounding."""
+    """-waited/duration as an integer part and digits of 29 bits, most significant first: int64, without rounding."""
     whole, rest = np.divmod(waited, duration)
     found = [-whole]
     for _ in range(_DIGITS):
@@ -214,8 +215,8 @@ def _digits(waited: Array, duration: Array) -> list[Array]:
 
 
 def holders(available: Array, queue: Queue, place: Array | None = None) -> Array:
-    """Which jobs alone fit what nodes have, each unit on one node. ``available``: int64 (nodes, resources). ``place``,
-    int64 (m,): of which jobs, by their places in the queue; of all if it is not given. Returns bool (m,)."""
+    """Which jobs, each alone, fit the resources of nodes, each unit on one node. ``available``: int64 (nodes, resources).
+    ``place``, int64 (m,): positions of the jobs in the queue; default all. Returns bool (m,)."""
     if place is None:
         place = np.arange(len(queue))
     found = np.zeros(len(place), bool)
@@ -228,13 +229,13 @@ def holders(available: Array, queue: Queue, place: Array | None = None) -> Array
 
 
 def _alike(available: Array) -> tuple[Array, Array]:
-    """The distinct rows of what nodes have, and how many nodes have each."""
+    """The distinct rows of the resources of nodes, and the number of nodes of each."""
     patterns, times = np.unique(available, axis=0, return_counts=True)
     return patterns, times
 
 
 def _perhaps(available: Array, queue: Queue) -> Array:
-    """Who may fit: a unit asks for no more than a node has of any kind, and all units for no more than all nodes have."""
+    """Jobs that may fit: a unit requests no more of a kind than some node has, and all units no more than all nodes have."""
     if not len(available):
         return np.zeros(len(queue), bool)
     roof, total = available.max(axis=0), available.sum(axis=0, dtype=np.float64) * (1.0 + 1e-9)
@@ -245,10 +246,10 @@ def _perhaps(available: Array, queue: Queue) -> Array:
 
 
 def _fit(nodes: tuple[Array, Array], queue: Queue, place: Array) -> Array:
-    """As :func:`holders`, of a few jobs, by a table of what they ask for × nodes that are not alike."""
+    """:func:`holders` for a few jobs, by a table of requests × distinct nodes."""
     patterns, times = nodes
     asked, units = queue.per_unit[place], queue.units[place]
-    some = (patterns >= asked.min(axis=0)).all(axis=1)  # the others hold nobody
+    some = (patterns >= asked.min(axis=0)).all(axis=1)  # the others hold no job
     patterns, times = patterns[some], times[some]
     most = int(units.max())
     room = np.full((len(place), len(patterns)), most)
@@ -260,7 +261,7 @@ def _fit(nodes: tuple[Array, Array], queue: Queue, place: Array) -> Array:
 
 
 def _by_priority(queue: Queue, among: Array) -> Iterator[Array]:
-    """Those who are considered in blocks, the highest priority first; nobody is ranked long before he is wanted."""
+    """Candidates in blocks, highest priority first; jobs are ranked only when they are needed."""
     done, size = 0, _BLOCK
     while done < len(among):
         order = ranked(queue, among, size)
@@ -270,9 +271,9 @@ def _by_priority(queue: Queue, among: Array) -> Iterator[Array]:
 
 
 def select(instance: Instance, most: int, which: str) -> Array:
-    """The places in the queue of the jobs that are modelled, the highest priority first; see ``Parameters.which``.
+    """Positions in the queue of the jobs to model, highest priority first; see ``Parameters.which``.
 
-    Who would not even fit the empty machine, as it is at t, is never among them.
+    Jobs that do not fit the empty machine at t are never among them.
     """
     queue, available = instance.queue, instance.free if which == "fits" else instance.capacity
     nodes = _alike(available)

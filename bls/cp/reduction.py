@@ -1,20 +1,19 @@
-"""What the model of boxes need not contain: kinds of resources that follow from another one, and nodes that no plan needs.
+"""Parts that the model of boxes can omit: kinds of resources that follow from another one, and nodes that no plan needs.
 
-Memory *follows* cores if every node n has q(n) of it for each of its cores, rounded down, and no unit that waits or runs asks
-for more than that for each of its own. Then positions need not be looked for: a unit whose cores begin at position y of node
-n has the memory from q(n) · y on. Its units that run at one time have other cores, and so other memory. What runs already lies
-from the lowest position on, those that run longest lowest, so that all cores below one that is held are held as long, and what
-is held of the memory until then must end at q(n) times where what is held of the cores does. Every plan without the memory is
-one with it, and every plan with it is one without: Z is the same. What is left out are as many boxes as it has, and, on
-nodes that differ in nothing else, variables.
+Memory *follows* cores if every node n has q(n) of it per core, rounded down, and no waiting or running unit requests more per
+core than that. Then no positions need to be searched for memory: a unit whose cores begin at position y of node n has the
+memory from q(n) · y on. Units that run at the same time have different cores, and so different memory. Running jobs lie from
+the lowest position on, the longest ones lowest. So all cores below a held core are held as long, and the memory held until then
+ends at or below q(n) times the end of the held cores. Plans with and without memory correspond to each other, and Z is the
+same. This saves the boxes of memory and, if nodes differ in nothing else, variables.
 
-A plan uses at most as many nodes as there are units. A node is as good as another if each position of the latter is there, too,
-and free no later. If as many nodes as there are units, each as good as a node, are kept, one of them is idle in any plan that
-uses that node, and can have all that is there at the same times and positions. So Z is the same without it. But these are the
-emptiest nodes, and if all that start now went to them, none would stay empty for a job that needs all of one. So as many again
-are kept, where there are: of the nodes on which some unit fits now those that are free last. The kept nodes are sorted: nodes
-of one size side by side, and of these those that are free last come first, so that a job that takes the first node that fits
-leaves what is free now to those that need it.
+A plan uses at most as many nodes as there are units. A node is as good as another if it has each position of the other one,
+free no later. Suppose that as many nodes as there are units are kept, each as good as a certain node. In any plan that uses
+that node one of the kept ones is idle and can take its jobs at the same times and positions. So Z is the same without that
+node. But the kept nodes are the emptiest ones. If all jobs that start now used them, none would stay empty for a job that needs
+a whole node. So the same number of other nodes is kept in addition, as far as there are any: among the nodes on which some unit
+fits now, those that become free last. The kept nodes are sorted: nodes of one size are neighbours, and among these the nodes
+that become free last come first. So a job that takes the first node that fits leaves the free nodes to jobs that need them.
 """
 
 from dataclasses import replace
@@ -33,12 +32,12 @@ class Follower(NamedTuple):
 
     kind: int
     leader: int
-    ratio: Array  # int64 (nodes,): so many positions of the kind belong to one of the leader's
+    ratio: Array  # int64 (nodes,): positions of the kind per position of the leader
 
 
 def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
-    """The problem in which nobody asks for, holds or has what follows something else; and what that is. ``problem``:
-    whose kinds of resources remain, and ``area`` as well, so that lists have the same orders."""
+    """The problem without kinds of resources that follow another one; and these kinds. The kinds themselves remain, with no
+    capacity or request, and ``area`` too, so that lists have the same orders."""
     found: list[Follower] = []
     for leader, kind in permutations(range(len(problem.resources)), 2):
         gone = {one.kind for one in found}
@@ -64,11 +63,11 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
 
 
 def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[Follower]) -> Array:
-    """Positions of units with those of what follows.
+    """Positions of units, including those of followers.
 
     - ``unit_low``: int64 (u, resources)
     - ``unit_node``: int64 (u,)
-    - ``per_unit``, int64 (u, resources): what each unit asks for
+    - ``per_unit``, int64 (u, resources): request of each unit
     """
     low = unit_low.copy()
     for kind, leader, ratio in followers:
@@ -77,18 +76,18 @@ def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[F
 
 
 def _asks(problem: Problem, leader: int, kind: int, ratio: Array) -> bool:
-    """Whether no unit asks for more than its share, on any node that has enough of the leader for it."""
+    """Whether no unit requests more than its share, on any node with enough of the leader for it."""
     asked, of_leader = problem.per_unit[:, kind], problem.per_unit[:, leader]
     some = asked > 0
     has = problem.capacity[:, leader]
     order = np.argsort(-has, kind="stable")
-    least = np.minimum.accumulate(ratio[order])  # of the nodes that have as much, or more
+    least = np.minimum.accumulate(ratio[order])  # of nodes with at least this capacity
     as_many = np.searchsorted(-has[order], -of_leader[some], side="right")
     return bool((of_leader[some] > 0).all() and (asked[some] <= least[as_many - 1] * of_leader[some]).all())
 
 
 def _holds(held: HeldBoxes, leader: int, kind: int, ratio: Array) -> bool:
-    """Whether what is held lies from the lowest position on, the longest lowest, and no more of the kind than its share."""
+    """Whether held boxes lie from the lowest position on, longest lowest, with no more of the kind than its share."""
     led, follows = held.kind == leader, held.kind == kind
     if not follows.any():
         return True
@@ -100,7 +99,7 @@ def _holds(held: HeldBoxes, leader: int, kind: int, ratio: Array) -> bool:
     descends = is_first[1:] | (left[1:] <= left[:-1])
     if (low != begins).any() or not descends.all():
         return False
-    # By node, and by time left within, longest first: the last box that is held as long.
+    # By node, then by remaining time, longest first: the last box with the same time.
     rank = np.unique(held.left_s, return_inverse=True)[1].ravel()
     span = int(rank.max()) + 1
     key = node * span - rank[led]
@@ -110,14 +109,14 @@ def _holds(held: HeldBoxes, leader: int, kind: int, ratio: Array) -> bool:
     return bool((held.low[follows] + held.size[follows] <= ratio[on] * top).all())
 
 
-#: Of nodes of more positions, as of memory in small pieces, those are one that nothing tells apart; if there are more even
-#: then, nodes are not compared.
+#: Limit of the positions of a profile. On nodes with more positions (memory in small pieces), positions that nothing separates
+#: are merged; if there are still more, nodes are not compared.
 _MOST_POSITIONS: Final = 4096
 
 
 @compiled()
 def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
-    """How many nodes of each profile are kept; returns how many in all. Profiles are distinct rows, and sorted so that one
+    """Compute how many nodes of each profile are kept; returns their sum. Profiles are distinct sorted rows, in which a profile
     that is as good as another comes before it."""
     total = 0
     for k in range(times.size):
@@ -137,8 +136,8 @@ def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
 
 
 def _profiles(problem: Problem) -> Array:
-    """When each position of each node is free for good, s after t, kind by kind: int64 (nodes, positions of the widest).
-    Positions that a node does not have are free later than any other."""
+    """Instants from which each position of each node stays free, s after t, kind by kind: int64 (nodes, positions of the
+    widest). Positions that a node does not have come last."""
     held, widest = problem.held, problem.capacity.max(axis=0)
     starts = np.cumsum(widest) - widest
     free = np.full((len(problem.capacity), int(widest.sum())), held.left_s.max(initial=0) + 1)
@@ -152,8 +151,7 @@ def _profiles(problem: Problem) -> Array:
 
 
 def reduced(problem: Problem) -> tuple[Problem, Array]:
-    """The problem on the nodes that are kept. Returns ndarray of int64: the number that each of its nodes has in the
-    given problem."""
+    """The problem with the kept nodes only; and, as int64, the number of each of its nodes in the given problem."""
     compared = problem
     if int(problem.capacity.max(axis=0).sum()) > _MOST_POSITIONS:
         compared = _between_ends(problem)
@@ -166,7 +164,7 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
     by_profile = np.argsort(which, kind="stable")
     first = np.cumsum(times) - times
     profiles = profiles[by_profile[first]]
-    order = np.argsort(profiles.sum(axis=1), kind="stable")  # who is as good has a smaller sum
+    order = np.argsort(profiles.sum(axis=1), kind="stable")  # a node as good as another has a smaller sum
     kept = np.zeros(len(times), np.int64)
     _keep(profiles[order], times[order], int(problem.units.sum()), kept)
     rank = np.empty_like(order)
@@ -181,7 +179,7 @@ def reduced(problem: Problem) -> tuple[Problem, Array]:
 
 
 def _tight(problem: Problem, is_kept: Array, rank: Array) -> Array:
-    """Of the other nodes on which some unit fits now those that are free last, as many as there are units: bool (nodes,)."""
+    """The last free of the other nodes on which some unit fits now, as many as there are units: bool (nodes,)."""
     others = np.flatnonzero(~is_kept)
     others = others[np.argsort(-rank[others], kind="stable")]
     tight = np.zeros(len(is_kept), bool)
@@ -195,7 +193,7 @@ def _tight(problem: Problem, is_kept: Array, rank: Array) -> Array:
 
 
 def _between_ends(problem: Problem) -> Problem:
-    """Positions between two neighbouring ends of any node's boxes are one, as nothing tells them apart."""
+    """Merge positions between neighbouring ends of any node's boxes, which nothing distinguishes."""
     held, capacity = problem.held, problem.capacity.copy()
     low, size = held.low.copy(), held.size.copy()
     for kind in range(len(problem.resources)):

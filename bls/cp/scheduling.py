@@ -1,10 +1,10 @@
-"""CP-SAT, and the scheduling model that all dispatchers have in common (section 2.2): when jobs start, on pooled resources.
+"""CP-SAT, and the scheduling model of all dispatchers (section 2.2): starts of jobs, on pooled resources.
 
-This is the one door to OR-Tools, which is an extra: ``pip install "twolevel[cp]"``. CP-SAT is run with one worker, a seed,
-and a limit of deterministic time, so that a solve can be repeated.
+Only this module imports OR-Tools, which is an extra: ``pip install "twolevel[cp]"``. CP-SAT runs with one worker, a seed and a
+limit of deterministic time, so that a solve can be repeated.
 
-In the model interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the
-demand of all jobs, running ones included, within what all nodes have together. The objective is Z of :mod:`bls.cp.objective`.
+In the model interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the demand
+of all jobs, including running ones, within the sum over all nodes. The objective is Z of :mod:`bls.cp.objective`.
 """
 
 from bisect import bisect_right
@@ -22,16 +22,16 @@ from bls.cp.problem import Problem
 from bls.cp.serial import Dispatch
 from traces.base.errors import InputError
 
-#: What became of a solve, by CP-SAT's words.
+#: Result of a solve, by CP-SAT's status.
 _STATUS: Final = {"OPTIMAL": "optimal", "FEASIBLE": "feasible", "UNKNOWN": "unknown", "INFEASIBLE": "infeasible"}
 
-#: A solve that the deterministic limit ends has counted up to it, or a little beyond; so much of it is left to rounding.
+#: A solve that reaches the deterministic limit has counted up to it or slightly beyond; this part is left to rounding.
 _ROUNDING: Final = 1e-9
 
 
 @cache
 def cp_model() -> Any:
-    """OR-Tools' ``cp_model``, imported when it is first needed. Raises InputError if it is not installed."""
+    """OR-Tools' ``cp_model``, imported at first use. Raises InputError if it is not installed."""
     try:
         return import_module("ortools.sat.python.cp_model")
     except ImportError as error:
@@ -40,22 +40,22 @@ def cp_model() -> Any:
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solve found."""
+    """Result of a solve."""
 
     status: str  # {"optimal", "feasible", "unknown"}: a plan that is proven to be optimal, a plan, or none
-    weighted_bound: int  # the weighted sum of starts is at least this
-    values: list[int]  # of the variables that were asked for; empty where no plan was found
-    # whether the clock ended it: nothing is proven, and the deterministic limit was not reached. That the clock has run
-    # out does not say it, as CP-SAT stops a little before; where it has, though, it may have cut a step short.
+    weighted_bound: int  # lower bound of the weighted sum of starts
+    values: list[int]  # values of the requested variables; empty if no plan was found
+    # whether the clock ended it: nothing is proven, and the deterministic limit was not reached. Time that has run out is not
+    # the criterion, since CP-SAT stops slightly earlier; but then the clock may have cut a step short.
     was_stopped: bool
 
 
 def solve(
     model: Any, variables: Sequence[Any], *, limit_s: float, wall_s: float, seed: int, presolve: bool, fixed: bool
 ) -> Solved:
-    """Solve a model within ``limit_s`` deterministic s and ``wall_s`` s of the clock; ``variables`` are those whose values are
-    wanted. With ``presolve`` the model is rewritten first, with ``fixed`` only the model's own decision strategies say
-    where to look. Raises AssertionError if the model has no plan, or is invalid: a bug of the project."""
+    """Solve a model within ``limit_s`` deterministic seconds and ``wall_s`` seconds of the clock; return the values of
+    ``variables``. ``presolve`` rewrites the model first; with ``fixed`` only the model's own decision strategies guide the
+    search. Raises AssertionError if the model has no plan or is invalid: a bug of the project."""
     library = cp_model()
     solver = library.CpSolver()
     chosen = solver.parameters
@@ -64,7 +64,7 @@ def solve(
     chosen.max_deterministic_time = limit_s
     chosen.max_time_in_seconds = wall_s
     chosen.cp_model_presolve = presolve
-    chosen.linearization_level = 0  # its relaxation is weak here, and dear to set up
+    chosen.linearization_level = 0  # the relaxation is weak here, and expensive to set up
     if fixed:
         chosen.search_branching = library.FIXED_SEARCH
     name = solver.status_name(solver.solve(model))
@@ -84,21 +84,21 @@ def solve(
 
 @dataclass
 class Scheduling:
-    """A model that is being made."""
+    """A model under construction."""
 
     problem: Problem
     model: Any
     starts: list[Any]  # by job
     intervals: list[Any]  # by job
-    running: dict[int, Any]  # from t to an instant at which running jobs end, by that instant, s after t
-    # the variables that say where a job is, by job, in the order in which a search looks for the smallest domain; empty
-    # for the pool
+    running: dict[int, Any]  # intervals from t to an end of running jobs, by that end, s after t
+    # variables of the place of each job, in the order in which a search selects the smallest domain; empty for the
+    # pool
     decided: list[list[Any]] = field(default_factory=list)
     _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
 
     def minimise(self, objective: Objective) -> None:
-        """Minimise the weighted sum of the starts; or of what these cost, in pieces. A job is in one of its pieces, and costs
-        what that says."""
+        """Minimise the weighted sum of the starts, or of their piecewise costs: each job lies in one piece, which gives its
+        cost."""
         library, model = cp_model(), self.model
         if objective.costs is None:
             model.minimize(library.LinearExpr.weighted_sum(self.starts, objective.weights))
@@ -124,7 +124,7 @@ class Scheduling:
         model.minimize(library.LinearExpr.weighted_sum(summed, weights))
 
     def hint(self, start_s: list[int], variables: Sequence[Any] = (), values: Iterable[int] = ()) -> None:
-        """Have the search begin at starts, what they cost, and the values of other variables."""
+        """Begin the search at starts, with their costs, and at values of other variables."""
         for variable, value in zip((*self.starts, *variables), (*start_s, *values), strict=True):
             self.model.add_hint(variable, value)
         for job, piece, literals, cost in self._pieces:
@@ -135,14 +135,14 @@ class Scheduling:
 
     @property
     def n_variables(self) -> int:
-        """How many variables the model has."""
+        """Number of variables of the model."""
         return len(self.model.proto.variables)
 
     def search_as_paper(self) -> None:
-        """Section 3: the job of highest priority first, its earliest start; then, of its positions, the one with the
-        smallest domain gets its highest value.
+        """Search as in section 3: the job of highest priority first, with its earliest start; then, among its positions, the
+        one with the smallest domain gets its highest value.
 
-        That "can start first" is read as the earliest start of the job that is next by priority.
+        The paper's "can start first" is read as the earliest start of the next job by priority.
         """
         library = cp_model()
         for start, decided in zip(self.starts, self.decided or [[]] * len(self.starts), strict=True):
@@ -174,17 +174,17 @@ def scheduling(problem: Problem, objective: Objective) -> Scheduling:
 
 
 class PooledModel:
-    """HCP'19's first stage: the scheduling model alone, as if all nodes were one; then :func:`bls.cp.class_places.best_fit`."""
+    """HCP'19's first stage: the scheduling model alone, as for one large node; :func:`bls.cp.class_places.best_fit` follows."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
         self.variables = self.scheduling.starts
 
     def hint(self, plan: Dispatch) -> None:
-        """Have the search begin at a plan."""
+        """Begin the search at a plan."""
         self.scheduling.hint(plan.start_s.tolist())
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan of the variables' values."""
+        """The plan that the values of the variables describe."""
         none = np.zeros(0, np.int64)
         return Dispatch(np.array(values, np.int64), none, np.zeros((0, 0), np.int64))

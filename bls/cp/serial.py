@@ -1,7 +1,7 @@
-"""The list's plan: serial schedules in several orders, of which the best by exact Z is kept.
+"""The list's plan: serial schedules in several orders; the best by exact Z is kept.
 
-It is a complete plan of the model's kind of room: what the solver begins at, and what starts jobs where nothing better is
-found. Large-neighbourhood search (:func:`bettered`) improves it without a solver.
+It is a complete plan in the model's kind of room. The solver begins with it, and it starts jobs if nothing better is found.
+Large-neighbourhood search (:func:`bettered`) improves it without a solver.
 """
 
 import random
@@ -23,42 +23,42 @@ __all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Dispatch", "SerialGeneration", "
 
 @dataclass(frozen=True)
 class Dispatch(Columns):
-    """When the jobs of a problem start, and where their units are."""
+    """Starts of the jobs of a problem, and places of their units."""
 
     start_s: Array  # int64 (k,): seconds after t
-    unit_node: Array  # int64 (u,): the node of each unit, by job; of length 0 where only the pool is known
-    # int64 (u, resources): the first of its positions within the node, 0 of what it does not ask for; of length 0 where
-    # there are none
+    unit_node: Array  # int64 (u,): the node of each unit, by job; of length 0 for plans of the pool
+    # int64 (u, resources): first position of each unit within the node, 0 for resources that it does not request; of length 0
+    # if there are no positions
     unit_low: Array
-    # int64 (k, classes): of a plan that knows classes of nodes only, how many units of each job are where;
+    # int64 (k, classes): in plans of node classes, the number of units of each job per class;
     # :class:`bls.cp.classes.NodeClasses`
     class_units: Array | None = None
 
 
-#: In which orders lists are made: by priority; shortest first, small ones first of equals; weight (1/e) over work (Smith).
+#: Orders of lists: by priority; shortest first, then smallest; weight (1/e) over work (Smith).
 ORDERS: Final[dict[str, Callable[[Problem, Objective], Array]]] = {
     "slowdown": lambda problem, objective: np.arange(len(problem)),
     "shortest": lambda problem, objective: np.lexsort((problem.area, problem.duration_s)),
-    # Of a machine that does one thing at a time, weight over work is best: here 1/e over d × area.
+    # Weight over work is optimal on a machine that runs one job at a time: here 1/e over d × area.
     "smith": lambda problem, objective: np.argsort(
         problem.duration_s.astype(np.float64) * objective.per_s * problem.area, kind="stable"
     ),
 }
 
-#: The order of the starts of the plan before, where there is one.
+#: The order of the starts of the previous plan, if there is one.
 LAST: Final = "last"
 
-#: So often, at most, the best schedule is made anew in the order of its starts.
+#: How often, at most, the best schedule is generated again in the order of its starts.
 _ANEW: Final = 4
 
 
 class SerialGeneration:
-    """Makes serial schedules of a problem, one for each order that it is given.
+    """Generator of serial schedules of a problem, one per order.
 
     - ``problem``: of jobs that the empty machine can hold
     - ``room``: ``POOL``, ``NODES`` or ``BOXES``
-    - ``release_s``, int64 (k,): when each job may start at the earliest, s after t; at t if it is not given
-    - ``objective``: whose costs say, where it has any, to when jobs are held back; else each starts as early as it can
+    - ``release_s``, int64 (k,): earliest start of each job, s after t; default t
+    - ``objective``: its costs, if any, say to when jobs are held back; otherwise each job starts as early as possible
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class SerialGeneration:
         )
 
     def __call__(self, order: Array) -> Dispatch:
-        """The schedule of the jobs in an order, int64 (k,): a permutation of their places."""
+        """The schedule of the jobs in an order, int64 (k,): a permutation of their indices."""
         self._room.release_s[:] = self._release_s
         return self._generated(order, self._costs)
 
     def as_planned(self, start_s: Array) -> Dispatch:
-        """The schedule in the order of a plan's starts, int64 (k,), in which nobody starts later than there if places do not
-        matter; nor earlier where jobs are held back."""
+        """The schedule in the order of a plan's starts, int64 (k,). No job starts later than in the plan if places do not
+        matter, nor earlier if jobs are held back."""
         order = np.argsort(start_s, kind="stable")
         if self._costs is None:
             return self(order)
@@ -168,11 +168,11 @@ def _costs(objective: Objective) -> PricedCosts:
 
 
 def _chains(held: HeldBoxes, n_nodes: int, kinds: int) -> tuple[Array, Array]:
-    """The first box of each node and kind, and the next one of each box; -1 where there is none."""
+    """The first box of each node and kind, and the next box of each box; -1 if there is none."""
     head = np.full((n_nodes, kinds), -1, np.int64)
     before = np.full(len(held), -1, np.int64)
     if len(held):
-        # They are sorted: the last of each node and kind stays.
+        # They are sorted, so the last one of each node and kind stays.
         head[held.node, held.kind] = np.arange(len(held))
         same = (held.node[1:] == held.node[:-1]) & (held.kind[1:] == held.kind[:-1])
         before[1:][same] = np.flatnonzero(same)
@@ -182,11 +182,11 @@ def _chains(held: HeldBoxes, n_nodes: int, kinds: int) -> tuple[Array, Array]:
 def best_list(
     problem: Problem, objective: Objective, generation: SerialGeneration, last_s: Array | None = None
 ) -> tuple[Dispatch, str]:
-    """The best of the orders' schedules by Z, the first of equals; and which order that is.
+    """The best of the orders' schedules by Z, the first of equals; and its order.
 
-    The best one is then made anew in the order of its starts, as long as that makes it better: a job that starts early though
-    it came late in the order may leave others other places if it comes early. ``generation``: of the problem. ``last_s``, int64
-    (k,): when the plan before starts the jobs, at any count of seconds, -1 of those that it has not: one more order.
+    The best schedule is generated again in the order of its starts while that improves it: a job that starts early although it
+    is late in the order may leave better places to others when it is early in the order. ``last_s``, int64 (k,): starts in the
+    previous plan, s from any origin, -1 for jobs that it did not have: a further order.
     """
     orders = {name: order(problem, objective) for name, order in ORDERS.items()}
     if last_s is not None and (last_s >= 0).any():
@@ -209,31 +209,26 @@ def best_list(
     return best, name
 
 
-#: The most jobs that are taken out at once.
+#: The largest number of jobs to take out at once.
 _MOST: Final = 8
 
-#: How far from its place a job may come back, of the places that there are.
+#: Largest distance at which a job is put back, as a fraction of all positions (1 / _REACH).
 _REACH: Final = 4
 
 
 def bettered(
     problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch, *, lists: int, seed: int
 ) -> Dispatch:
-    """The best plan of a large-neighbourhood search with ``lists`` lists; ours, not the papers'. It is no worse than ``plan``.
+    """The best plan of a large-neighbourhood search with ``lists`` lists; no worse than ``plan``. Ours, not the papers'.
 
-    Some jobs are taken out of the order and put back elsewhere. They are of one neighbourhood of three, in turn: any jobs, jobs
-    that start one after another, or jobs that ask for much the same. The other jobs stay in their order, and the serial
-    schedule of the new order takes the place of the old one where its Z is no larger. The effort is a number of lists, so
-    that it is the same on any machine.
+    Some jobs are taken out of the order and put back elsewhere. They come from three neighbourhoods in turn: any jobs, jobs
+    with successive starts, or jobs with similar requests. The other jobs keep their order, and the serial schedule of the new
+    order replaces the old one if its Z is no larger. The effort is a number of lists, so that it is the same on any machine.
+    ``seed`` selects the jobs and their new positions.
 
     Source of the idea: P. Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle Routing Problems", CP
-    1998; putting jobs back by a serial schedule is of G. Schrimpf et al., "Record Breaking Optimization Results Using the Ruin
-    and Recreate Principle", J. Comput. Phys. 159 (2000).
-
-    - ``generation``: of the problem
-    - ``plan``: where the search begins
-    - ``lists``: how many are made
-    - ``seed``: of what is taken out, and where it comes back
+    1998; putting jobs back by a serial schedule: G. Schrimpf et al., "Record Breaking Optimization Results Using the Ruin and
+    Recreate Principle", J. Comput. Phys. 159 (2000).
     """
     n, draw = len(problem), random.Random(seed)
     if n < 2:
@@ -258,8 +253,8 @@ def bettered(
 def _first(
     problem: Problem, objective: Objective, generation: SerialGeneration, plan: Dispatch
 ) -> tuple[list[int], int]:
-    """The order of which the first list is best, and what it has: that of the plan's starts, or one of the list's rules. With
-    places a list in the order of a plan's starts may be much worse than the plan."""
+    """The order with the best first list, and its value: the order of the plan's starts, or one of the list's rules. With
+    places, a list in the order of a plan's starts may be much worse than the plan."""
     orders = [np.argsort(plan.start_s, kind="stable"), *(rule(problem, objective) for rule in ORDERS.values())]
     values = [objective.sum_of(generation(order).start_s) for order in orders]
     best = values.index(min(values))
@@ -268,7 +263,7 @@ def _first(
 
 
 def _taken_out(neighbourhood: int, order: list[int], alike: list[int], draw: random.Random) -> list[int]:
-    """The jobs of a neighbourhood, in an order of chance."""
+    """The jobs of a neighbourhood, in random order."""
     n = len(order)
     count = draw.randint(1, min(_MOST, n))
     if neighbourhood == 0:
@@ -280,7 +275,7 @@ def _taken_out(neighbourhood: int, order: list[int], alike: list[int], draw: ran
 
 
 def _back(order: list[int], out: list[int], draw: random.Random) -> list[int]:
-    """The order with these jobs elsewhere, no further than a part of all places away."""
+    """The order with these jobs put back at most a quarter of all positions away."""
     gone = set(out)
     at = {job: place for place, job in enumerate(order) if job in gone}
     left = [job for job in order if job not in gone]

@@ -1,8 +1,8 @@
-"""Serial schedule generation: job by job in a given order, each starts as early as what was placed before allows.
+"""Serial schedule generation: jobs are placed in a given order, each at the earliest start that the placed jobs allow.
 
-There are three kinds of rooms: the pool, in which only sums over all nodes count; nodes, each of which holds whole units;
-and boxes, in which a unit also lies on neighbouring positions of each resource. In the latter two nodes are tried by
-number, and positions from the lowest.
+There are three kinds of rooms. In the pool only sums over all nodes count. In a room of nodes each node holds whole units. In a
+room of boxes a unit also occupies neighbouring positions of each resource. Nodes are tried by number, and positions from the
+lowest.
 """
 
 from typing import Final
@@ -16,40 +16,40 @@ BOXES: Final = 2
 
 
 class Room(State):
-    """What a serial schedule is made in; k jobs of u units in all, of c kinds of resources, on n nodes."""
+    """State of a serial schedule: k jobs with u units in total, c kinds of resources, n nodes."""
 
     room: int  # ``POOL``, ``NODES`` or ``BOXES``
     # int64 (n, c), (c,)
     capacity: Ints2
     total: Ints
-    # int64 (k,): of jobs; where the units of each begin among all
+    # int64 (k,): of jobs; index of the first unit of each
     duration_s: Ints
     units: Ints
     first_unit: Ints
     per_unit: Ints2  # int64 (k, c)
-    release_s: Ints  # int64 (k,): when each may start at the earliest, s after t
-    order: Ints  # int64 (k,): in which they are placed
+    release_s: Ints  # int64 (k,): earliest start of each job, s after t
+    order: Ints  # int64 (k,): order in which jobs are placed
     n_slices: Ints  # int64 (1,)
-    slice_s: Ints  # int64: when the slices of the pool's profile begin, s after t; the last one lasts for ever
-    used: Ints2  # int64 (slices, c): what is held of all nodes in each
+    slice_s: Ints  # int64: beginnings of the slices of the pool's profile, s after t; the last slice has no end
+    used: Ints2  # int64 (slices, c): amounts held on all nodes in each slice
     n_boxes: Ints  # int64 (1,)
     head: Ints2  # int64 (n, c): the last box of each node and kind, -1 if it has none
-    # int64: of boxes: the next one of its node and kind, -1 after the last; when it is held, and which positions, or how many
+    # int64, by box: the next box of its node and kind, -1 after the last; begin and end; first position and number of them
     before: Ints
     begin_s: Ints
     stop_s: Ints
     low: Ints
     size: Ints
-    spot: Ints2  # int64 (c, units of the widest job): where on a node units may begin, for the kernel
-    start_s: Ints  # int64 (k,): what is found: starts,
-    # int64 (u,), (u, c): and of every unit where it is
+    spot: Ints2  # int64 (c, units of the widest job): for the kernel: positions at which units may begin on a node
+    start_s: Ints  # int64 (k,): result: starts
+    # int64 (u,), (u, c): result: node and positions of every unit
     unit_node: Ints
     unit_low: Ints2
 
 
 @compiled(inner=True)
 def _clash(room: Room, job: int, first: int, stop: int) -> int:
-    """The last slice that meets [begin of slice ``first``, stop) in which the pool has too little; -1 if none has."""
+    """The last slice within [begin of slice ``first``, stop) in which the pool has too little left; -1 if there is none."""
     found = -1
     k = first
     while k < room.n_slices[0] and room.slice_s[k] < stop:
@@ -62,18 +62,18 @@ def _clash(room: Room, job: int, first: int, stop: int) -> int:
 
 @compiled(inner=True)
 def _most_used(room: Room, node: int, kind: int, begin: int, stop: int, enough: int) -> int:
-    """What is held at most at an instant of [begin, stop), of a node's resource; or a number from there to ``enough``."""
+    """The largest amount held within [begin, stop) of a node's resource; or an upper bound of it that is at most ``enough``."""
     in_all = 0
     box = room.head[node, kind]
     while box >= 0:
         if room.begin_s[box] < stop and room.stop_s[box] > begin:
             in_all += room.size[box]
         box = room.before[box]
-    if in_all <= enough:  # as if all were held together
+    if in_all <= enough:  # even if all were held at the same time
         return in_all
     most = 0
     at = room.head[node, kind]
-    instant = begin  # and then when each box begins
+    instant = begin  # then the beginning of each box
     while True:
         held = 0
         box = room.head[node, kind]
@@ -92,8 +92,8 @@ def _most_used(room: Room, node: int, kind: int, begin: int, stop: int, enough: 
 
 @compiled(inner=True)
 def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int, wanted: int) -> int:
-    """Put the lowest positions of runs of a length that are free in [begin, stop) into ``spot``; returns how many. There are
-    up to ``wanted``; none lies on another."""
+    """Put the lowest positions of runs of ``length`` that are free in [begin, stop) into ``spot``: up to ``wanted``, without
+    overlaps. Returns their number."""
     capacity = room.capacity[node, kind]
     held = 0
     box = room.head[node, kind]
@@ -106,7 +106,7 @@ def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int,
     found = 0
     position = 0
     while found < wanted and position + length <= capacity:
-        # Wherever from here to the end of a box that is in the way a run began, it would be in the way.
+        # A run that begins anywhere before the end of a box in its way would overlap the box.
         after = 0
         box = room.head[node, kind]
         while box >= 0:
@@ -129,7 +129,7 @@ def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int,
 
 @compiled(inner=True)
 def _units_on(room: Room, job: int, node: int, begin: int, stop: int, wanted: int) -> int:
-    """How many units, up to ``wanted``, a node can hold all through [begin, stop)."""
+    """Number of units, up to ``wanted``, that fit a node during all of [begin, stop)."""
     for kind in range(room.total.size):
         asked = room.per_unit[job, kind]
         if asked > 0:
@@ -148,7 +148,7 @@ def _units_on(room: Room, job: int, node: int, begin: int, stop: int, wanted: in
 
 @compiled(inner=True)
 def _place(room: Room, job: int, begin: int, stop: int) -> bool:
-    """Find nodes, and positions, for all units of a job, without taking them; returns whether there are some."""
+    """Find nodes and positions for all units of a job, without taking them; returns whether they exist."""
     unit = room.first_unit[job]
     left = room.units[job]
     for node in range(room.capacity.shape[0]):
@@ -167,7 +167,7 @@ def _place(room: Room, job: int, begin: int, stop: int) -> bool:
 
 @compiled(inner=True)
 def _take(room: Room, job: int, begin: int, stop: int) -> None:
-    """Hold what was found for a job: a box for each run of its units that are neighbours."""
+    """Hold the places that were found for a job: one box for each run of neighbouring units."""
     first = room.first_unit[job]
     after = first + room.units[job]
     for kind in range(room.total.size):
@@ -197,7 +197,7 @@ def _take(room: Room, job: int, begin: int, stop: int) -> None:
 
 @compiled(inner=True)
 def _split(room: Room, at: int, instant: int) -> None:
-    """Let the pool's profile have a slice that begins at an instant within slice ``at``."""
+    """Begin a new slice of the pool's profile at an instant within slice ``at``."""
     for k in range(room.n_slices[0], at + 1, -1):
         room.slice_s[k] = room.slice_s[k - 1]
         for kind in range(room.total.size):
@@ -210,7 +210,7 @@ def _split(room: Room, at: int, instant: int) -> None:
 
 @compiled(inner=True)
 def _hold(room: Room, job: int, first: int, stop: int) -> None:
-    """Let the pool's profile have a job from the begin of slice ``first`` up to ``stop``."""
+    """Add a job to the pool's profile, from the begin of slice ``first`` up to ``stop``."""
     last = first
     while last < room.n_slices[0] and room.slice_s[last] < stop:
         last += 1
@@ -223,8 +223,8 @@ def _hold(room: Room, job: int, first: int, stop: int) -> None:
 
 @compiled(inner=True)
 def not_before(room: Room, place: int, first_s: Ints) -> int:
-    """When the job at a place of the order can start at the earliest: not before one that was placed and asks for no more.
-    That one could not start before ``first_s``, unless it came later than this one, and since then there is less room."""
+    """A lower bound of the start of the job at a place of the order. A placed job that requests no more could not start before
+    its ``first_s``; unless it was released later than this job, nor can this one, since there is less room now."""
     job = room.order[place]
     found = 0
     for k in range(place):
@@ -245,8 +245,8 @@ def not_before(room: Room, place: int, first_s: Ints) -> int:
 
 @compiled(inner=True)
 def first_slice(room: Room, job: int, earliest: int) -> int:
-    """The slice in which a job can start first, no earlier than an instant, with its places found; -1 if in none."""
-    k = 0  # the slice in which that is
+    """The first slice in which a job can start, not before ``earliest``, with its places found; -1 if there is none."""
+    k = 0  # the slice of ``earliest``
     while k + 1 < room.n_slices[0] and room.slice_s[k + 1] <= earliest:
         k += 1
     while k < room.n_slices[0]:
@@ -264,7 +264,7 @@ def first_slice(room: Room, job: int, earliest: int) -> int:
 
 @compiled(inner=True)
 def start(room: Room, job: int, k: int, begin: int) -> None:
-    """Have a job start within slice ``k``, in the places that were found."""
+    """Start a job within slice ``k``, in the places that were found."""
     stop = begin + room.duration_s[job]
     room.start_s[job] = begin
     if room.room != POOL:
@@ -277,7 +277,7 @@ def start(room: Room, job: int, k: int, begin: int) -> None:
 
 @compiled()
 def generate(room: Room) -> int:
-    """Place all jobs in the room's order; returns how many no empty machine could hold, at which it ends: 0 or 1."""
+    """Place all jobs in the room's order; returns 1, and stops, if a job does not fit the empty machine, else 0."""
     for place in range(room.order.size):
         job = room.order[place]
         earliest = max(not_before(room, place, room.start_s), room.release_s[job])
@@ -289,17 +289,17 @@ def generate(room: Room) -> int:
 
 
 class PricedCosts(State):
-    """What starts of k jobs cost."""
+    """Costs of starts of k jobs."""
 
-    piece_first: Ints  # int64 (k + 1,): where each job's pieces begin
-    # int64 (pieces,): from which start on, what it costs there, and more by the second
+    piece_first: Ints  # int64 (k + 1,): index of the first piece of each job
+    # int64 (pieces,): first start of the piece, cost there, and further cost per second
     at_s: Ints
     value: Ints
     slope: Ints
-    back_first: Ints  # int64 (k + 1,): where the instants begin to which each job may be held back
-    back_s: Ints  # int64 (instants,): ascending for each
-    latest_s: Ints  # int64 (k,): no later start is looked at, unless there is none before
-    first_s: Ints  # int64 (k,): for the kernel: where a job could have started first as it was placed
+    back_first: Ints  # int64 (k + 1,): index of the first instant to which each job may be held back
+    back_s: Ints  # int64 (instants,): ascending for each job
+    latest_s: Ints  # int64 (k,): later starts are not considered, unless there is no earlier one
+    first_s: Ints  # int64 (k,): for the kernel: earliest possible start of a job when it was placed
 
 
 @compiled(inner=True)
@@ -312,11 +312,11 @@ def _cost(costs: PricedCosts, job: int, start_s: int) -> int:
 
 @compiled()
 def generate_priced(room: Room, costs: PricedCosts) -> int:
-    """As :func:`generate` where energy has a price: each job where it costs least, as far as it is searched.
+    """:func:`generate` with prices of energy: each job starts at its cheapest start among those considered.
 
-    A job may start as early as the jobs placed before it allow, or be held back to an instant from which on waiting costs more
-    than cheaper energy saves; from each of these it starts as early as it can, and the cheapest of these starts is taken, the
-    first of equals.
+    A job may start as early as the placed jobs allow, or be held back to an instant from which waiting costs more than cheaper
+    energy saves. From each of these instants it starts as early as possible. The cheapest of these starts is taken, the first
+    of equals.
     """
     for place in range(room.order.size):
         job = room.order[place]
@@ -328,15 +328,15 @@ def generate_priced(room: Room, costs: PricedCosts) -> int:
         costs.first_s[job] = begin
         best = begin
         least = _cost(costs, job, begin)
-        looked = begin
+        tried = begin
         for at in range(costs.back_first[job], costs.back_first[job + 1]):
             back = costs.back_s[at]
-            if back > looked and back <= costs.latest_s[job]:
+            if back > tried and back <= costs.latest_s[job]:
                 k = first_slice(room, job, back)
-                looked = max(room.slice_s[k], back)
-                cost = _cost(costs, job, looked)
-                if looked <= costs.latest_s[job] and cost < least:
-                    best = looked
+                tried = max(room.slice_s[k], back)
+                cost = _cost(costs, job, tried)
+                if tried <= costs.latest_s[job] and cost < least:
+                    best = tried
                     least = cost
         k = first_slice(room, job, best)  # in its places again
         start(room, job, k, best)

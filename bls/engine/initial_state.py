@@ -1,4 +1,4 @@
-"""The state of the batch engine before the first event, from what is given as arrays."""
+"""Initial state of the batch engine, made from arrays."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,18 +28,18 @@ _GIVEN_STATES = {
 
 @dataclass
 class RunColumns:
-    """What the engine is told of a run, n jobs in workload order on M cores of H hosts; int64 arrays."""
+    """Input of the engine: n jobs in workload order on M cores of H hosts; int64 arrays."""
 
-    jobs: dict[str, Array]  # columns of ``Jobs`` by their names
-    partitions: dict[str, Array]  # the same of ``Partitions``
+    jobs: dict[str, Array]  # columns of ``Jobs`` by name
+    partitions: dict[str, Array]  # columns of ``Partitions`` by name
     settings: dict[str, int]  # fields of ``Settings`` that differ from their defaults
-    state: dict[str, Any]  # further fields of ``BatchState``, among them hosts and outages; the others have no entries
-    others: dict[str, Any] = field(default_factory=dict)  # what only one feature is given, by its name
+    state: dict[str, Any]  # further fields of ``BatchState``, e.g. hosts and outages; others are empty
+    others: dict[str, Any] = field(default_factory=dict)  # input of single features, by name
     keep_decisions: bool = False
 
 
 def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[Feature]]:
-    """The features of a run, in order; of its settings those are set that follow from them."""
+    """Features of a run, in order; also set the settings that follow from them."""
     host_first = given.state["host_first"]
     run = FeatureRun(given, settings, len(given.jobs["rank"]), len(host_first) - 1, int(host_first[-1]))
     run.sizes["outages"] = max(0, len(given.state["outage_first"]) - 1)
@@ -57,15 +57,15 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
         settings.tellers += int(feature.tells > 0)
         settings.max_told += run.cores * feature.tells
     if settings.tellers > 1:
-        settings.max_told *= 2  # to put it in order
+        settings.max_told *= 2  # room for sorting
     return run, found
 
 
 def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bounds: int) -> None:
-    # The size of each dimension of the state's own columns, 0 for what the run does not need.
+    # Set the size of each dimension; 0 if the run does not need it.
     n, settings, given = run.jobs, run.settings, run.given
     by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
-    running = min(n, run.cores) + 1  # no more jobs run at once than there are cores
+    running = min(n, run.cores) + 1  # at most one job per core runs at once
     run.sizes.update(
         {
             "jobs": n,
@@ -93,7 +93,7 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
 
 
 def _call_features(state: BatchState, features: list[Feature]) -> None:
-    # Have the kernels of features called.
+    # Register the kernels of features.
     roles = {role: where for feature in features for role, where in feature.plays.items()}
     state.roles = h.ROLES.filled_with(roles)
     state.played = np.array([role in roles for role in h.ROLES.slots], np.int64)
@@ -103,7 +103,7 @@ def _call_features(state: BatchState, features: list[Feature]) -> None:
 
 
 def new_state(given: RunColumns) -> BatchState:
-    """The state before the first event."""
+    """Make the state before the first event."""
     n, fields, settings = len(given.jobs["rank"]), fields_of(BatchState), Settings(**given.settings)
     run, features = _features(given, settings)
     jobs = Jobs.new({"rows": n}, origin=np.arange(n), **given.jobs)
@@ -114,13 +114,13 @@ def new_state(given: RunColumns) -> BatchState:
     leaves = free_words[: free_starts[1]]
     columns = {"masks": leaves[None]} | given.state
     columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
-    windows = given.state.get("windows")
-    boundaries = np.unique([windows.begin_ns, windows.end_ns]) if windows else np.zeros(0, np.int64)
+    windows = given.state.get("windows", b.WindowColumns.none())
+    boundaries = np.unique([windows.begin_ns, windows.end_ns])
     cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
     _size(run, features, columns, len(boundaries))
     sizes = run.sizes
     masked = np.any(columns["masks"][: sizes["partitions"]] != leaves, axis=1)
-    for name in _GIVEN_STATES - columns.keys():  # of features that the run does not have
+    for name in _GIVEN_STATES - columns.keys():  # of absent features
         columns[name] = fields[name].kind.none()
     for feature in features:
         columns |= feature.state(run)

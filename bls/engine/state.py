@@ -1,4 +1,4 @@
-"""The state of the batch engine, and the codes in it."""
+"""State of the batch engine, and its codes."""
 
 from bls.allocators.contract import PlacementRequest
 from bls.availability.count_profile import PROFILE_NEVER
@@ -15,7 +15,7 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
-#: The instant that never comes; and one after every instant at which a slot may begin.
+#: An instant that never comes, and one after every possible begin of a slot.
 NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1
 
 # The codes, as integers for kernels:
@@ -29,260 +29,239 @@ UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.PowerRule)
 TOGETHER, FEWEST, WIDEST_FIRST, NARROWEST_FIRST, LATEST, EARLIEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
 ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
-HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST = list(map(int, codes.PlacementRefusal))[
-    :7
-]
-NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = list(map(int, codes.PlacementRefusal))[7:]
+HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST, *_rest = map(int, codes.PlacementRefusal)
+NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = _rest
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
-# A key of the heap of releases from here on is that of a job, and no core's: it wishes then, behind all releases.
+# From this key on, an entry of the heap of releases is the next request of a job for cores, after all releases of cores.
 WISH_KEY = 2**62
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
-#: Dimensions of columns that have an entry for each row of ``Jobs``.
+#: Dimensions with an entry for each row of ``Jobs``.
 BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted", "holding"})
 
-#: Dimensions of other columns that are about the jobs of a run, and not about its machine.
+#: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
 
-#: A depth of reservations without bound.
+#: An unlimited number of reservations.
 UNBOUNDED = 2**62
 
-# ---- places in BatchState.functions ----
+# Places in BatchState.functions.
 PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)
 FUNCTIONS = 5
 
 
 class Decisions(State, dim="decisions"):
-    """A row for each pass."""
+    """A row for each scheduling pass."""
 
-    at_ns: Ints = column()  # its instant
-    waiting: Ints = column()  # jobs in the queue as it began
+    at_ns: Ints = column()  # instant of the pass
+    waiting: Ints = column()  # jobs in the queue at its begin
     started: Ints = column()  # jobs that it started
-    wall_ns: Ints = column()  # wall time that it took
-    unplaced: Ints = column()  # how many of those that a policy had chosen had no place
+    wall_ns: Ints = column()  # its wall time
+    unplaced: Ints = column()  # jobs that a policy chose, and that did not fit
 
 
 class Partitions(State, dim="partitions"):
-    """Limits of partitions, and what runs there."""
+    """Limits of partitions, and their running jobs."""
 
-    tier: Ints = column(constant=True)  # of its jobs in the order of the queue
+    tier: Ints = column(constant=True)  # tier of its jobs in the queue
     max_running_jobs: Ints = column(fill=NEVER // 2, constant=True)  # jobs that may run at once
     max_running_cores: Ints = column(fill=NEVER // 2, constant=True)  # cores that they may hold
     max_user_jobs: Ints = column(fill=NEVER // 2, constant=True)  # jobs of one user that may run at once
     max_user_cores: Ints = column(fill=NEVER // 2, constant=True)  # cores that they may hold
-    masked: Ints = column(constant=True)  # 1 where it has not all cores
-    running_jobs: Ints = column()  # jobs that run
+    masked: Ints = column(constant=True)  # 1 if it does not have all cores
+    running_jobs: Ints = column()  # running jobs
     running_cores: Ints = column()  # cores that they hold
-    # Of the pass under way:
-    blocked: Ints = column()  # how many jobs are blocked
-    waits: Ints = column()  # 1 where one waits
+    blocked: Ints = column()  # jobs blocked in the present pass
+    waits: Ints = column()  # 1 if a job waits in the present pass
 
 
 class WindowColumns(State, dim="windows"):
-    """Advance reservations and maintenance."""
+    """Advance reservations and maintenance windows."""
 
-    begin_ns: Ints = column()  # the instant at which it begins
-    end_ns: Ints = column()  # the instant at which it ends
+    begin_ns: Ints = column()  # begin
+    end_ns: Ints = column()  # end
 
 
 class HostStatus(State, dim="outages"):
-    """Of each list of outages, as ``BatchState.outage_first`` has them."""
+    """A row for each list of outages, as in ``BatchState.outage_first``."""
 
-    down_until_ns: Ints = column()  # 0 where the host is up
+    down_until_ns: Ints = column()  # end of the present outage; 0 if the host is up
     next_outage: Ints = column()  # the next or present one in the list
-    next_down_ns: Ints = column(fill=NEVER)  # when the next begins
+    next_down_ns: Ints = column(fill=NEVER)  # begin of the next one
 
 
 class HostLog(State, dim="host_log"):
-    """What has become of hosts that are stopped, or that fall asleep."""
+    """Changes of the states of hosts that are stopped or sleep."""
 
-    at_ns: Ints = column()  # when
-    host: Ints = column()  # of which
-    state: Ints = column(fill=codes.HostState.UP)  # the state that it is in from then on
+    at_ns: Ints = column()  # instant
+    host: Ints = column()  # host
+    state: Ints = column(fill=codes.HostState.UP)  # its state from then on
 
 
 class BatchState(State):
-    """The whole state of a batch simulation: rows for n jobs (and their later attempts), M cores on H hosts."""
+    """State of a batch simulation: rows for n jobs and their later attempts, M cores on H hosts."""
 
-    settings: Settings  # what does not change
-    jobs: Jobs = column()  # what is given of each job, and what becomes of it
+    settings: Settings  # constants of the run
+    jobs: Jobs = column()  # input and outcome of each job
 
-    # Instants, and what has happened:
+    # Instants and progress:
     now_ns: int = 0  # the present instant
     next_arrival: int = 0  # place in arrivals
     next_cancel: int = 0  # place in cancel_order
     next_boundary: int = 0  # place in boundaries
-    wake_ns: int = NEVER  # a pass is made then
+    wake_ns: int = NEVER  # a pass is due then
     busy_until_ns: int = 0  # the scheduler decides until then
-    observe_after_ns: int = NEVER  # an observer looks before the first event after this instant
+    observe_after_ns: int = NEVER  # observers are called before the first event after this instant
     last_pass_ns: int = 0  # instant of the latest pass
-    # Of the present instant, and the pass to be made at it:
-    in_pass: int = 0  # 1 while the pass of this instant is still to be made
-    changed: int = 0  # 1 where something else than one arrival happened at this instant
-    arrived_job: int = -1  # the job that arrived last at this instant
-    due_job: int = -1  # the job that a status is about
-    gained: int = 0  # 1 where capacity was gained since the latest pass
-    lost: int = 0  # 1 where capacity was lost since then
-    hull_ns: int = 0  # what was gained since kept reservations were last tried earlier lies before this instant
+    # The present instant and its pass:
+    in_pass: int = 0  # 1 while the pass of this instant is due
+    changed: int = 0  # 1 if more than one arrival happened at this instant
+    arrived_job: int = -1  # last job that arrived at this instant
+    due_job: int = -1  # job of the present status
+    gained: int = 0  # 1 if capacity was gained since the latest pass
+    lost: int = 0  # 1 if capacity was lost since the latest pass
+    hull_ns: int = 0  # capacity gained since kept reservations were last moved lies before this instant
     idle_passes: int = 0  # passes in a row without a start while only outages and wake-ups are to come
-    # Of the latest pass, and of all:
-    blocked_head: int = -1  # the head that blocked the latest pass
-    shadow_ns: int = 0  # its slot
-    extra_cores: int = 0  # cores free then beside it
-    passes: int = 0  # how many there were
+    # The latest pass, and all passes:
+    blocked_head: int = -1  # queue head that blocked the latest pass
+    shadow_ns: int = 0  # begin of its reservation
+    extra_cores: int = 0  # free cores then, without its own
+    passes: int = 0  # number of passes
     decide_ns: int = 0  # wall time of all passes
-    max_decide_ns: int = 0  # wall time of the longest
-    policy_ns: int = 0  # wall time that a Python policy took for the pass under way
-    # Of cores that a Python policy has named, and that a job cannot have:
-    refused: int = 0  # why: HELD_BACK … NO_POWER; 0 while there are none
-    refused_at: int = 0  # which core, host, window, licence … that is about
-    refused_of: int = 0  # and which resource of the host, core of the window …
-    refused_where: int = 0  # the domain whose power limit does not let the job have them
-    did_not_fit: int = 0  # how many jobs that a policy had chosen had no place, in all passes
-    # Where power is limited:
+    max_decide_ns: int = 0  # wall time of the longest pass
+    policy_ns: int = 0  # wall time of a Python policy in the present pass
+    # Cores that a Python policy named, but its job cannot have:
+    refused: int = 0  # reason: HELD_BACK … NO_POWER; 0: none
+    refused_at: int = 0  # core, host, window, licence … concerned
+    refused_of: int = 0  # resource of this host, core of this window …
+    refused_where: int = 0  # power domain whose limit is exceeded
+    did_not_fit: int = 0  # jobs that a policy chose, and that did not fit, in all passes
+    # Limited power:
     next_power: int = 0  # place in PowerState.ns
-    max_mw: int = 0  # what hosts draw if all that are in service work at full speed, and the others rest
-    next_passage_ns: int = NEVER  # when the next host is off, or has booted
-    power_at_ns: int = NEVER  # when anything of this happens next
-    stops_anew: int = 0  # 1 where other hosts may have to be stopped, as some went down or came back
-    # Where hosts that idle fall asleep:
-    idle_changed_ns: int = 0  # when hosts that are awake last fell idle, were taken, went down or came back
-    late_ns: int = 0  # while a job is placed that needs hosts that are not awake: by how much it exceeds its estimate
+    max_mw: int = 0  # power if all hosts in service work at full speed, and the others rest
+    next_passage_ns: int = NEVER  # next end of a shutdown or boot
+    power_at_ns: int = NEVER  # next event of these
+    stops_anew: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
+    # Sleeping hosts:
+    idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
+    late_ns: int = 0  # while a job is placed on sleeping hosts: by how much it exceeds its estimate
 
-    # How many, and how much of what is in use:
+    # Counts:
     n_rows: int = 0  # rows in use: jobs and their later attempts
-    n_predicted: int = 0  # rows up to this one have their estimates
+    n_predicted: int = 0  # rows that have their estimates
     n_ended: int = 0  # jobs that have ended for good
     n_waiting: int = 0  # jobs in the queue
-    presets_left: int = 0  # jobs that run from the start and have still to be placed
+    presets_left: int = 0  # jobs running at the start that are not placed yet
     n_started: int = 0  # jobs started in the latest pass that await an answer
-    n_answered: int = 0  # how many of them have had one
-    n_chosen: int = -1  # jobs that a Python policy has chosen or rejected, -1 before it has decided
+    n_answered: int = 0  # how many of these are answered
+    n_chosen: int = -1  # jobs chosen or rejected by a Python policy; -1 before its decision
     n_log: int = 0  # entries of the log in use
     n_decisions: int = 0  # records of passes in use
-    free_cores: int = 0  # cores that no job holds, on hosts that are up
-    overdue_cores: int = 0  # cores of jobs that are overdue
+    free_cores: int = 0  # free cores on hosts that are up
+    overdue_cores: int = 0  # cores of overdue jobs
     n_down: int = 0  # hosts that are down
     pool_used: int = 0  # intervals in the allocation pool
     n_placed: int = 0  # intervals of cores that the hook EARLIEST has found
     kept_used: int = 0  # intervals of kept reservations
     n_released: int = 0  # columns of the table of releases in use
-    n_named: int = 0  # intervals of cores that a Python policy has named for jobs that it has chosen
-    n_reached: int = 0  # running jobs that the latest pass has something to tell
-    n_told: int = 0  # columns of the table of what was told in use
-    first_told: int = 0  # how many there were before what the latest pass has to tell
-    n_hinted: int = 0  # cores of running jobs that are known to be wanted
-    n_wishes: int = 0  # columns of the table of wishes in use
-    n_directed: int = 0  # columns of what a policy has decided about running jobs in use
-    n_stopped: int = 0  # hosts that are out of service and not on their way back
+    n_named: int = 0  # intervals of cores that a Python policy named for its jobs
+    n_reached: int = 0  # running jobs with commands of the latest pass
+    n_told: int = 0  # columns of the command log in use
+    first_told: int = 0  # its columns before the latest pass
+    n_hinted: int = 0  # cores of running jobs with a hint
+    n_wishes: int = 0  # columns of the table of requests for cores in use
+    n_directed: int = 0  # columns of a policy's decisions about running jobs in use
+    n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
     n_away: int = 0  # hosts that are asleep or booting
     n_idle: int = 0  # hosts that are awake, or booting, and idle
 
-    by_rank: Ints = column("jobs")  # the row that has a rank now
+    by_rank: Ints = column("jobs")  # row that now has each rank
     arrivals: Ints  # rows that arrive at their submit, in order
-    running: Heap = column("running")  # running jobs by the instant at which they end or their promise comes due
-    expected: Heap = column("expected")  # jobs by the instant at which they become overdue, if they still run
-    arriving: Heap = column("arriving")  # jobs that arrive because another has ended, and wake-ups (``rows`` + row)
-    host_events: Heap = column("outages")  # the next event of each list of outages: key v is a repair, V + v an outage
-    releasing: Heap = column("releasing")  # releases to come: row · M + core; next wishes of jobs: ``WISH_KEY`` + row
-    # The ranks that wait (``bls.engine.queue``)
-    queue_words: Ints = column("queue_words")
+    running: Heap = column("running")  # running jobs by end or promise
+    expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
+    arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
+    host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
+    releasing: Heap = column("releasing")  # future releases: row · M + core; future requests: ``WISH_KEY`` + row
+    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.queue``)
     queue_starts: Ints
-    # Cores that no job holds, on hosts that are up (``bls.availability.free_cores``)
-    free_words: Ints = column("free_words")
+    free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
     free_starts: Ints
     pool: Pool = column(saved=False)  # allocations, in the order in which jobs started
-    # (n + 1,) and two of one length: the cores that job k asks for by number, from ``wanted_first[k]`` on
-    wanted_first: Ints
+    wanted_first: Ints  # (n + 1,): job k requests the intervals of cores wanted_first[k] … wanted_first[k + 1] - 1
     wanted_lo: Ints
     wanted_hi: Ints
     started: Ints = column("running", used=("n_started",))  # the jobs of the latest pass that await an answer
-    profile: Slices = column()  # cores free over time by what is expected, kept reservations included
-    plan: Slices = column("plan_slices", saved=False)  # the same while a plan is made anew
-    cores_profile: CoreProfile = column()  # instead of them where it matters which cores are free
-    later: Offer = column(saved=False)  # what is free in a later slice, while a job is asked about one
-    # What is offered to the allocator, if not all that is free; of hosts the cores of use
-    offered: Offer = column(saved=False)
-    passing_amounts: Ints = column("amounts", saved=False)  # the amounts of one slice after the other
+    profile: Slices = column()  # expected free cores over time, after kept reservations
+    plan: Slices = column("plan_slices", saved=False)  # the same while a plan is rebuilt
+    cores_profile: CoreProfile = column()  # used instead if it matters which cores are free
+    later: Offer = column(saved=False)  # capacity in a later slice, while a job is tried there
+    offered: Offer = column(saved=False)  # capacity for the allocator, if not all free capacity
+    passing_amounts: Ints = column("amounts", saved=False)  # amounts slice by slice
     masks: Ints2  # (partitions + windows, words): the cores of each partition, then of each window
-    # By rows: amounts of a unit on its host, then licences of a job
-    needs: Ints2 = column("needs", "needed", constant=True)
-    history_group: Ints2  # (levels, n): which group's history tells of a job, the closest first; -1 none
-    history_least: Ints  # (levels,): how many of a group must have ended to tell of others
-    # How many of a group have ended, and the run times of the latest m, the one that ended k-th (from 0) at 1 + k mod m
-    history: Ints2 = column("groups", "history")
-    corrections_ns: Ints  # by how much a job that runs longer than expected will go on, the first time, the second …
-    kept: Pool = column("kept", used=("kept_used",))  # cores of the kept reservations
-    cancel_order: Ints  # rows that are withdrawn, by (instant, row)
-    # (rows + 1,) and (·,): the rows that depend on row r are ``child_row[child_first[r]:child_first[r + 1]]``
-    child_first: Ints
+    needs: Ints2 = column("needs", "needed", constant=True)  # of rows: amounts of a unit on its host, then licences
+    history_group: Ints2  # (levels, n): groups that predict a job, the closest first; -1: none
+    history_least: Ints  # (levels,): ended jobs that a group needs for a prediction
+    history: Ints2 = column("groups", "history")  # ended jobs of a group, then run times; number k is at 1 + k mod m
+    corrections_ns: Ints  # additions to the estimate of a job that exceeds it for the first, second … time
+    kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
+    cancel_order: Ints  # cancelled rows, by (instant, row)
+    child_first: Ints  # (rows + 1,): on row r depend the rows child_row[child_first[r]:child_first[r + 1]]
     child_row: Ints
-    unmet: Ints = column("children")  # for how many jobs each row still waits; of size 0 where none waits for several
+    unmet: Ints = column("children")  # preceding jobs that each row still waits for; empty if none has several
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
-    host_free: Ints = column("hosts")  # free cores of each host, kept only for allocators that ask
+    host_free: Ints = column("hosts")  # free cores of each host, for allocators that need them
     host_of: Ints  # (M,): the host of each core
-    # (V + 1,) and two of one length: outages of each host. Unplanned ones of host h at h, planned ones at H + h, and if hosts
-    # are drained, that at 2·H + h; V is 2·H, or 3·H
-    outage_first: Ints
-    outage_down: Ints
-    outage_up: Ints
-    host_status: HostStatus = column()  # how far each list of outages has come
+    outage_first: Ints  # (V + 1,): lists of outages, of host h at h (failures), H + h (planned), 2·H + h (drains)
+    outage_down: Ints  # their begins
+    outage_up: Ints  # their ends
+    host_status: HostStatus = column()  # progress in each list of outages
     windows: WindowColumns = column()  # advance reservations and maintenance
-    boundaries: Ints  # instants at which a window begins or ends, ascending
-    partitions: Partitions = column()  # their limits, and what runs there
-    user_tally: Ints3 = column("partitions", "users", 2)  # the jobs of each user that run there, and their cores
-    # Of a policy that scores
-    numbers: Floats2 = column("numbers", "numbered")
-    memory: Floats = column("memory")
-    keys: Floats = column("scored", saved=False)
-    order: Ints = column("scored", saved=False)
+    boundaries: Ints  # begins and ends of windows, ascending
+    partitions: Partitions = column()  # limits and running jobs
+    user_tally: Ints3 = column("partitions", "users", 2)  # running jobs of each user, and their cores
+    numbers: Floats2 = column("numbers", "numbered")  # numbers of a scoring policy for each row
+    memory: Floats = column("memory")  # its memory
+    keys: Floats = column("scored", saved=False)  # its scores
+    order: Ints = column("scored", saved=False)  # its order
     sorting: Ints2 = column(4, "scored", saved=False)  # work space
-    log: Ints = column("log", used=("n_log",))  # which jobs came, started and left, for Python policies and observers
-    # A policy's answer: rows of jobs that start, and -1 - row of those that it rejects
-    chosen: Ints = column("chosen", saved=False)
-    # Where ``n_named`` is not 0: the cores that it names for ``chosen[k]`` are the intervals
-    # ``chosen_first[k]:chosen_first[k + 1]``; where there are none, the allocator chooses
-    chosen_first: Ints = column("chosen_first", saved=False)
-    chosen_lo: Ints = column("named", saved=False)
-    chosen_hi: Ints = column("named", saved=False)
+    log: Ints = column("log", used=("n_log",))  # arrivals, starts and ends, for Python policies and observers
+    chosen: Ints = column("chosen", saved=False)  # decision of a policy: rows of jobs to start, -1 - row to reject
+    chosen_first: Ints = column("chosen_first", saved=False)  # first interval of cores named for each choice
+    chosen_lo: Ints = column("named", saved=False)  # first core of each interval
+    chosen_hi: Ints = column("named", saved=False)  # one past its last core
     decisions: Decisions = column(saved=False)  # records of passes, if they are kept
-    wall_time: Ints = column(2, saved=False)  # what the wall clock last said: seconds, nanoseconds
-    placement: PlacementRequest = column()  # what the allocator is shown
-    holder: Ints = column("held", fill=-1)  # where cores are released: the row of the job that holds each, -1 none
+    wall_time: Ints = column(2, saved=False)  # latest reading of the wall clock: s, ns
+    placement: PlacementRequest = column()  # request to the allocator
+    holder: Ints = column("held", fill=-1)  # row of the job that holds each core; -1: none
     releases: Releases = column(saved=False)  # records of releases
     ordered: Heap = column("held", saved=False)  # work space: running jobs, or their cores, in order
-    left: Pool = column("held", saved=False)  # work space: what a job still holds
-    # By cores, where jobs are told for which of theirs others wait: 1 + the row that was told so of each
-    hinted: Ints = column("hinted")
-    wanted_of: Ints = column("hinted")  # the same while a pass finds it out; otherwise zeros
-    # The running jobs that the latest pass has something to tell
-    reached: Ints = column("reached", used=("n_reached",))
-    told: Told = column(saved=False)  # what running jobs were told
-    # Where widths change, of each core that is held: 1 + the column of ``told`` where it was given, 0 if that was at the start
-    given_at: Ints = column("resizing")
-    asked: Ints = column("resizing")  # likewise, 1 if it was asked for
-    totals: Ints = column("amounts")  # what there is of other resources, power and licences, as in ``Offer.amounts``
+    left: Pool = column("held", saved=False)  # work space: cores that a job still holds
+    hinted: Ints = column("hinted")  # of each core: 1 + row that received a hint about it
+    wanted_of: Ints = column("hinted")  # work space of a pass for the same; otherwise 0
+    reached: Ints = column("reached", used=("n_reached",))  # running jobs with commands of the latest pass
+    told: Told = column(saved=False)  # command log: commands to running jobs
+    given_at: Ints = column("resizing")  # of each held core: 1 + column of ``told`` that gave it; 0: at the start
+    asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
+    totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
     resizing: Resizing = column(saved=False)  # work space
-    wishes: Wishes = column(used=("n_wishes",))  # wishes for cores that are still to come
-    wishing: Wishing = column("wishing")  # of rows, what the jobs wish for
-    directed: Directed = column(used=("n_directed",))  # what a policy has decided about running jobs
-    scaling: Scaling = column("scaling")  # of rows, the scales of speeds, and the ends that a policy sets
+    wishes: Wishes = column(used=("n_wishes",))  # future requests for cores
+    wishing: Wishing = column("wishing")  # of rows: requests of the jobs
+    directed: Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
+    scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
     core_scale: CoreScale = column()  # scales of single cores
-    holds: HoldState = column("holding")  # of rows, when a policy has held them; of none where none can
-    power: PowerState = column()  # of no group where power is not limited
-    domains: DomainState = column()  # of none where no part of the machine has limits of its own
-    stops: StopState = column()  # of no host where none are stopped for that
-    host_log: HostLog = column(used=("n_host_log",))  # what has become of hosts that are stopped, or that fall asleep
-    sleep: SleepState = column()  # of no host where none fall asleep
+    holds: HoldState = column("holding")  # of rows: when a policy held them; empty if none can
+    power: PowerState = column()  # empty if power is not limited
+    domains: DomainState = column()  # empty if no part of the machine has a limit
+    stops: StopState = column()  # empty if no host is stopped to save power
+    host_log: HostLog = column(used=("n_host_log",))  # states of hosts that are stopped or sleep
+    sleep: SleepState = column()  # empty if no host sleeps
     functions: Ints  # (FUNCTIONS,): the allocator, a policy's score and account, the clock, a decision
-    # What only some runs do (``bls.engine.hooks``): (ROLES,), the kernel that plays each role, and 1 where a feature does;
-    # (EVENTS + 1,) and (·,): those that subscribe to event e are ``subscribers[first_subscriber[e]:first_subscriber[e + 1]]``
-    roles: Ints
-    played: Ints
-    first_subscriber: Ints
+    roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
+    played: Ints  # (ROLES,): 1 if a feature plays it
+    first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]
     subscribers: Ints

@@ -1,9 +1,8 @@
-"""Downloads a log of the Parallel Workloads Archive: whole, unpackable and with the right sum, or not at all.
-
-The file is written to a name of its own beside the target, checked, and then renamed, so that no half file ever has the
-name that was asked for. Nothing is resumed. What is known of a log's sum is that of its text, unpacked
-(``bls.workloads.archive.ArchivedLog.text_sha256``); a sum that the user gives is that of the file, as ``sha256sum FILE``
-prints it."""
+"""Download a log of the Parallel Workloads Archive: complete, readable and with the expected checksum, or not at all.
+The file is written under a temporary name in the target's folder, checked, and then renamed, so a partial file never has
+the final name. Downloads are not resumed. The catalogue's checksum is that of the unpacked text
+(``bls.workloads.archive.ArchivedLog.text_sha256``); a checksum given by the user is that of the file, as printed by
+``sha256sum FILE``."""
 
 import hashlib
 import os
@@ -25,25 +24,25 @@ from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalo
 from bridge.options.declared import TIMEOUT
 from traces.base.errors import InputError, TwolevelError, shown
 
-#: No log is longer, unpacked, and none that is longer than the second is so many times as long as its file.
+#: Limits of a log: its unpacked size, and the ratio of unpacked to packed size of logs above a certain size.
 MAX_TEXT_BYTES = 16 << 30
 MOST_TIMES = 100
 _FREE_TEXT_BYTES = 16 << 20
 
-_HEADER = 1 << 16  # so much of the text is looked at for its header, bytes
-_AT_ONCE = 1 << 18  # so much text is unpacked at once, bytes
+_HEADER = 1 << 16  # part of the text that is searched for the header, bytes
+_AT_ONCE = 1 << 18  # text unpacked in one step, bytes
 
 
 class FetchError(TwolevelError):
-    """The server's, or that of the way to it: it did not send the log, or sent something else."""
+    """A failure of the server or the network: the log was not sent, or something else was."""
 
 
 class Damaged(Exception):
-    """The file: it is no whole gzip file, or holds no SWF."""
+    """A fault of the file: it is not a complete gzip file, or contains no SWF."""
 
 
 class Unpacked:
-    """What a gzip file holds, block by block: its sum and its beginning; the rest is thrown away."""
+    """Unpacks a gzip file block by block and keeps its checksum and its beginning."""
 
     def __init__(self) -> None:
         self.sum = hashlib.sha256()
@@ -72,12 +71,12 @@ class Unpacked:
             block = self._member.unused_data
 
     def finish(self) -> None:
-        """There are no more."""
+        """Check that the file is complete after its last block."""
         if not self._member.eof:
             raise Damaged("the gzip file is truncated")
         first = bytes(self.head).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if not first or first not in b";+-.0123456789":
-            raise Damaged("what the gzip file holds is no SWF: it begins with neither a comment nor a job")
+            raise Damaged("the gzip file contains no SWF: it begins with neither a comment nor a job")
 
     def _keep(self, text: bytes) -> None:
         self.sum.update(text)
@@ -85,7 +84,7 @@ class Unpacked:
         most = min(MAX_TEXT_BYTES, max(MOST_TIMES * self._packed_bytes, _FREE_TEXT_BYTES))
         if self.size_bytes > most:
             raise Damaged(
-                f"what the gzip file holds is no log: its first {self._packed_bytes:,} bytes are more than {most:,} bytes "
+                f"the gzip file contains no log: its first {self._packed_bytes:,} bytes unpack to more than {most:,} bytes "
                 "of text"
             )
         if len(self.head) < _HEADER:
@@ -94,7 +93,7 @@ class Unpacked:
 
 @contextmanager
 def reported(url: str) -> Iterator[None]:
-    """Damage as an error of the server's."""
+    """Report damage as an error of the server."""
     try:
         yield
     except Damaged as error:
@@ -113,7 +112,7 @@ def check_kind(block: bytes, response: HTTPResponse, url: str) -> None:
 
 
 def check_sum(log: ArchivedLog, url: str, file_sum: str, text_sum: str, given: str | None) -> str:
-    """Compare the sum of the file with the one given, else that of its text with what is known: ``Download.checked``."""
+    """Compare the file's checksum with the given one, else the text's with the known one; return ``Download.checked``."""
     if given is not None:
         if given.strip().lower() != file_sum:
             raise FetchError(f"{url}: wrong checksum: the file has {file_sum}, --sha256 is {given.strip().lower()}")
@@ -122,23 +121,23 @@ def check_sum(log: ArchivedLog, url: str, file_sum: str, text_sum: str, given: s
         return ""
     if text_sum != log.text_sha256:
         raise FetchError(
-            f"{url}: wrong checksum: the log in it has {text_sum}, known is {log.text_sha256}; "
+            f"{url}: wrong checksum: the log has {text_sum}, expected {log.text_sha256}; "
             f"if you trust it nevertheless: --sha256 {file_sum}"
         )
     return "known"
 
 
 def one_line(text: str) -> str:
-    """What comes from the network in one line of signs that a terminal can show."""
+    """Text from the network as one line of printable characters."""
     return "".join(sign if sign.isprintable() else " " for sign in str(text)).strip()
 
 
 __all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "told"]
 
-#: Notified after every block: the bytes so far, and those in all, or 0 where the server does not say.
+#: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]
 
-#: No log is larger; a server that sends more is stopped, bytes.
+#: Upper limit of a download, bytes.
 MAX_BYTES = 4 << 30
 
 _FIRST = 1 << 9
@@ -149,7 +148,7 @@ _THANKS = re.compile(rb"^;[ \t]*Acknowledge:[ \t]*(\S[^\r\n]*)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """What a download brought."""
+    """A finished download."""
 
     log: ArchivedLog  # which log
     path: Path  # the file
@@ -158,8 +157,8 @@ class Download:
     # sha256, text_sha256: of the file, and of the log in it
     sha256: str
     text_sha256: str
-    checked: str  # what a sum was compared with: ``"given"``, ``"known"`` or, where none was known, ``""``
-    acknowledge: str  # what the log's own header says after ``Acknowledge:``; empty where it says nothing
+    checked: str  # reference of the checksum: ``"given"``, ``"known"`` or, without a reference, ``""``
+    acknowledge: str  # the header field ``Acknowledge:`` of the log; empty if missing
 
 
 def download(
@@ -204,7 +203,7 @@ def download(
         with _writing(place):
             file.flush()
             os.fsync(file.fileno())
-            _check_target(place, force)  # somebody else may have used the name meanwhile
+            _check_target(place, force)  # the name may have been taken meanwhile
             os.replace(partial, place)
     sums, thanked = (whole.hexdigest(), unpacked.sum.hexdigest()), _THANKS.findall(bytes(unpacked.head))
     owed = "; ".join(one_line(found.decode("utf-8", "replace")) for found in thanked)
@@ -212,11 +211,11 @@ def download(
 
 
 def told(brought: Download) -> str:
-    """A download as it is told to the user: the file, its sums, and what a work that uses the log owes."""
+    """Text for the user: the file, its checksums, and the acknowledgement that the log's authors ask for."""
     against = {
         "given": "as given with --sha256",
-        "known": "the log in it has the sum that is known of it",
-        "": "no sum of this log is known to compare it with",
+        "known": "the log's checksum is the expected one",
+        "": "no checksum of this log is known",
     }[brought.checked]
     lines = [
         f"{brought.path}: {brought.log.title}, {brought.size_bytes:,} bytes",
@@ -251,12 +250,12 @@ def _check_target(place: Path, force: bool) -> None:
     if not force and (place.exists() or place.is_symlink()):
         raise InputError(f"{place} exists; choose another name, or replace it with --force")
     if not place.parent.is_dir():
-        raise InputError(f"{place}: cannot be written: {place.parent} is no folder")
+        raise InputError(f"{place}: cannot be written: {place.parent} is not a folder")
 
 
 @contextmanager
 def _beside(place: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    # A new file in the same folder, so that renaming it is one step; it is gone at the end, whatever happens.
+    # A new file in the same folder, so that renaming is atomic; it is always removed at the end.
     partial = place.with_name(f".{place.name}.partial-{secrets.token_hex(4)}")
     with _writing(place):
         file = open(partial, "xb")  # noqa: SIM115  closed below, where a full disk is told apart
@@ -281,18 +280,20 @@ def _writing(place: Path) -> Iterator[None]:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Followed to where the archive could be, too, and never from a connection that is encrypted to one that is not."""
+    """Follows redirections to places where the archive could be, but never from an encrypted to a plain connection."""
 
     def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
         allowed = ("https",) if req.type == "https" else ("http", "https")
         if urlsplit(newurl).scheme not in allowed:
             fp.close()
-            raise FetchError(f"{req.full_url}: the server leads to {one_line(newurl)}; allowed: {' or '.join(allowed)}")
+            raise FetchError(
+                f"{req.full_url}: the server redirects to {one_line(newurl)}; allowed: {' or '.join(allowed)}"
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def urlopen(request: Request, *, timeout: float) -> HTTPResponse:
-    """As ``urllib.request.urlopen``, but redirections are followed by HTTP only."""
+    """Like ``urllib.request.urlopen``, but follow redirections to HTTP(S) only."""
     response: HTTPResponse = build_opener(_Redirects).open(request, timeout=timeout)
     return response
 
@@ -322,7 +323,7 @@ def _blocks(response: HTTPResponse, url: str, timeout_s: float, watch: Watch | N
     so_far = 0
     while True:
         try:
-            # The first block is waited for, so that it tells what kind of file comes; later ones are what has come.
+            # Wait for the first block in full, since it shows the kind of file; later blocks are what has arrived.
             block = response.read1(_BLOCK) if so_far else response.read(_FIRST)
         except TimeoutError:
             raise FetchError(

@@ -123,7 +123,7 @@ def _run(words: list[str], debug: bool) -> Any:
             for line in error.format_message().splitlines():
                 say(line)
             return 2
-        return _fault(error.format_message(), 2)
+        return _fault(_usage(error), 2)
     except typer.Abort:
         raise
     except BrokenPipeError:
@@ -144,6 +144,15 @@ def _run(words: list[str], debug: bool) -> Any:
         if debug:
             _show_traceback(error)
         return _fault(error.text if isinstance(error, TwolevelError) else of_system(error), code_of(error))
+
+
+def _usage(error: Any) -> str:
+    # The message of a wrong command line; of a retired option its replacement.
+    from traces.base.retired import retired
+
+    name = str(getattr(error, "option_name", None) or "")
+    replaced = retired(name.lstrip("-")) if type(error).__name__ == "NoSuchOption" else ""
+    return f"{name} {replaced}" if replaced else str(error.format_message())
 
 
 def _lost_output() -> int:

@@ -1,1 +1,1 @@
-"""A run that is under way, as it shows itself."""
+"""Monitoring of a run that is under way."""

@@ -1,7 +1,7 @@
-"""What a run under way shows of itself, and the file that holds it: ``live.json`` in the folder in which its results are made.
+"""The file ``live.json`` in the folder of a run that is under way, with the run's present state.
 
-It is replaced as a whole, so that whoever reads it finds one moment of the run, whenever the run is killed; and it is removed
-before the folder takes its final name.
+It is replaced as a whole, so readers always find a consistent state, even if the run is killed; and it is removed before the
+folder takes its final name.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from traces.base.errors import InputError, shown
 from traces.base.given_file import parsing
 from traces.base.written_file import naming
 
-#: Its name.
+#: Name of the file.
 FILE = "live.json"
 
-#: Version of what is in it; another one is not read.
+#: Format version; other versions are refused.
 _VERSION = 1
 
-#: What a run is doing: it prepares or compiles; events happen; metrics are worked out and results written.
+#: Phases of a run: it prepares or compiles; simulates; computes metrics and writes results.
 PHASES = STARTING, SIMULATING, FINISHING = "starting", "simulating", "finishing"
 
 
 @dataclass(frozen=True)
 class Resource:
-    """What the machine, hosts that are down included, has of ``cores``, a resource of the hosts or a licence; memory in KB."""
+    """Total amount of one resource, hosts that are down included: cores, a resource of the hosts, or licences; memory in KB."""
 
     name: str
     amount: int
@@ -46,20 +46,20 @@ class Cells:
 
 @dataclass(frozen=True)
 class Setting:
-    """What of a run does not change: its workload's source, and how many jobs, cores and hosts there are."""
+    """The constant facts of a run: workload, options, and numbers of jobs, cores and hosts."""
 
     workload: str
     jobs: int
     cores: int
     hosts: int
-    options: dict[str, str]  # what was chosen, by the names of the command line's options
-    resources: tuple[Resource, ...]  # cores first, then what some job requests
-    cells: Cells  # what :attr:`Look.busy` and its neighbours count
+    options: dict[str, str]  # by the names of the command line's options
+    resources: tuple[Resource, ...]  # cores first, then those that some job requests
+    cells: Cells  # the cells of :attr:`Look.busy`, ``down`` and ``job``
 
 
 @dataclass(frozen=True)
 class Pulse:
-    """The few numbers that can be read at any moment, each for itself, while the engine goes on."""
+    """The numbers that can be read at any moment, one by one, while the engine runs."""
 
     elapsed_s: float  # wall time since the run began
     now_ns: int  # the simulated instant
@@ -67,13 +67,13 @@ class Pulse:
     ended: int
     running: int
     waiting: int
-    # simulated_per_s, jobs_per_s: simulated seconds and ends per second, of late
+    # simulated_per_s, jobs_per_s: simulated seconds and ended jobs per second, recently
     simulated_per_s: float
     jobs_per_s: float
 
 
 class RunningJob(NamedTuple):
-    """A job that runs, as its scheduler knows it: when it ends is not known."""
+    """A running job, as the scheduler knows it: its end is not known."""
 
     job_id: int
     user: int
@@ -87,17 +87,17 @@ class Look:
     """The state of a run at one instant, sampled while the engine paused."""
 
     now_ns: int  # the simulated instant
-    used: tuple[int, ...]  # what jobs hold of each of :attr:`Setting.resources`
+    used: tuple[int, ...]  # amount of each of :attr:`Setting.resources` that jobs hold
     down_hosts: int  # hosts that are down, or in maintenance
-    states: dict[str, int]  # attempts that have ended, by what became of them (``traces.ledger.STATES``); without zeros
-    # busy, down, job: of each cell the cores that jobs hold, those on hosts that are down, and the job that holds most;
-    # -1: none
+    states: dict[str, int]  # ended attempts by state (``traces.ledger.STATES``); without zeros
+    # busy, down, job: for each cell the cores that jobs hold, the cores of hosts that are down, and the job that holds
+    # most; -1: none
     busy: tuple[int, ...]
     down: tuple[int, ...]
     job: tuple[int, ...]
-    widest: tuple[RunningJob, ...] = ()  # of the running jobs the widest, of equal ones the earlier row
-    # past_ns, past_waiting, past_busy: instants since the run began, and the jobs that waited and the cores that were
-    # held then; this look's is the last
+    widest: tuple[RunningJob, ...] = ()  # the widest running jobs; of equal ones the earlier row
+    # past_ns, past_waiting, past_busy: earlier instants with the waiting jobs and the cores held then; this instant is
+    # the last
     past_ns: tuple[int, ...] = ()
     past_waiting: tuple[int, ...] = ()
     past_busy: tuple[int, ...] = ()
@@ -105,15 +105,15 @@ class Look:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of some machine."""
+    """A process on some machine."""
 
     pid: int
-    host_name: str  # of the machine that it runs on
-    born: str  # tells it from a later one of the same number; empty where the system does not say (Linux does)
+    host_name: str  # the machine
+    born: str  # distinguishes it from a later process with the same number; empty where unavailable (outside Linux)
 
     @classmethod
     def this(cls) -> Process:
-        """The one that calls this."""
+        """The calling process."""
         return cls(os.getpid(), socket.gethostname(), _born(os.getpid()))
 
     @property
@@ -122,20 +122,20 @@ class Process:
         return self.host_name == socket.gethostname()
 
     def is_gone(self) -> bool:
-        """Whether it has ended; of a process of another machine that cannot be known, so it is False."""
+        """Whether it has ended; False for a process of another machine, where this cannot be known."""
         if not self.is_here:
             return False
         try:
             os.kill(self.pid, 0)
-        except (ProcessLookupError, OverflowError):  # or no process has such a number
+        except (ProcessLookupError, OverflowError):  # no such process, or no process can have such a number
             return True
-        except PermissionError:  # somebody else's, and alive
+        except PermissionError:  # alive, of another user
             pass
         return _born(self.pid) not in ("", self.born)
 
 
 def _born(pid: int) -> str:
-    # Clock ticks from the machine's start to the process's; nothing of one that has ended and is only still listed.
+    # Clock ticks between the machine's start and the process's; empty for a process that has ended but is still listed.
     try:
         words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -145,7 +145,7 @@ def _born(pid: int) -> str:
 
 @dataclass(frozen=True)
 class Live:
-    """What the file holds: the process that runs it, one of :data:`PHASES`, and when it was written, seconds since
+    """Content of the file: the process of the run, one of :data:`PHASES`, and the time of writing in seconds since
     1970. ``setting``, ``pulse`` and ``look`` are None until the run has begun."""
 
     process: Process
@@ -158,26 +158,26 @@ class Live:
 
 
 class LiveFile:
-    """Writes it to a run's folder."""
+    """Writes the file into a run's folder."""
 
     def __init__(self, folder: Path) -> None:
         self._path, self._next = folder / FILE, folder / f"{FILE}.next"
 
     def write(self, live: Live) -> None:
-        """Show this from now on; an OSError, if it cannot be written, leaves what was shown before."""
+        """Replace the content; raises OSError if that is impossible, and then keeps the old content."""
         with naming(self._path):
             self._next.write_bytes(json.encode(live))
         self._next.replace(self._path)
 
     def remove(self) -> None:
-        """Nothing is shown any more."""
+        """Remove the file."""
         for path in (self._path, self._next):
             path.unlink(missing_ok=True)
 
 
 def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Live | None:
-    """What a run shows of itself in this folder; None if it shows nothing. Raises InputError if there is a file that
-    cannot be read, or is of another version."""
+    """Content of the file in this folder; None if there is none. Raises InputError if it cannot be read, or has another
+    version."""
     path = folder / FILE
     try:
         text = read(path)
@@ -188,7 +188,7 @@ def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) 
     with parsing("JSON", str(path)):
         version = json.decode(text, type=_Version).version
         if version != _VERSION:
-            raise InputError(f"{path}: is of version {shown(version)}; this twolevel reads version {_VERSION}")
+            raise InputError(f"{path}: has version {shown(version)}; this twolevel reads version {_VERSION}")
         return json.decode(text, type=Live)
 
 

@@ -1,4 +1,4 @@
-"""How a run shows that it goes on: a progress bar for a person at a terminal, and what others who watch it are shown."""
+"""Progress of a run: a bar on a terminal, and ``live.json`` for other processes."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("twolevel.live")
 
-#: A run shorter than this shows no bar; no time left is shown sooner after the first is done, s.
+#: Runs shorter than this show no bar; the time left is shown no sooner after the first job or cell has ended, s.
 QUIET_S = 1.0
 
-#: Nor before so many more are done.
+#: Number that must have ended before the time left is shown.
 _KNOWN = 3
 
-#: The bar is drawn again after so long; where nobody looks at a terminal, a study writes a line after so long, s.
+#: Interval between redraws of the bar, and between a study's lines where stderr is not a terminal, s.
 _REDRAW_S, _LINE_S = 0.1, 30.0
 
-#: The state is sampled, and shown to others, after so long at the soonest, s.
+#: Shortest interval between samples of the state, s.
 _EVERY_S = 0.2
 
-#: What shows a run rests so many times as long as it took, so that it takes no more than so much of one processor.
+#: Rest after each sample, as a multiple of the time that it took; limits the share of a processor that monitoring uses.
 _REST, _REST_SCREEN = 100, 30
 
 
 class TimeLeft:
-    """How long the rest will take, at the rate since the first was done: what came before, such as processes that start, says
-    nothing of it."""
+    """Estimate of the remaining time from the rate since the first one was done; earlier time, in which processes start, is
+    not counted."""
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
 
     def text(self, done: int, total: int, now_s: float) -> str:
-        """As ``, 22 s left``; empty until enough has been done since to know a rate.
+        """Text such as ``, 22 s left``; empty until enough is done to know a rate.
 
-        - ``done``, ``total``: how many are done, and how many there are.
-        - ``now_s``: seconds that only grow, without those that tell nothing of what is left.
+        - ``done``, ``total``: numbers done and in all.
+        - ``now_s``: monotonic seconds, without time that has no bearing on the rate.
         """
         if self._first is None:
             self._first = (done, now_s) if done else None
@@ -65,14 +65,14 @@ class TimeLeft:
 
 
 class _Shown:
-    """What is shown on a stream (default stderr) once it has taken a second: at a terminal a bar, with words behind it."""
+    """Progress on a stream (default stderr) after the first second: on a terminal a bar followed by text."""
 
     def __init__(self, total: int | None, stream: TextIO | None, clock: Callable[[], float]) -> None:
         self._stream = sys.stderr if stream is None else stream
         self._terminal = self._stream.isatty()
         self._total, self._clock = total, clock
         self._began = self._shown_s = clock()
-        self._gone = False  # the terminal
+        self._gone = False  # the terminal is closed
         self._bar: Bar | None = None
 
     def __enter__(self) -> Self:
@@ -84,7 +84,7 @@ class _Shown:
                 self._bar.stop()
 
     def _due(self, every_s: float) -> bool:
-        """Whether it is time to show something; it is taken to be shown then."""
+        """Whether the next output is due; resets the timer if so."""
         now_s = self._clock()
         if self._gone or now_s - self._began < QUIET_S or now_s < self._shown_s + every_s:
             return False
@@ -99,7 +99,7 @@ class _Shown:
             else:
                 print(text, file=self._stream, flush=True)
         except OSError:
-            self._gone = self._terminal  # it does not come back; a disk that is full may have room for a later line
+            self._gone = self._terminal  # a closed terminal stays closed; a full disk may have room again later
 
     def _new_bar(self) -> Bar:
         from rich.progress import BarColumn, TextColumn
@@ -114,11 +114,11 @@ class _Shown:
 
 
 class Progress(_Shown):
-    """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; in a pipe it shows nothing.
+    """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; without a terminal it shows nothing.
 
-    - ``total``: how many there are; None: nobody knows.
-    - ``stream``: where the bar goes, if that is a terminal; default stderr.
-    - ``clock``: seconds that only grow.
+    - ``total``: number in all; None: unknown.
+    - ``stream``: shows the bar if it is a terminal; default stderr.
+    - ``clock``: monotonic seconds.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Progress(_Shown):
         self._left = TimeLeft()
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """Note that so many have ended, at this simulated instant; below 0 there is none to show."""
+        """Note the number that have ended and the simulated instant; below 0: no instant to show."""
         if not self._terminal or not self._due(_REDRAW_S):
             return
         per_s = ended / (self._shown_s - self._began)
@@ -146,8 +146,8 @@ class Progress(_Shown):
 
 
 class StudyProgress(_Shown):
-    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar at a terminal, now and then a
-    line elsewhere. ``stream``: where it goes; default stderr. ``clock``: seconds that only grow."""
+    """A ``bridge.studies.run_study.StudyWatch`` that shows cells done and the time left: a bar on a terminal, else a line
+    now and then. ``stream``: default stderr. ``clock``: monotonic seconds."""
 
     def __init__(self, *, stream: TextIO | None = None, clock: Callable[[], float] = working_s) -> None:
         super().__init__(None, stream, clock)
@@ -155,14 +155,14 @@ class StudyProgress(_Shown):
         self._left = TimeLeft()
 
     def begin(self, total: int, kept: int) -> None:
-        """There are so many cells with seeds, and so many are finished already."""
+        """Note the number of cells × seeds, and how many of them are finished already."""
         self._total = self._cells = total
         self._kept = kept
         self._began = self._shown_s = self._clock()
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
         """See ``bridge.studies.run_study.StudyWatch``."""
-        # As ``812 of 1,200 cells, 1 failed, 22 s left``.
+        # Such as ``812 of 1,200 cells, 1 failed, 22 s left``.
         left = self._left.text(done, self._cells - self._kept, self._clock() - waited_s)
         if self._due(_REDRAW_S if self._terminal else _LINE_S):
             lost = f", {failed:,} failed" if failed else ""
@@ -170,16 +170,17 @@ class StudyProgress(_Shown):
 
 
 class Broadcast:
-    """A ``bridge.couplings.RunWatch`` that shows a run: in its folder's ``live.json``, and on a terminal.
+    """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal.
 
-    The run itself only samples its state when it pauses. What is sampled is written and drawn by a thread of its own, since
-    the engines compute without Python's lock; so there is a sign of life however long the engine, a policy or an application
-    takes, and little of the run's time is spent.
+    The run only samples its state when it pauses. A thread writes and draws the samples, since the engines release Python's
+    lock while they compute. So updates continue during long computations of the engine, a policy or an application, and the
+    run loses little time.
 
-    - ``folder``: where the run makes its results.
+    - ``folder``: where the run writes its results.
     - ``live``: whether the screen of ``bridge.live.screen`` is shown instead of a bar.
-    - ``stream``: where either goes; default stderr.
-    - ``clock``, ``wall_clock``: seconds that only grow, and seconds since 1970.
+    - ``stream``: for either; default stderr.
+    - ``clock``, ``wall_clock``: monotonic seconds, and seconds since 1970.
+    - ``threaded``: False: the caller calls :meth:`beat`.
     - ``threaded``: False: :meth:`beat` is for the caller.
     """
 
@@ -204,7 +205,7 @@ class Broadcast:
         self._sampler: Sampler | None = None
         self._look: Look | None = None
         self._began = clock()
-        self._sample_s = self._write_s = self._draw_s = 0.0  # when next
+        self._sample_s = self._write_s = self._draw_s = 0.0  # next times
         self._thread = threading.Thread(target=self._beat_on, name="twolevel-live", daemon=True) if threaded else None
         self._end = threading.Event()
         self._beating = threading.Lock()
@@ -228,14 +229,14 @@ class Broadcast:
             self._file.remove()
 
     def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
-        """Before the first event."""
+        """Start, before the first event."""
         options = {name: str(value) for name, value in scenario.options.names().items() if value is not None}
         sampler = Sampler(simulator, options | {"coupling": coupling})
         self._look = sampler.look()
         self._sampler = sampler
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """Now and then, while the engine pauses."""
+        """Sample the state from time to time, while the engine pauses."""
         if self._bar is not None:
             self._bar(ended, now_ns)
         now_s = self._clock()
@@ -245,8 +246,8 @@ class Broadcast:
             self._sample_s = _next(self._clock(), now_s, _EVERY_S, _REST)
 
     def finish(self) -> None:
-        """After the last event."""
-        assert self._sampler is not None  # it has begun
+        """Show the final phase, after the last event."""
+        assert self._sampler is not None  # begin() was called
         self._look = self._sampler.look()
         self._sampler.let_go()
         self._phase = FINISHING
@@ -254,13 +255,13 @@ class Broadcast:
         self.beat()
 
     def beat(self) -> None:
-        """Show the latest sample and the numbers of this moment, where it is time to."""
+        """Show the latest sample and the current numbers, if it is time to."""
         with self._beating:
             now_s = self._clock()
             if self._file is not None and now_s >= self._write_s:
                 try:
                     self._file.write(self._now())
-                except OSError as error:  # the run is worth more than that somebody can watch it
+                except OSError as error:  # monitoring must not stop the run
                     self._file = None
                     _log.warning("the run goes on, but twolevel watch will not see it: %s", of_system(error))
                 self._write_s = _next(self._clock(), now_s, _EVERY_S, _REST)
@@ -280,14 +281,14 @@ class Broadcast:
         return Live(self._process, self._phase, self._wall_clock(), sampler.setting, pulse, look)
 
     def _draw(self, live: Live) -> float:
-        """Draw it; returns how long it is shown at least, s."""
+        """Draw the state; return the shortest time that it stays on the screen, s."""
         if self._screen is None:
             from bridge.live.screen import LiveScreen
 
             self._screen = LiveScreen(self._stream)
         try:
             self._screen.show(live)
-        except OSError:  # nobody reads it any more: so it is with a pipe whose reader has gone
+        except OSError:  # such as a pipe without a reader
             self._live = False
         return self._screen.every_s
 

@@ -1,4 +1,4 @@
-"""Samples a run under way: its few numbers of this moment, and the whole state while the engine pauses."""
+"""Samples of a run under way: its current numbers at any time, and its whole state while the engine pauses."""
 
 import math
 from collections import deque
@@ -11,19 +11,19 @@ from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
 from traces.ledger import STATES
 
-#: Machines of up to so many hosts are shown host by host, each in up to so many cells.
+#: Largest number of hosts that are shown one by one, and of cells for each.
 FEW_HOSTS, _CELLS_A_HOST = 32, 64
 
-#: Larger ones are shown in up to so many cells of one host or of equally many.
+#: Largest number of cells of a larger machine; each stands for one or more hosts.
 _MOST_CELLS = 6144
 
-#: So many running jobs are listed, the widest.
+#: Number of running jobs listed, the widest.
 _LISTED = 24
 
-#: The past is remembered in up to so many instants, evenly spread over the looks.
+#: Largest number of past instants that are kept, evenly spread over the samples.
 _REMEMBERED = 128
 
-#: Speeds are those of the last so many seconds.
+#: Rates are averaged over this many seconds.
 _RECENT_S = 3.0
 
 
@@ -45,13 +45,13 @@ def cells(first_core: Array) -> Cells:
 
 
 def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, Array]:
-    """How many cores of each cell are held, and by whom most of them.
+    """Number of held cores in each cell, and the job that holds most of them.
 
     - ``first_core``: int64 (C + 1,), cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
     - ``lo``, ``hi``, ``row``: int64 (k,), row ``row`` holds the cores [lo, hi); no core is held twice.
 
     Returns:
-    - ``busy``, ``holder``: int64 (C,), the holder is a row, of equal ones the lowest; -1 where nobody holds any.
+    - ``busy``, ``holder``: int64 (C,), the holder is a row, of equal ones the lowest; -1 if no core is held.
     """
     n = len(first_core) - 1
     holder = np.full(n, -1, np.int64)
@@ -63,7 +63,7 @@ def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, 
     busy = np.bincount(cell, part, n).astype(np.int64)
     if not len(cell):
         return busy, holder
-    # What one row holds of one cell may be in several pieces.
+    # A row may hold several pieces of one cell.
     of = np.repeat(row, count)
     order = np.lexsort((of, cell))
     cell, of, part = cell[order], of[order], part[order]
@@ -76,14 +76,14 @@ def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, 
 
 
 class _Past:
-    """Instants of a run, never more than so many: when there is no room, every second one is forgotten."""
+    """A bounded number of instants of a run; when it is full, every second one is dropped."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[int, int, int]] = []
         self._every, self._seen = 1, 0
 
     def until(self, instant: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-        """Add an instant; returns those that are kept, and this one last."""
+        """Add an instant; return the kept ones, with this one last."""
         if self._seen % self._every == 0 and len(self._kept) == _REMEMBERED:
             self._kept = self._kept[::2]
             self._every *= 2
@@ -94,7 +94,7 @@ class _Past:
 
 
 class Sampler:
-    """Looks at one run; nothing that it does changes anything. ``simulator``: at its start. ``options``: for
+    """Reads the state of one run and changes nothing. ``simulator``: at its start. ``options``: for
     :attr:`Setting.options`."""
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
@@ -107,7 +107,7 @@ class Sampler:
         self._recent: deque[tuple[float, int, int]] = deque()
         self._past = _Past()
         resources = [Resource("cores", platform.n_cores)]
-        # What a job holds of each further resource, by the workload's rows: (n,).
+        # Amount of each further resource that each row of the workload requests: (n,).
         self._held: list[Array] = []
         if requests is not None:
             amounts = (*platform.host_resources.sum(axis=0).tolist(), *platform.licence_amounts.tolist())
@@ -121,7 +121,7 @@ class Sampler:
         self.setting = Setting(str(workload.source), *counts, options, tuple(resources), cells_)
 
     def pulse(self, elapsed_s: float) -> Pulse:
-        """The numbers of this moment, ``elapsed_s`` after the run began; at any time, in any thread, of one at a time."""
+        """The current numbers, ``elapsed_s`` after the run began; at any time, from any one thread."""
         counts = self._counts
         now_ns, ended = counts.now_ns, counts.ended
         recent = self._recent
@@ -133,9 +133,9 @@ class Sampler:
         return Pulse(elapsed_s, now_ns, ended, counts.running, counts.waiting, *rates)
 
     def look(self) -> Look:
-        """The whole state; only while the engine pauses."""
+        """The whole state; call only while the engine pauses."""
         simulator, workload = self._simulator, self._workload
-        assert simulator is not None  # it has not been let go
+        assert simulator is not None  # not released yet
         moment = moment_of(simulator)
         rows, origin, cores = moment.rows, moment.origin, moment.cores
         busy, holder = occupy(self._first_core, moment.lo, moment.hi, moment.holder)
@@ -163,5 +163,5 @@ class Sampler:
         )
 
     def let_go(self) -> None:
-        """The run is over: nobody looks any more, and its state need not be kept for that; :meth:`pulse` goes on."""
+        """Release the simulator at the end of the run, so that its state can be freed; :meth:`pulse` still works."""
         self._simulator = None

@@ -1,8 +1,8 @@
-"""A run under way on a screen: the status of the system, and a map of its hosts by the jobs on them; elsewhere lines of text.
+"""The screen of a run under way: system status and a map of the hosts by their jobs; without a terminal lines of text.
 
-These are the two monitors of AccaSim in one (Galleguillos et al., Cluster Computing 23, 2020, sections 4 and 7.2,
-doi:10.1007/s10586-019-02905-5). Shades carry the numbers, so that nothing is lost without colours; a colour tells jobs apart,
-on the map as in the list.
+It combines the two monitors of AccaSim (Galleguillos et al., Cluster Computing 23, 2020, sections 4 and 7.2,
+doi:10.1007/s10586-019-02905-5). Shades show the numbers, so that nothing is lost without colours; colours identify jobs, on
+the map and in the list.
 """
 
 import sys
@@ -18,43 +18,43 @@ from bls.machine.platform import MEMORY
 from bridge.live.file import FINISHING, STARTING, Live, Look, Pulse, Resource, Setting
 from traces.base.time import NS_PER_S, format_ns
 
-#: Okabe and Ito's colours, without black and yellow: told apart by the colour-blind, and on light and dark screens.
+#: Okabe and Ito's colours, without black and yellow: distinct for the colour-blind, and on light and dark screens.
 _COLOURS = ("#E69F00", "#56B4E9", "#009E73", "#D55E00", "#CC79A7", "#0072B2")
 
 
 class _Marks(NamedTuple):
-    """The characters that a terminal can show."""
+    """Characters that a terminal can show."""
 
-    shades: str  # idle, up to a quarter, a half, less than all, all of a cell held
+    shades: str  # a cell idle, up to a quarter, up to a half, more, full
     down: str
     times: str  # between the names of both levels
-    levels: str  # of a line of the past, from nothing up
+    levels: str  # heights in the line of the past, from zero up
 
 
 _UNICODE, _ASCII = _Marks("·░▒▓█", "×", "×", " ▁▂▃▄▅▆▇█"), _Marks(".-+*#", "x", "x", " .:-=+*%#")
 
 
 def console_on(stream: TextIO) -> Console:
-    """A stream as a console; stderr is looked up anew for every line, so that warnings are written above what is shown."""
+    """A stream as a console; stderr is looked up for every line, so that warnings are written above the screen."""
     return Console(stderr=True) if stream is sys.stderr else Console(file=stream)
 
 
 class LiveScreen:
-    """Shows a run on a stream: a screen where that is a terminal, else a line of text a second. ``whole``: whether the
-    whole terminal is used, and left as it was; else the lines below the cursor."""
+    """Shows a run on a stream: a screen on a terminal, else one line of text per second. ``whole``: use the whole terminal
+    and restore it afterwards; else the lines below the cursor."""
 
     def __init__(self, stream: TextIO, *, whole: bool = False) -> None:
         self._stream, self._console = stream, console_on(stream)
-        # One that cannot go back to an earlier line is as good as none.
+        # A terminal that cannot move the cursor up counts as none.
         self.terminal = stream.isatty() and not self._console.is_dumb_terminal
-        #: So long a look is shown at least, s.
+        #: Shortest time between updates, s.
         self.every_s = 0.25 if self.terminal else 1.0
         self._display = Display(
             console=self._console, screen=whole, transient=True, auto_refresh=False, vertical_overflow="crop"
         )
 
     def show(self, live: Live, note: str = "") -> None:
-        """Show this now, instead of what was shown before."""
+        """Replace the shown state."""
         if not self.terminal:
             print(status_line(live, note), file=self._stream, flush=True)
             return
@@ -66,7 +66,7 @@ class LiveScreen:
         self._display.stop()
 
     def leave(self, live: Live, note: str = "") -> None:
-        """Write this below what else is there, for good."""
+        """Write this permanently below the rest."""
         if self.terminal:
             self._console.print(self._lines(live, note))
         else:
@@ -83,7 +83,7 @@ def status_line(live: Live, note: str = "") -> str:
     """The status in one line of plain text."""
     setting, pulse, look = live.setting, live.pulse, live.look
     if setting is None or pulse is None or look is None:
-        return f"the run prepares{'; ' + note if note else ''}"
+        return f"the run is preparing{'; ' + note if note else ''}"
     shares = (
         f"{one.name} {_share(used, one.amount):.3f}" for one, used in zip(setting.resources, look.used, strict=True)
     )
@@ -93,7 +93,7 @@ def status_line(live: Live, note: str = "") -> str:
         ", ".join(shares),
         _hosts_down(look),
         f"{_span(pulse.elapsed_s)} elapsed, {_rate(pulse.jobs_per_s)} jobs/s",
-        "the results are being written" if live.phase == FINISHING else "",
+        "writing the results" if live.phase == FINISHING else "",
         note,
     ]
     return "; ".join(filter(None, parts))
@@ -105,14 +105,14 @@ def screen_lines(
     """The screen: at most ``height`` lines of at most ``width`` columns.
 
     - ``width``, ``height``: of the screen; below 40 × 10 it is cut off.
-    - ``note``: what else there is to say, as that the run has died; in a line of its own.
+    - ``note``: a further line, such as that the run has died.
     - ``ascii_only``: for a terminal that shows no other characters.
     """
     marks = _ASCII if ascii_only else _UNICODE
     setting, pulse, look = live.setting, live.pulse, live.look
     noted = [Text(note, "bold")] if note else []
     if setting is None or pulse is None or look is None:
-        lines = [Text("the run prepares"), *noted]
+        lines = [Text("the run is preparing"), *noted]
     else:
         lines = [*_status(live, setting, pulse, look, width, marks), *noted]
         room = height - len(lines)
@@ -161,7 +161,7 @@ def _status(live: Live, setting: Setting, pulse: Pulse, look: Look, width: int, 
 
 
 def _called(plugin: str) -> str:
-    # Of FILE.py:NAME without the folders.
+    # FILE.py:NAME without the folders.
     return plugin.rpartition("/")[2] if ".py:" in plugin else plugin
 
 
@@ -188,7 +188,7 @@ def _hosts_down(look: Look) -> str:
 
 
 def _remaining(live: Live, setting: Setting, pulse: Pulse) -> str:
-    # By the jobs that are left, at the mean rate so far; nothing is said in the first second.
+    # From the remaining jobs and the mean rate so far; empty in the first second.
     if live.phase == FINISHING:
         return "writing the results"
     if live.phase == STARTING:
@@ -199,18 +199,18 @@ def _remaining(live: Live, setting: Setting, pulse: Pulse) -> str:
 
 
 def _both(left: Text, right: str, width: int) -> Text:
-    # As much as there is room for, the right end at the right.
+    # As much as fits, with the right part right-aligned.
     return left.append(" " * max(width - left.cell_len - len(right), 2)).append(right, "dim")
 
 
 def _bar(share: float, width: int, marks: _Marks) -> str:
-    # Full only where it is, and empty only where it is.
+    # Full only at 1, and empty only at 0.
     n = min(max(round(share * width), int(share > 0)), width - int(share < 1))
     return marks.shades[4] * n + marks.shades[0] * (width - n)
 
 
 def _past(past_ns: Sequence[int], values: Sequence[int], most: int, width: int, marks: _Marks) -> str:
-    # Simulated time goes from left to right; a column shows the largest value that was seen in it, or the one before it.
+    # Simulated time runs from left to right; a column shows the largest value in it, or the one before it.
     begin, end = past_ns[0], past_ns[-1]
     columns = [-1] * width
     for instant, value in zip(past_ns, values, strict=True):
@@ -224,7 +224,7 @@ def _past(past_ns: Sequence[int], values: Sequence[int], most: int, width: int, 
 
 
 def _rows_of_hosts(setting: Setting) -> bool:
-    # Whether a host has several cells, or is the only one: then it has a line of its own.
+    # Whether each host gets its own line: it has several cells, or is the only one.
     return len(setting.cells.host) > setting.hosts or setting.hosts == 1
 
 
@@ -237,7 +237,7 @@ def _map_width(setting: Setting, width: int) -> int:
 
 
 def _rooms(room: int, setting: Setting, look: Look, width: int) -> tuple[int, int]:
-    # Lines for the map and for the list of jobs: to each what it needs, if the other leaves so much.
+    # Lines for the map and for the list of jobs: each gets what it needs, if the other has enough.
     wanted = setting.hosts if _rows_of_hosts(setting) else -(-len(setting.cells.host) // _map_width(setting, width))
     for_map, for_list = 1 + wanted, 1 + len(look.widest)
     if for_map + for_list > room:
@@ -249,13 +249,13 @@ def _map(setting: Setting, look: Look, width: int, room: int, marks: _Marks) -> 
     host, core = setting.cells.host, setting.cells.first_core
     line_each = _rows_of_hosts(setting) and setting.hosts < room
     if line_each:
-        title, together = "hosts, a line each", 1
+        title, together = "hosts, one per line", 1
         starts = [k for k in range(len(host)) if k == 0 or host[k] != host[k - 1]]
     else:
         each = _map_width(setting, width)
         together = -(-len(host) // (each * (room - 1)))
         hosts_each = (host[1] - host[0] if len(host) > 1 else 1) * together
-        title = f"hosts, {together} cells" if len(host) > setting.hosts else f"hosts, {hosts_each} a cell"
+        title = f"hosts, {together} cells" if len(host) > setting.hosts else f"hosts, {hosts_each} per cell"
         starts = list(range(0, len(host), each * together))
     names = ("idle", "to 1/4", "to 1/2", "more", "full")
     legend = " ".join(f"{mark} {name}" for mark, name in zip(marks.shades, names, strict=True))
@@ -271,7 +271,7 @@ def _map(setting: Setting, look: Look, width: int, room: int, marks: _Marks) -> 
 
 
 def _cell(look: Look, core: Sequence[int], first: int, after: int, marks: _Marks) -> tuple[str, str]:
-    # The mark of the cells first … after - 1, and its style.
+    # The character of the cells first … after - 1, and its style.
     busy, down = sum(look.busy[first:after]), sum(look.down[first:after])
     up = core[after] - core[first] - down
     if up == 0:

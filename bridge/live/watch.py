@@ -1,4 +1,4 @@
-"""Watching a run from outside: finding it by the folder that its results will have, and following it to its end."""
+"""Watching a run from another process: find it by the folder of its results, and follow it to its end."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from traces.base.errors import InputError
 from traces.base.given_file import parsing
 from traces.base.time import format_ns
 
-#: What can have become of a run: it goes on; its results are there; its process has gone; it has removed itself.
+#: States of a run: it goes on; its results exist; its process is gone; it has removed its folder.
 UNDER_WAY, ENDED, DIED, STOPPED = "under way", "ended", "died", "stopped"
 
-#: A run that has not written for so long is said to be silent, s.
+#: Time without updates after which a run is reported as silent, s.
 _SILENT_S = 5.0
 
-#: Looks in JSON are so far apart, s.
+#: Interval between samples in JSON, s.
 _JSON_EVERY_S = 1.0
 
 _NOTHING = 0, 0
@@ -34,8 +34,8 @@ _NOTHING = 0, 0
 
 @dataclass(frozen=True)
 class Found:
-    """A run: its state, ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``; the folder where it makes, or made, its
-    results; and what it shows, or showed last, None once it has ended."""
+    """A run: its state, ``UNDER_WAY``, ``ENDED``, ``DIED`` or ``STOPPED``; the folder in which it writes or wrote its
+    results; and its latest content of ``live.json``, None once it has ended."""
 
     state: str
     folder: Path
@@ -43,7 +43,7 @@ class Found:
 
 
 def _partial_folders(target: Path) -> list[Path]:
-    # As bridge.runs.directory.fresh_directory names them, the latest last.
+    # Named by bridge.runs.directory.fresh_directory; the latest last.
     target = target.absolute()
     prefix = f".{target.name}.partial-"
     try:
@@ -58,13 +58,13 @@ def _partial_folders(target: Path) -> list[Path]:
 
 
 def find_run(target: Path) -> Found | None:
-    """The run whose results are called ``target``: one that is under way, or else what is known of the last one. Raises
-    InputError if what it shows cannot be read."""
+    """The run whose results are called ``target``: the one under way, or else the last one. Raises InputError if its
+    ``live.json`` cannot be read."""
     died: Found | None = None
     for folder in reversed(_partial_folders(target)):
         live = read_live(folder)
         if live is None:
-            continue  # a run of which the end is near
+            continue  # a run that is about to end
         if not live.process.is_gone():
             return Found(UNDER_WAY, folder, live)
         if died is None:
@@ -76,7 +76,7 @@ def find_run(target: Path) -> Found | None:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    # When a file was changed last, ns, and which it is: another one when it has been replaced; zeros without a file.
+    # Time of the last change, ns, and inode of the file: they differ once it is replaced; zeros without a file.
     try:
         status = path.stat()
     except OSError:
@@ -85,7 +85,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _final(found: Found, target: Path) -> str:
-    # What there is to say of a run that is not under way.
+    # Final message about a run that is not under way.
     if found.state == ENDED:
         record = read_record(target)
         jobs, makespan_ns, used = (metric(record, name) for name in ("jobs", "makespan_ns", "utilisation"))
@@ -99,7 +99,7 @@ def _final(found: Found, target: Path) -> str:
         return "the run has stopped without results: it failed, or was interrupted"
     live = found.live
     assert live is not None
-    return f"the run has died: process {live.process.pid} is gone; it has left {found.folder}"
+    return f"the run has died: process {live.process.pid} is gone; it left {found.folder}"
 
 
 def _silence(live: Live, now_s: float) -> str:
@@ -116,7 +116,7 @@ def _as_json(found: Found, target: Path) -> str:
         shown |= {"results": str(target), "metrics": read_record(target).get("metrics", {})}
     elif found.live is not None:
         shown |= {"folder": str(found.folder), **to_builtins(found.live)}
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))  # a record may have a number of any length
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))  # numbers in a record may have any length
 
 
 def watch_run(
@@ -128,15 +128,15 @@ def watch_run(
     sleep: Callable[[float], object] = time.sleep,
     wall_clock: Callable[[], float] = time.time,
 ) -> int:
-    """Show a run until it is no more.
+    """Show a run until its end.
 
-    - ``target``: the folder that its results will have.
-    - ``once``: one look, and no waiting for the end.
-    - ``as_json``: each look as a line of JSON.
-    - ``stream``: where to show it: as a screen where that is a terminal, else one line per second; default stdout.
-    - ``sleep``, ``wall_clock``: waits some seconds; seconds since 1970.
+    - ``target``: the folder of its results.
+    - ``once``: show one sample and return.
+    - ``as_json``: one line of JSON per sample.
+    - ``stream``: a screen if this is a terminal, else one line per second; default stdout.
+    - ``sleep``, ``wall_clock``: wait some seconds; seconds since 1970.
 
-    Returns 0 if it has ended or is under way, 1 if it has died or stopped without results: a command's exit code.
+    Returns the exit code of the command: 0 if the run has ended or is under way, 1 if it died or stopped without results.
     Raises InputError if there is no such run, or what it shows cannot be read.
     """
     stream = sys.stdout if stream is None else stream
@@ -161,7 +161,7 @@ def watch_run(
                 return 0
             sleep(_JSON_EVERY_S if as_json else screen.every_s)
             found = _again(found, target, before)
-    except KeyboardInterrupt:  # the way to leave
+    except KeyboardInterrupt:  # the normal way to leave
         return 0
     finally:
         screen.close()
@@ -176,16 +176,16 @@ def watch_run(
 
 
 def _read(found: Found) -> AbstractContextManager[None]:
-    # What is shown is a text that somebody else may have written: its numbers may be any, and not fit one another.
+    # The text may come from another program: numbers may be out of range or contradict each other.
     return parsing("state of a run", str(found.folder / FILE))
 
 
 def _again(found: Found, target: Path, before: tuple[int, int]) -> Found:
-    # What has become of a run that was under way.
+    # The present state of a run that was under way.
     live = read_live(found.folder)
     known = live or found.live
-    assert known is not None  # it was under way
-    if live is not None or found.folder.exists():  # nothing is shown any more just before the folder is renamed
+    assert known is not None  # since it was under way
+    if live is not None or found.folder.exists():  # live.json is removed just before the folder is renamed
         return Found(DIED if known.process.is_gone() else UNDER_WAY, found.folder, known)
     if _identity(target / "run.json") not in (before, _NOTHING):
         return Found(ENDED, target)
@@ -196,7 +196,7 @@ def _nothing(target: Path) -> str:
     if (target / "study.json").is_file():
         return "is the result of a study; only runs can be watched"
     if _partial_folders(target):
-        return f"what is being made there, or was left there, shows nothing of itself; allowed: a twolevel run without {STREAM}"
+        return f"the run that is, or was, making it cannot be watched; allowed: a twolevel run without {STREAM}"
     if target.is_dir():
-        return "is not a result of twolevel run, and no run that makes one there is under way"
-    return f"there are no results, and no run that makes them is under way; allowed: the {OUT} of a run that has begun"
+        return "is not a result of twolevel run, and no run is making one there"
+    return f"there are no results, and no run is making them; allowed: the {OUT} of a run that has begun"

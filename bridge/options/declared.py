@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from als import options as a
 from bls import options as b
+from traces.base.errors import Mention
 from traces.base.options import CORE_GFLOPS, PART_CORES, Choice, Option, Panel, Real, Whole
 
 # Set by hand, as in ``bls.options``: name, place and default first, then the help.
@@ -39,11 +40,9 @@ TRACE = Option[str | None](
     name="trace", default=None, metavar="FORMATS", names="traces.exporters:EXPORTERS", bare="otf2",
     help="Also write traces, in formats as of run, separated by commas; alone: otf2"
 )
-NO_TRACE = Option(
-    name="no-trace", panel=Panel.TRACES, default=False, help=f"Write no trace, whatever {TRACE_FORMATS} says"
-)
-#: What a function in Python has in place of tasks and no-trace.
-KEEP_TASKS = replace(TASKS_TABLE, off=NO_TRACE.name, python="keep_tasks")
+#: The keyword of functions in Python in place of tasks and trace, and how a text mentions that there are no records of tasks.
+KEEP_TASKS = replace(TASKS_TABLE, python="keep_tasks")
+NO_TASKS = str(Mention(TRACE_FORMATS.name, KEEP_TASKS.python, said=NO_FORMATS, given="False"))
 NODES = Option(name="nodes", panel=Panel.RESULTS, default=False, help="Also write nodes.parquet, host states over time")
 CHECK = Option(
     name="check", panel=Panel.RESULTS, default=False,

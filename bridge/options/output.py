@@ -19,7 +19,6 @@ class RunOutput:
     tasks: bool = holds(d.TASKS_TABLE)
     fair_start: bool = holds(FAIR_START)
     trace: str = holds(d.TRACE_FORMATS)
-    no_trace: bool = holds(d.NO_TRACE)
     trace_detail: str = holds(d.TRACE_DETAIL)
     trace_window: str | None = holds(d.TRACE_WINDOW)
     trace_cores: str | None = holds(d.TRACE_CORES)
@@ -31,7 +30,7 @@ class RunOutput:
     @property
     def traced(self) -> bool:
         """Whether there is to be a trace."""
-        return not self.no_trace and self.trace != d.NO_FORMATS
+        return self.trace != d.NO_FORMATS
 
     @property
     def other(self) -> Path | None:

@@ -1,4 +1,4 @@
-"""What a run's record and its log say beside its tables: its command line, whose jobs they are, and when time 0 is."""
+"""Facts about a run from its record and its log: its command line, the users and names of its jobs, and the date of time 0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
 from bridge.options.declared import (
-    NO_TRACE,
+    NO_FORMATS,
     OUT,
     TASKS_TABLE,
     TRACE_CORES,
@@ -32,7 +32,7 @@ from traces.base.options import Option, places
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What a record has of what was written, and which options ask for it.
+#: Keys of a record for written files, and the options that ask for them.
 _WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}
 
 
@@ -44,12 +44,12 @@ def path_word(path: object) -> str:
 def command_again(
     arguments: Mapping[str, Any], command: str = "run", options: Mapping[str, Option[Any]] | None = None
 ) -> str:
-    """The command of a run; only what is not by default is said.
+    """The command line of a run, without options that have their defaults.
 
     - ``command``: ``run``, or ``replay``.
     - ``options``: the options of that command by their fields' names; default: those of ``run``.
 
-    Returns the command line, as one types it into a shell; empty if the workload is no file, or nobody knows it.
+    Returns the command as typed into a shell; empty if the workload is not a file, or is unknown.
     """
     if not arguments.get("workload"):
         return ""
@@ -67,10 +67,10 @@ def command_again(
 
 
 def _traced(arguments: Mapping[str, Any]) -> list[str]:
-    # A record has the formats, of none an empty list; older ones have whether there is a trace.
+    # A record lists the formats; older records state only whether there is a trace.
     formats = arguments.get("trace")
     if formats in (False, []):
-        return [flag(NO_TRACE.name)]
+        return [flag(TRACE_FORMATS.name), NO_FORMATS]
     words = []
     if isinstance(formats, list) and formats != [TRACE_FORMATS.default]:
         words = [flag(TRACE_FORMATS.name), ",".join(formats)]
@@ -88,7 +88,7 @@ def run_options() -> dict[str, Option[Any]]:
 def _value(arguments: Mapping[str, Any], name: str, option: Option[Any]) -> Any:
     value = next((arguments[key] for key in (name, option.keyword) if key in arguments), None)
     if option.keyword.endswith("_ns") and not option.is_time and isinstance(value, int):
-        return f"{value}ns" if value else None  # a time, of which a bare number is s
+        return f"{value}ns" if value else None  # a bare number would be read as seconds
     return value
 
 
@@ -106,15 +106,15 @@ def _given(option: Option[Any], value: Any) -> list[str]:
 
 
 class LogFacts(NamedTuple):
-    """What a log says of its jobs."""
+    """Facts about jobs that only the log states."""
 
-    # whose each row of the table of jobs is, empty where the log does not say it; None if it says it of none
+    # the user of each row of the table of jobs, empty if unknown; None if the log names no users
     users: list[str] | None = None
-    start_s: float | None = None  # where time 0 is, in seconds since 1970
+    start_s: float | None = None  # date of time 0, in seconds since 1970
 
 
 def facts_of_log(workload: Workload, jobs: pd.DataFrame) -> LogFacts:
-    """What a workload says of the rows of a table of its jobs."""
+    """The facts that a workload states about the rows of a table of its jobs."""
     start = Calendar.of(workload).start
     start_s = None if start is None else start.timestamp()
     if not len(jobs) or (workload.user < 0).all():
@@ -126,10 +126,10 @@ def facts_of_log(workload: Workload, jobs: pd.DataFrame) -> LogFacts:
 
 
 def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int) -> LogFacts:
-    """What the log that a record names says of the run's jobs.
+    """The facts that the log named by a record states about the run's jobs.
 
-    Nothing, if it is no longer there, cannot be read any more, or has other jobs now: a record has no checksum of its log, so
-    every number and submit is compared. A workload that a program makes is not made again.
+    Empty if the log is missing, unreadable or has other jobs now: a record has no checksum of its log, so every number and
+    submit is compared. Workloads made by programs are not generated again.
     """
     arguments = record.get("arguments") or {}
     given = str(arguments.get("workload") or "")
@@ -148,7 +148,7 @@ def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int)
 
 
 def _has(workload: Workload, jobs: pd.DataFrame) -> bool:
-    # Whether the table's jobs are all of the workload's, each submitted when the workload says.
+    # Whether the table has all jobs of the workload, with equal submits.
     first = jobs.drop_duplicates("job_id").sort_values("job_id")
     order = np.argsort(workload.job_id)
     return np.array_equal(first["job_id"], workload.job_id[order]) and np.array_equal(

@@ -1,6 +1,6 @@
-"""A result's folder or file: written to a fresh place beside it and renamed at the end, so that what is there is whole.
+"""The folder or file of a result: written to a new place next to its target and renamed at the end, so that it is complete.
 
-Of a folder only what ``twolevel`` has written is ever removed, and only where a record says that it is ours.
+Only files that a record attributes to ``twolevel`` are ever removed from a folder.
 """
 
 import contextlib
@@ -20,21 +20,21 @@ from traces.base.errors import InputError, TwolevelError, shown
 from traces.base.given_file import near_files, parse_json
 from traces.base.written_file import NO_ROOM, under_its_name, write_text
 
-#: The files that say whose a folder is.
+#: Files that identify a folder as a result.
 RECORDS = ("run.json", "study.json", "comparison.json")
 
-#: What a study keeps beside its tables: the results of its cells, each with a record, and a file that says which cell it is.
+#: A study's cells: the folder of their results, each with a record, and the file that identifies each cell.
 _CELLS = "cells"
 CELL = "cell.json"
 
-#: Where a study's figures are, and the key of its record that lists them.
+#: The folder of a study's figures, and the key of its record that lists them.
 FIGURES = "figures"
 
 _STUDY = ("study.json", "journal.jsonl", "results.parquet", "costs.parquet", "comparisons.parquet")
 
 
 def _content(path: Path) -> dict[str, Any]:
-    # Empty where there is nothing that can be read: other programs write files of these names, too.
+    # Empty if the file cannot be read or is not JSON: other programs write files of these names, too.
     try:
         content = parse_json(path.read_bytes(), str(path)) if path.is_file() and not path.is_symlink() else {}
     except (OSError, InputError):
@@ -43,7 +43,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _record(path: Path) -> dict[str, Any]:
-    # Empty where there is none of ours.
+    # Empty if there is no record of ours.
     record = _content(path)
     known = record.get("versions")
     return record if isinstance(known, dict) and isinstance(known.get("twolevel"), str) else {}
@@ -53,7 +53,7 @@ def _listed(record: dict[str, Any], key: str = "files") -> set[str]:
     files = record.get(key)
     if not isinstance(files, list):
         return set()
-    # Whoever has written the record, it says nothing of what is outside its folder.
+    # Ignore names outside the folder, whoever wrote the record.
     return {name for name in files if isinstance(name, str) and name == os.path.normpath(name) and name[0] not in "/."}
 
 
@@ -63,7 +63,7 @@ def is_ours(folder: Path) -> bool:
 
 
 def ours_in(folder: Path) -> set[str]:
-    """The files in a folder that ``twolevel`` has written, by their paths in it; none where no record says so."""
+    """The files in a folder that ``twolevel`` has written, as relative paths; none without a record."""
     found: set[str] = set()
     for name in RECORDS:
         record = _record(folder / name)
@@ -76,12 +76,12 @@ def ours_in(folder: Path) -> set[str]:
             for cell in folder.glob(f"{_CELLS}/*/*"):
                 found |= {f"{cell.relative_to(folder).as_posix()}/{file}" for file in ours_in(cell)}
     if found and _content(folder / CELL).keys() == {"key", "seed"}:
-        found.add(CELL)  # which the record, that of a run, does not list
+        found.add(CELL)  # not listed in the record of the cell's run
     return found
 
 
 def files_in(folder: Path) -> list[str]:
-    """Every file and link below a folder, and every folder in which nothing is, by their paths in it, in order."""
+    """Sorted relative paths of all files, links and empty folders below a folder."""
     found = []
     for place, folders, files in os.walk(folder):
         here = Path(place)
@@ -93,20 +93,20 @@ def files_in(folder: Path) -> list[str]:
 
 
 def move_others(names: Iterable[str], old: Path, new: Path) -> None:
-    """Move files from one folder to another, by their paths in it; one whose name is taken there gets a ``~`` behind it."""
+    """Move files from one folder to another, by relative paths; add a ``~`` to names that exist there."""
     for name in names:
         to = new / name
         if (old / name).is_dir() and not (old / name).is_symlink() and to.is_dir():
             continue  # an empty one
         try:
             to.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):  # what is a folder in the one is a file in the other
+        except (FileExistsError, NotADirectoryError):  # a folder in one place is a file in the other
             to = new / f"{name.replace('/', '-')}~"
         (old / name).rename(_not_taken(to))
 
 
 def put_aside(paths: Iterable[Path]) -> None:
-    """Rename what is there: a ``~`` is put behind each name."""
+    """Rename existing files or folders by adding a ``~`` to their names."""
     for path in paths:
         if os.path.lexists(path):
             path.rename(_not_taken(path))
@@ -119,7 +119,7 @@ def _not_taken(path: Path) -> Path:
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:
-    """Remove files of a folder, by their paths in it, and the folders within it in which nothing is left."""
+    """Remove files of a folder, by relative paths, and subfolders that become empty."""
     for name in names:
         path = folder / name
         if path.is_symlink() or path.is_file():
@@ -129,13 +129,13 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
                 break
             try:
                 parent.rmdir()
-            except OSError:  # something is left in it
+            except OSError:  # not empty
                 break
 
 
 def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> Path:
-    """The folder that ``--out`` names. Raises InputError if it names none: ``why``, and what is allowed ``instead`` of
-    a name."""
+    """The folder named by ``--out``. Raises InputError if it names none; the message states ``why``, and what is allowed
+    ``instead`` of a name."""
     if not out:
         raise InputError(f"{OUT}: {why}; allowed: the name of a folder{instead}")
     return Path(out)
@@ -144,11 +144,11 @@ def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> P
 def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
     """Refuse a result folder that cannot or must not be written, before anything is simulated.
 
-    ``shared``: it is in a folder of ours, and may hold what is another's without a record. Raises InputError if it
-    exists and ``force`` is off; if it exists and is no result of ours, whatever ``force`` is; or if it cannot be made.
+    ``shared``: the folder is part of a result of ours and may hold other files without a record. Raises InputError if the
+    target exists and ``force`` is off; if it exists and is not a result of ours; or if it cannot be created.
     """
     if str(target).encode("utf-8", "ignore").decode() != str(target):
-        raise InputError(f"{OUT}: {str(target)!r} is no text in UTF-8")
+        raise InputError(f"{OUT}: {str(target)!r} is not text in UTF-8")
     try:
         if target.exists() or target.is_symlink():
             if not force:
@@ -164,7 +164,7 @@ def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
 
 
 def check_place(target: Path, where: str) -> None:
-    """Refuse a file or folder that cannot be made since nobody may write to where it is to be; ``where`` is the option."""
+    """Refuse a file or folder whose parent folder is not writable; ``where`` is the option."""
     parent = target.absolute().parent
     while not parent.exists():
         parent = parent.parent
@@ -173,15 +173,15 @@ def check_place(target: Path, where: str) -> None:
 
 
 def unusable(target: Path, where: str, error: OSError) -> InputError:
-    """What there is to say of a name that the system does not take."""
+    """The error for a name that the system does not accept."""
     return InputError(f"{where}: {shown(str(target))} cannot be made: {error.strerror}")
 
 
 @contextmanager
 def made_beside(target: Path, where: str) -> Iterator[Path]:
-    """A new hidden folder beside ``target``; it is removed if anything goes wrong, with the folders that were made for it.
+    """A new hidden folder next to ``target``; it is removed after any error, with the parent folders that were made for it.
 
-    Its name begins with a dot and says ``partial``, so that what a killed run leaves behind does not look like a result.
+    Its name begins with a dot and contains ``partial``, so that the remains of a killed run do not look like a result.
     """
     with interrupts_held() as held:
         missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
@@ -197,14 +197,14 @@ def made_beside(target: Path, where: str) -> Iterator[Path]:
             held.hold()
             _say_its_name(error, partial, target)
             shutil.rmtree(partial, ignore_errors=True)
-            with contextlib.suppress(OSError):  # somebody else may have put something there
+            with contextlib.suppress(OSError):  # not empty any more
                 for parent in missing:
                     parent.rmdir()
             raise
 
 
 def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
-    # What is written beside the target never had the name that it has here.
+    # Messages about files in the temporary folder name their place in the target instead.
     if isinstance(error, TwolevelError):
         error.args = (under_its_name(error.text, partial, target),)
     elif isinstance(error, OSError) and isinstance(error.filename, str):
@@ -215,10 +215,10 @@ def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
 
 @contextmanager
 def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Iterator[Path]:
-    """A new folder beside ``target`` (:func:`made_beside`) that takes its name at the end, if all went well.
+    """A new folder next to ``target`` (:func:`made_beside`) that takes its name at the end, if there was no error.
 
-    Its record then lists its files. Of a result that it replaces, what its record does not list is moved into the new
-    one. Raises InputError as :func:`check_target`.
+    Its record then lists its files. Files of a replaced result that its record does not list are moved into the new
+    folder. Raises InputError as :func:`check_target`.
     """
     check_target(target, force, shared=shared)
     target = target.absolute()
@@ -226,12 +226,12 @@ def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Itera
         yield partial
         _list_files(partial)
         open_folder(partial)
-        check_target(target, force, shared=shared)  # somebody else may have used the name meanwhile
+        check_target(target, force, shared=shared)  # the name may have been taken meanwhile
         _put(partial, target)
 
 
 def _put(partial: Path, target: Path) -> None:
-    """Give ``partial`` the name ``target``; what of ours had it is removed when that has been done, and only then."""
+    """Rename ``partial`` to ``target``; remove the previous result only after that has succeeded."""
     if not target.exists():
         partial.rename(target)
         return
@@ -245,7 +245,7 @@ def _put(partial: Path, target: Path) -> None:
     except BaseException:
         if old.exists() and not target.exists():
             old.rename(target)
-        with contextlib.suppress(OSError):  # somebody else has taken the name: what was there stays aside
+        with contextlib.suppress(OSError):  # the name was taken meanwhile: the previous result keeps its temporary name
             aside.rmdir()
         raise
     move_others(others, old, target)
@@ -267,7 +267,7 @@ def open_folder(folder: Path) -> None:
 
 
 def _plain(value: Any) -> Any:
-    # JSON has no NaN: what is not known is null.
+    # JSON has no NaN: unknown values are null.
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -284,8 +284,8 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict[str, Any]:
-    """Read the run.json of a result, or another record of a ``twolevel`` command. Raises InputError if the folder has
-    none that can be read, or it is none of ours."""
+    """Read the run.json of a result, or another record of a ``twolevel`` command. Raises InputError if there is no
+    readable record of ours."""
     path = folder / name
     try:
         record = parse_json(path.read_bytes(), str(path))
@@ -305,17 +305,17 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
 
 
 def metric(record: Mapping[str, Any], name: str) -> Any:
-    """A metric of a run's record; None if it has none of this name that is a number, as large as numbers in results are."""
+    """A metric of a run's record; None unless it is a number within the range of results."""
     value = (record.get("metrics") or {}).get(name)
     return value if isinstance(value, int | float) and abs(value) < 2**64 else None
 
 
 def check_file(target: Path, force: bool, where: str = "-o") -> None:
-    """Refuse a file that cannot or must not be written, before anything is computed. Raises InputError if it is there
-    and ``force`` is off, it is no file, or its folder cannot be written to."""
+    """Refuse a file that cannot or must not be written, before anything is computed. Raises InputError if it exists
+    and ``force`` is off, it is not a file, or its folder cannot be written to."""
     try:
         if not target.name or "\0" in str(target):
-            raise InputError(f"{where}: {shown(str(target))} is no name of a file")
+            raise InputError(f"{where}: {shown(str(target))} is not a file name")
         if target.exists() or target.is_symlink():
             if not target.is_file():
                 raise InputError(f"{where}: {target} exists and is no file")
@@ -328,15 +328,15 @@ def check_file(target: Path, force: bool, where: str = "-o") -> None:
 
 @contextmanager
 def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
-    """A name in the same folder and with the same ending, for a new file that becomes ``target`` if all went well.
+    """A name in the same folder and with the same ending, for a new file that becomes ``target`` if there was no error.
 
-    Folders are made as needed. What is written there is removed if anything went wrong; what ``target`` was before
-    stays until then. Raises InputError as :func:`check_file`.
+    Folders are made as needed. After an error the new file is removed and the old one stays. Raises InputError as
+    :func:`check_file`.
     """
     check_file(target, force, where)
     target = target.absolute()
     with made_beside(target, where) as partial:
         yield partial / target.name
-        check_file(target, force, where)  # somebody else may have used the name meanwhile
+        check_file(target, force, where)  # the name may have been taken meanwhile
         (partial / target.name).replace(target)
         partial.rmdir()

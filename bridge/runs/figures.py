@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class FigureView(NamedTuple):
-    """What of a run is drawn, beside a table."""
+    """The part of a run that is drawn, and data besides the table."""
 
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
     host_names: list[str]  # one per host
@@ -38,9 +38,9 @@ class FigureView(NamedTuple):
     cores: Intervals | None
     title: str  # what is written above
     releases: pd.DataFrame | None = None  # cores that jobs released before their end
-    widths: pd.DataFrame | None = None  # cores that jobs were given after their start, or asked for
+    widths: pd.DataFrame | None = None  # requests and grants of cores after the start of jobs
     until_ns: int | None = None  # the last end; None where it is not known
-    domains: pd.DataFrame | None = None  # what parts of the machine have drawn that have limits of their own
+    domains: pd.DataFrame | None = None  # power draw of the parts of the machine that have limits
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RunFigure:
 
 
 def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
+    # Always of all jobs and cores, since a part of the queue is not a queue.
     from traces.figures.run.utilisation import utilisation_figure
 
     return utilisation_figure(
@@ -63,7 +63,7 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
 
 
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
-    # How a figure of ``traces.figures`` is drawn: of the ``chosen`` jobs alone, and with these fields of the view.
+    # Draws a figure of ``traces.figures`` of the ``chosen`` jobs, with these fields of the view.
     def draw(table: pd.DataFrame, view: FigureView) -> Figure:
         module, _, name = function.partition(":")
         made: Any = getattr(import_module(f"traces.figures.{module}"), name)
@@ -83,18 +83,18 @@ def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
 
 
 def _power(power: pd.DataFrame, view: FigureView) -> Figure:
-    # Of the machine, whatever is chosen.
+    # Always of the whole machine.
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-# What figures of tasks take: a core that was released computes nothing.
+# Fields for figures of tasks: released cores compute nothing.
 _CORES = ("first_core", "host_names", "jobs", "cores")
 _heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
-#: The figures of a run by name; the file of each is called so, too.
+#: The figures of a run by name, which is also the name of their files.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure("jobs", _utilisation),
     "waits": RunFigure("jobs", _figure("run.wait_times:waits_figure")),
@@ -121,7 +121,7 @@ def _read_decisions(path: Path) -> pd.DataFrame:
 
 _READERS = {"jobs": read_jobs, "power": read_power, "decisions": _read_decisions}
 
-# Tables without jobs: their figures are drawn of all of the run, whatever is chosen.
+# Tables without jobs: their figures always show the whole run.
 _OF_ALL = {"power", "decisions"}
 
 _HOW = {"jobs": "", "power": f"; simulate again with {POWER}", "decisions": f"; simulate again with {DECISIONS}"}
@@ -138,15 +138,15 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``names``: which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet
-      only those of jobs, and of power and decisions if these are known, and none of which there is nothing to draw, as
-      no imbalance where there was no application level.
-    - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
+    - ``names``: which of :data:`RUN_FIGURES`. None draws every figure for which the folder has data: without tasks.parquet
+      only the figures of jobs, and of power and decisions if these are known; a figure without content is left out, such as
+      the imbalance without an application level.
+    - ``target``: the folder to write into; created if missing. Files with these names are replaced.
     - ``formats``: of ``png``, ``svg`` and ``pdf``.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
-      ``heat`` and ``held``, jobs for every figure but ``utilisation``, ``power`` and ``decisions``, which are always of all.
+      ``heat`` and ``held``; jobs for all figures except ``utilisation``, ``power`` and ``decisions``, which show all.
 
-    Returns what was written, in the order of the names. Raises InputError if the folder is no such result, a name or a format
+    Returns the written files, in the order of the names. Raises InputError if the folder is no such result, a name or a format
     is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
@@ -199,8 +199,8 @@ def draw_run_figures(
 
 
 def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
-    # The tables that the figures need, of which some may be missing where no figure was named. Of tasks the path: there
-    # may be millions, so that each figure reads its own columns.
+    # The tables that the figures need; some may be missing if no figure was named. For tasks the path, since there may be
+    # millions: each figure reads its own columns.
     needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
     tables: dict[str, Any] = {}
     for what, name in sorted(needed.items()):
@@ -209,14 +209,14 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
             tables[what] = path if what == "tasks" else _READERS[what](path)
         elif names is not None:
             how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
-            raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{how}")
+            raise InputError(f"{folder} has no {what}.parquet, which the figure {name} needs{how}")
     if not tables.keys() - _OF_ALL and names is None:
-        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
+        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet; figures need at least one")
     return tables
 
 
 def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Return the table of a figure; of a tasks.parquet only these ``columns`` are read, or all if there are none."""
+    """Return the table of a figure; from a tasks.parquet only these ``columns`` are read, or all if empty."""
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 
@@ -237,7 +237,7 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
 
 
 def draw_power(folder: Path, target: Path) -> Path:
-    """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
+    """Draw the power of a run's machine over time into one file, ``png``, ``svg`` or ``pdf`` by its name; return it.
 
     Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
     written.
@@ -255,22 +255,22 @@ def draw_power(folder: Path, target: Path) -> Path:
 
 
 class Plots:
-    """Draws a result: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
+    """Figures of a result: each method returns a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above.
-    The figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an
-    application level. Raises InputError if there is nothing to draw.
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. The figures are those of
+    ``twolevel figures``; figures of tasks need records of tasks (``keep_tasks``) and an application level. Raises
+    InputError if there is nothing to draw.
     """
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
     def utilisation(self, *, title: str = "") -> Figure:
-        """The use of the machine and the queue over time, of all jobs."""
+        """Used cores and waiting jobs over time, for all jobs."""
         return self._drawn("utilisation", None, None, title)
 
     def waits(self, *, jobs: str | None = None, title: str = "") -> Figure:
-        """How long jobs waited, and their bounded slowdowns."""
+        """Waits of jobs, and their bounded slowdowns."""
         return self._drawn("waits", jobs, None, title)
 
     def imbalance(self, *, jobs: str | None = None, title: str = "") -> Figure:
@@ -278,15 +278,15 @@ class Plots:
         return self._drawn("imbalance", jobs, None, title)
 
     def held(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
-        """How much of the time hosts were held by jobs."""
+        """Share of the time in which jobs held the cores of each host."""
         return self._drawn("held", jobs, cores, title)
 
     def heat(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
-        """How much of the time hosts computed tasks."""
+        """Share of the time in which the cores of each host computed tasks."""
         return self._drawn("heat", jobs, cores, title)
 
     def gantt(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
-        """Cores as rows, tasks over time, jobs as colours."""
+        """Gantt chart: cores as rows, tasks over time, jobs as colours."""
         return self._drawn("gantt", jobs, cores, title)
 
     def chunks(self, *, jobs: str | None = None, title: str = "") -> Figure:
@@ -298,11 +298,11 @@ class Plots:
         return self._drawn("lengths", jobs, None, title)
 
     def power(self, *, title: str = "") -> Figure:
-        """What the machine draws over time, and its limit; below it the level, or how many hosts are not in service."""
+        """Power draw of the machine over time, and its limit; below it the power level, or the number of stopped hosts."""
         return self._drawn("power", None, None, title)
 
     def decisions(self, *, title: str = "") -> Figure:
-        """What scheduling passes cost, by the number of waiting jobs (needs ``keep_decisions``)."""
+        """Time per scheduling pass, by the number of waiting jobs (needs ``keep_decisions``)."""
         return self._drawn("decisions", None, None, title)
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:

@@ -24,7 +24,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
 
     - ``folder``: a result of ``twolevel run --tasks``.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all.
-    - ``title``: shown above the chart; None is what was run.
+    - ``title``: shown above the chart; default: the options of the run.
 
     Raises InputError if the folder is no such result, or nothing is left to draw.
     """
@@ -47,7 +47,7 @@ def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None
 
 
 def no_tasks(record: Mapping[str, Any]) -> str:
-    """What is to be done where there are no records of tasks, behind that there are none."""
+    """The end of the error that there are no records of tasks: how to get them."""
     arguments = record.get("arguments")
     if isinstance(arguments, Mapping) and arguments.get("als") == RECORDED:
         return (
@@ -58,12 +58,12 @@ def no_tasks(record: Mapping[str, Any]) -> str:
 
 
 def slurm_title(release: str) -> str:
-    """How the real Slurm of a release, as ``22.05.8``, is called in titles: our engine has a policy ``slurm``."""
+    """The name of a Slurm release, such as ``22.05.8``, in titles; the product's own policy is called ``slurm``."""
     return f"Slurm {'.'.join(release.split('.')[:2])}"
 
 
 def run_title(record: Mapping[str, Any]) -> str:
-    """What was run in one line, of what the record says: ``sample: fcfs × gss, Υ = 0.25``; with limits, the fallback, too."""
+    """The options of a run in one line: ``sample: fcfs × gss, Υ = 0.25``; with limits, the fallback, too."""
     arguments = record.get("arguments")
     if not isinstance(arguments, Mapping):
         return ""
@@ -79,8 +79,8 @@ def run_title(record: Mapping[str, Any]) -> str:
 
 
 def hosts(folder: Path) -> tuple[Array, list[str]]:
-    """First core of each host, and one beyond the last, and the hosts' names, of a result's run.json. Raises InputError
-    if there is no such file, or it does not say."""
+    """First core of each host, and one beyond the last, and the hosts' names, from a result's run.json. Raises InputError
+    if there is no such file, or it lacks them."""
     record = read_record(folder)
     try:
         first_core = np.array(record["machine"]["first_core"], np.int64)
@@ -88,5 +88,5 @@ def hosts(folder: Path) -> tuple[Array, list[str]]:
     except (KeyError, TypeError, ValueError, OverflowError):
         first_core, names = np.empty(0, np.int64), []
     if not names or first_core.shape != (len(names) + 1,) or first_core[0] or (np.diff(first_core) < 1).any():
-        raise InputError(f"{folder / 'run.json'}: does not say which hosts the machine had")
+        raise InputError(f"{folder / 'run.json'}: lacks the hosts of the machine")
     return first_core, names

@@ -1,4 +1,4 @@
-"""What the jobs of a result are called: the words that name them on the command line, and the ids that their log has."""
+"""Names of the jobs of a result: the words that name them on the command line, and the ids in their log."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 from bls.workloads.job_words import JobWords
 from traces.tables import NAME, job_names
 
-#: The key of a record's workload that says that the names of the table of jobs are ids of single jobs.
+#: Key in a record's workload: the names in the table of jobs are ids of single jobs.
 IDS = "ids"
 
 

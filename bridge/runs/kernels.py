@@ -1,13 +1,13 @@
-"""Which kernels a run needs, so that they are there before it begins: nobody's clock runs while they are compiled."""
+"""The kernels that every run needs; they are compiled before the run begins, so that no timing includes compilation."""
 
 from typing import Final
 
 from traces.kernels.units import prepare
 
-# How many kernels each module's machine code is made of; a test holds the numbers, which those who wait are shown, and which
-# say what a plain run costs: whoever adds to it sees it here.
+# Number of kernels in each module's machine code, checked by a test. Users see these numbers while kernels compile, and they
+# show the cost of a plain run: whoever adds a kernel to it sees it here.
 
-#: The batch level, and what is measured of any run.
+#: The batch level, and the metrics of any run.
 BATCH: Final = {
     "bls.workloads.readers.swf": 8,
     "bls.engine.loop": 72,
@@ -40,10 +40,10 @@ WORKER: Final = {
 
 
 def prepare_run(*, applications: bool) -> None:
-    """Have the kernels at hand that every run needs; ``applications`` says whether applications are simulated."""
+    """Load or compile the kernels that every run needs; ``applications``: whether applications are simulated."""
     prepare(BATCH | APPLICATION | INLINE if applications else BATCH)
 
 
 def prepare_workers() -> None:
-    """Have the kernels at hand that application simulators need in processes of their own."""
+    """Load or compile the kernels of application simulators in processes of their own."""
     prepare(APPLICATION | WORKER)

@@ -1,4 +1,4 @@
-"""Versions of this project, of Python and of the libraries that can bear on a result."""
+"""Versions of this project, of Python and of the libraries that can affect a result."""
 
 import os
 import platform
@@ -14,24 +14,24 @@ _INFO = ".dist-info"
 
 
 def versions() -> dict[str, str]:
-    """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` where there is none."""
+    """As ``{"python": "3.11.7", "twolevel": "0.1.0", …}``; ``not installed`` for missing libraries."""
     return {"python": platform.python_version()} | versions_of(("twolevel", *_LIBRARIES))
 
 
 def versions_of(names: Iterable[str]) -> dict[str, str]:
-    """The versions of some distributions, by name; ``not installed`` where there is none."""
+    """The versions of some distributions, by name; ``not installed`` for missing ones."""
     installed = _installed()
     return {name: installed.get(name) or _looked_up(name) for name in names}
 
 
 def _installed() -> dict[str, str]:
-    # By the names of the folders in which installers write what they have installed, NAME-VERSION.dist-info. To ask
-    # importlib.metadata takes, with what it imports, a twentieth of the time of a small run.
+    # From the names of the folders that installers write, NAME-VERSION.dist-info: importlib.metadata with its imports would
+    # take a twentieth of the time of a small run.
     found: dict[str, str] = {}
     for folder in sys.path:
         try:
             entries = os.listdir(folder or ".")
-        except OSError:  # no folder: an archive, or nothing
+        except OSError:  # not a folder (an archive), or missing
             continue
         for entry in entries:
             name, dash, version = entry.removesuffix(_INFO).partition("-")

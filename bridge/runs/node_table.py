@@ -1,4 +1,4 @@
-"""The table of host states over time, and of what hosts have used."""
+"""The table of host states over time, and of the energy that hosts used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bls.power.report import PowerReport
     from bridge.runs.result import Result
 
-#: What a host that no job uses can be as power is limited, called as in the table of power; by ``bls.engine.state``'s numbers.
+#: States of hosts without jobs under power limits, named as in the table of power; by the numbers of ``bls.engine.state``.
 POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 
 
@@ -61,13 +61,13 @@ def node_columns(result: Result) -> dict[str, Any]:
 def _with_stopped(
     host: Array, begin: Array, end: Array, state: Array, stopped: HostPassages, until_ns: int
 ) -> tuple[Array, Array, Array, Array]:
-    # A host that no job uses is what has become of it as power is limited, where that is something else than idle.
+    # An idle host has the state that the power limit or sleep gave it, if that is not idle.
     if not len(host):
         return host, begin, end, state
     of, became, since, until = stopped.spans(until_ns)
     some = (became > 0) & (until > since)
     of, became, since, until = of[some], became[some], since[some], until[some]
-    # A new interval wherever a state begins or one of these does or ends, within the host's time.
+    # A new interval begins wherever a state or one of these passages begins or ends, within the host's time.
     low, high = int(begin.min()), int(end.max())
     cuts = np.stack([
         np.concatenate([host, of, of]),
@@ -91,7 +91,7 @@ def _with_stopped(
 
 
 def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
-    # The place of the last of rows, by host and instant, that begins no later on the same host; -1 if none does.
+    # The place of the last row, by host and instant, that begins no later on the same host; -1 if there is none.
     rank = np.unique(np.concatenate([since, at]), return_inverse=True)[1].reshape(-1)
     width = int(rank.max(initial=0)) + 1
     place = np.searchsorted(host * width + rank[: len(since)], at_host * width + rank[len(since) :], side="right") - 1
@@ -102,7 +102,7 @@ def _latest(host: Array, since: Array, at_host: Array, at: Array) -> Array:
 
 
 def _energies(power: PowerReport, host: Array, begin: Array, end: Array) -> list[Array]:
-    from bls.power.host_accounts import HostIntervals  # which most runs need not load
+    from bls.power.host_accounts import HostIntervals  # not needed by most runs
 
     used = power.host_energies(HostIntervals(host, begin, end))
     return [one.joules() for one in (used.total, used.jobs, used.idle_cores, used.base, used.off)]

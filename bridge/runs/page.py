@@ -38,51 +38,51 @@ if TYPE_CHECKING:
 
     from bridge.runs.result import Result
 
-#: The metrics that stand on top.
+#: The metrics at the top of the page.
 MAIN_METRICS = (
     *("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation"),
     *("mean_imbalance", "energy_j", "peak_power_w", "tasks"),
 )
 
-#: The columns of the jobs that one sees first; of the others a list is offered.
+#: The columns of the jobs that are shown first; the others are offered in a list.
 _SHOWN = (
     *("job_id", "name", "application", "user", "state", "why", "cores", "submit_ns", "start_ns", "wait_ns", "run_ns"),
     *("bounded_slowdown", "imbalance", "tasks", "energy_j"),
 )
 
-#: The figures of a run, and what is said below each.
+#: The figures of a run, and their captions.
 _FIGURES = {
-    "utilisation": "Cores in use and jobs that wait, over time",
-    "waits": "How long jobs waited, and their bounded slowdowns",
+    "utilisation": "Cores in use and waiting jobs over time",
+    "waits": "Waits of jobs and their bounded slowdowns",
     "imbalance": "Load imbalance of jobs",
-    "power": "What the machine draws over time",
-    "held": "How much of the time hosts were held by jobs",
+    "power": "Power draw of the machine over time",
+    "held": "Share of time in which jobs held each host's cores",
     "chunks": "Sizes of chunks",
     "lengths": "Lengths of tasks",
 }
 
-#: A page has rows of single tasks up to this many, which take about 20 MB of it.
+#: Largest number of tasks that a page shows one by one; they take about 20 MB.
 MOST_TASKS = 1_000_000
 
 
 class RunParts(NamedTuple):
-    """What the page of a run is made of."""
+    """The contents of a run's page."""
 
     record: Mapping[str, Any]  # as run.json
     jobs: pd.DataFrame
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
     host_names: list[str]
-    # tasks, releases, widths, power, domains: the other tables of the run, as far as there are any. No ``tasks`` if
-    # there are more than :data:`MOST_TASKS`
+    # tasks, releases, widths, power, domains: the other tables of the run, as far as they exist. No ``tasks`` if there are
+    # more than :data:`MOST_TASKS`
     tasks: pd.DataFrame | None = None
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
     power: pd.DataFrame | None = None
     domains: pd.DataFrame | None = None
-    log: LogFacts = LogFacts()  # what its log says beside them
-    # the table of tasks, or its file, if there are more: only figures are made from it
+    log: LogFacts = LogFacts()  # facts from the log
+    # the table of tasks, or its file, if there are too many: it is used for figures only
     many_tasks: pd.DataFrame | Path | None = None
-    n_many: int = 0  # its rows
+    n_many: int = 0  # number of its rows
 
 
 def run_page(folder: Path) -> Page:
@@ -92,7 +92,7 @@ def run_page(folder: Path) -> Page:
 
 
 def parts_of_folder(folder: Path) -> RunParts:
-    """What a folder has for a page; errors as :func:`run_page`."""
+    """The contents of a page from a result folder; errors as :func:`run_page`."""
     record = read_record(folder)
     if record.get("arguments") is None:
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel run: it has no arguments")
@@ -118,7 +118,7 @@ def parts_of_folder(folder: Path) -> RunParts:
 
 
 def parts_of_result(result: Result) -> RunParts:
-    """What a result in Python has for a page."""
+    """The contents of a page from a result in Python."""
     from bridge.runs.record import run_record
 
     ledger, scenario = result.ledger, result.scenario
@@ -146,7 +146,7 @@ def parts_of_result(result: Result) -> RunParts:
 def page_of_run(
     parts: RunParts, *, kind: str = "Run", sections: Sequence[Section] = (), command: str | None = None
 ) -> Page:
-    """The page of a run; ``sections`` are further ones, behind the figures, and ``command`` is how it is made again."""
+    """The page of a run; ``sections`` follow the figures, and ``command`` makes the run again."""
     record, jobs = parts.record, _with_waits(parts.jobs)
     if parts.log.users is not None:
         jobs = jobs.assign(user=parts.log.users)
@@ -156,7 +156,7 @@ def page_of_run(
     colour = next(
         (name for name in ("application", "state", "why") if name in jobs.columns and jobs[name].nunique() > 1), "why"
     )
-    images = _figures(parts)  # first: figures of many tasks take the most memory
+    images = _figures(parts)  # first, since figures of many tasks take the most memory
     made = [
         Section(
             "timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
@@ -165,7 +165,7 @@ def page_of_run(
             "statistics",
             "Statistics",
             [Explorer("jobs-data", "wait_ns", "cores", colour)],
-            "Any two columns of the jobs against each other; a point is a job.",
+            "Any two columns of the jobs plotted against each other; one point per job.",
         ),
     ]
     if images:
@@ -179,22 +179,24 @@ def page_of_run(
     return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
 
 
-_ABOUT_TIMELINE = "What every core did, and when: drag, or turn the wheel; click on a job to learn why it started then."
-_ABOUT_JOBS = "Headings sort; the filter takes words and conditions, as wait>1h cores>=64 state=killed."
+_ABOUT_TIMELINE = (
+    "The activity of every core over time. Drag or scroll to move and zoom; click a job to see why it started then."
+)
+_ABOUT_JOBS = "Click a heading to sort. The filter takes words and conditions, such as wait>1h cores>=64 state=killed."
 
 
 def left_out(parts: RunParts) -> str:
-    """Say what the timeline lacks, and how to see a part of it; empty if it has all."""
+    """Explain what the timeline lacks, and how to see a part of it; empty if it is complete."""
     if not parts.n_many:
         return ""
     return (
-        f"The timeline shows jobs without their tasks: there are {parts.n_many:,}, and a page shows up to {MOST_TASKS:,}. "
-        "To see some: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --window 2h..3h --out part."
+        f"The timeline shows jobs without their tasks: the run has {parts.n_many:,} tasks, a page shows up to {MOST_TASKS:,}. "
+        "To see a part: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --window 2h..3h --out part."
     )
 
 
 def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> TimelineTables:
-    """What the timeline of a run is made of, with what a comparison found of its jobs."""
+    """The tables of a run's timeline, with the causes that a comparison found for its jobs."""
     arguments = parts.record.get("arguments") or {}
     return TimelineTables(
         jobs=parts.jobs,
@@ -212,7 +214,7 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
 
 
 def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:
-    # What a table of jobs does not say of itself; nothing of one that never started.
+    # Derived columns of the table of jobs; empty for a job that never started.
     since = BEGIN if BEGIN in jobs else "submit_ns"
     submit, start, end = (jobs[name] for name in (since, "start_ns", "end_ns"))
     started = start >= 0
@@ -231,23 +233,23 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
     levels = f"batch level {arguments.get('bls')}, application level {arguments.get('als')}"
     first = f"{ran:,} jobs of {source} ran on {cores:,} cores of {hosts:,} host{'s' * (hosts > 1)}: {levels}."
 
-    def told(name: str) -> str | None:
+    def shown(name: str) -> str | None:
         return None if metrics.get(name) is None else metric_of(name, metrics[name]).value
 
     sentences = []
-    if makespan := told("makespan_ns"):
-        used = told("utilisation")
-        sentences.append(f"They took {makespan}" + (f", with a utilisation of {used}." if used else "."))
-    if mean := told("mean_wait_ns"):
-        most = told("max_wait_ns")
-        sentences.append(f"A job waited {mean} on average" + (f", and {most} at most." if most else "."))
+    if makespan := shown("makespan_ns"):
+        used = shown("utilisation")
+        sentences.append(f"Makespan {makespan}" + (f", utilisation {used}." if used else "."))
+    if mean := shown("mean_wait_ns"):
+        most = shown("max_wait_ns")
+        sentences.append(f"Mean wait {mean}" + (f", longest {most}." if most else "."))
     bad = [
         f"{metrics[f'state_{name}']:,} were {name}"
         for name in (ending.name.lower() for ending in Ending if ending not in (Ending.COMPLETED, Ending.REQUEUED))
         if metrics.get(f"state_{name}")
     ]
     if bad:
-        sentences.append(f"Of the attempts at jobs {', '.join(bad)}.")
+        sentences.append(f"Attempts at jobs: {', '.join(bad)}.")
     return [first, " ".join(sentences)] if sentences else [first]
 
 
@@ -258,7 +260,7 @@ def _metrics(metrics: Mapping[str, Any]) -> list[PagePart]:
 
 
 def _says_anything(value: Any) -> bool:
-    # Without an application level no job has a distribution.
+    # Without an application level its metrics have no distribution.
     if not isinstance(value, Mapping):
         return value is not None
     return any(map(_says_anything, value.values()))
@@ -280,19 +282,19 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
         try:
             found.append((figure_address(kind.draw(columns, view)), words))
         except InputError:
-            continue  # there is nothing of it to draw, as no imbalance where there was no application level
+            continue  # nothing to draw, such as the imbalance without an application level
     return found
 
 
 def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:
     arguments = record.get("arguments") or {}
     again = command_again(arguments) if command is None else command
-    parts: list[PagePart] = [Command("To run it again:", again)] if again else []
+    parts: list[PagePart] = [Command("Command that repeats it:", again)] if again else []
     workload = record.get("workload") or {}
     rejects = {name: count for name, count in (workload.get("rejects") or {}).items() if count}
     rows = [
         ("workload", str(workload.get("source", ""))),
-        ("lines of it that are no jobs", ", ".join(f"{name} {count:,}" for name, count in rejects.items()) or "none"),
+        ("rejected lines", ", ".join(f"{name} {count:,}" for name, count in rejects.items()) or "none"),
         ("machine", _machine(record)),
         ("processor that simulated it", str(record.get("processor", ""))),
     ]

@@ -1,4 +1,4 @@
-"""How efficient jobs were whose width has changed: what their cores could have done while these were theirs."""
+"""Efficiency of jobs whose width has changed, relative to the work that their cores could have done while they held them."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _EFFICIENCY = [name for name, _ in LOOP_METRICS].index("efficiency")
 
 
 def efficient(ledger: Ledger, loops: Array, core_speed_gflops: Array) -> Array:
-    """What was measured of the jobs, with the efficiency of those whose width has changed over what they held.
+    """The measured values of the jobs, with the efficiency of jobs whose width has changed computed from the cores they held.
 
     - ``loops``: float64 (n, len(LOOP_METRICS)), as ``als.metrics.loops.measure`` gives them.
     - ``core_speed_gflops``: float64 (M,), at factor 1.

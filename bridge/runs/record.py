@@ -1,4 +1,4 @@
-"""What the result folder of a run holds: run.json, the tables, the trace."""
+"""Writing the result folder of a run: run.json, the tables, the trace."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -41,12 +41,12 @@ def write_run(
     trace: TraceRequest | bool | None,
     nodes: bool = False,
 ) -> list[Path]:
-    """Write run.json, jobs.parquet and, where asked for, the other tables and traces; by default in OTF2, of everything.
+    """Write run.json, jobs.parquet and, if requested, the other tables and traces; the default trace is a complete one in OTF2.
 
-    Returned is what of the folder ``trace`` is to be opened, one file a format.
+    Returns the files in the folder ``trace`` to be opened, one per format.
     """
     scenario = result.scenario
-    metrics = dict(result.metrics)  # before the library that writes tables takes its memory
+    metrics = dict(result.metrics)  # before the Parquet library takes its memory
     give_back_memory(len(result.ledger.jobs))
     write_jobs(result.ledger, folder / "jobs.parquet", result.further_columns)
     ledger = result.ledger
@@ -87,9 +87,9 @@ def write_run(
 def run_record(
     scenario: ReadyScenario, arguments: Mapping[str, Any], workload: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The record of a run in which nothing was simulated but the batch level, and deciding has cost nothing.
+    """The record of a run of the batch level alone, without decision costs.
 
-    ``workload`` is its account of the log: source, lines, rejects, reordered, clamped, jobs.
+    ``workload`` is the summary of the log: source, lines, rejects, reordered, clamped, jobs.
     """
     machine = scenario.platform.machine()
     return {

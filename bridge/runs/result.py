@@ -39,36 +39,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BatchNotes:
-    """What the batch level noted beside the ledger."""
+    """Observations of the batch level besides the ledger."""
 
-    decisions: Mapping[str, Any]  # what deciding cost (``bls.simulator.BatchSimulator.decisions``)
-    decision_columns: Mapping[str, Any]  # one row per scheduling pass, where they were kept
+    decisions: Mapping[str, Any]  # cost of deciding (``bls.simulator.BatchSimulator.decisions``)
+    decision_columns: Mapping[str, Any]  # one row per scheduling pass, if kept
     observations: list[dict[str, Any]]  # what observers noted
     downtime: Downtime  # when hosts were down, up to the last end
-    missing_dependencies: int  # jobs that name a preceding job that is not simulated; they do not wait for it
-    # int64 (rows,) or None: fair start times (``bls.fair_start``), -1 where there is none; None where they were not
-    # asked for
+    missing_dependencies: int  # jobs whose preceding job is not simulated; they do not wait for it
+    # int64 (rows,) or None: fair start times (``bls.fair_start``), -1 where there is none; None if not requested
     fair_start_ns: Array | None = None
-    # int64 (rows,) or None: the run times that were planned with, as of each job's arrival; None where they are the
+    # int64 (rows,) or None: the run times used for planning, as known when each job arrived; None for the requested ones
     # requested ones
     planned_ns: Array | None = None
-    rejections: Mapping[int, str] = field(default_factory=dict)  # why a policy that decides has rejected jobs, by row
-    # why it has started others, as far as it has said so, by row
+    rejections: Mapping[int, str] = field(default_factory=dict)  # reasons for rejections by a deciding policy, by row
+    # its reasons for starts, where stated, by row
     start_reasons: Mapping[int, str] = field(default_factory=dict)
-    # what the log calls each row's job, empty where it does not; None where it names none
+    # the log's name of each row's job, empty where unknown; None if the log has no names
     names: Sequence[str] | None = None
-    # (instants, hosts, states) or None: what has become of hosts that were stopped as power was limited, or slept; None
-    # where none were to
+    # (instants, hosts, states) or None: passages of hosts that were stopped under power limits, or slept; None if no host
+    # can be stopped or sleep
     host_states: tuple[Array, Array, Array] | None = None
-    # int64 (rows,) or None: what jobs were thought to draw (``bls.simulator.BatchSimulator.predicted_power``)
+    # int64 (rows,) or None: predicted power of jobs (``bls.simulator.BatchSimulator.predicted_power``)
     predicted_power: Array | None = None
-    # int64 or None: for how long each row had its cores and waited for their hosts to boot; None where no hosts sleep
+    # int64 or None: time that each row waited for its hosts to boot while it held its cores; None if no hosts sleep
     boot_wait_ns: Array | None = None
-    # how many rows were planned with a predicted run time; None where none was to be predicted
+    # number of rows planned with a predicted run time; None without prediction
     predicted: int | None = None
 
     def further_columns(self, rows: int) -> dict[str, Any]:
-        """What the table of jobs, of so many rows, has beside its usual columns."""
+        """Columns of the table of jobs besides the usual ones; it has ``rows`` rows."""
         further: dict[str, Any] = {tables.NAME: self.names, tables.FAIR_START: self.fair_start_ns}
         further[tables.PLANNED] = self.planned_ns
         for name, said in ((tables.REJECTED_BECAUSE, self.rejections), (tables.STARTED_BECAUSE, self.start_reasons)):
@@ -79,28 +78,27 @@ class BatchNotes:
 
 @dataclass(frozen=True, eq=False)
 class ApplicationNotes:
-    """What the application level noted beside the ledger."""
+    """Observations of the application level besides the ledger."""
 
-    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure`` of each row; NaN where there was no application
-    # level
+    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure`` of each row; NaN without an application level
     loops: Array
-    # (tuple of str, int64 (rows, rules)) or None: the names of all rules, and how often each was chosen; None where
-    # nothing was to be chosen
+    # (tuple of str, int64 (rows, rules)) or None: the names of all rules, and how often each was chosen; None without a
+    # selection
     chosen: tuple[tuple[str, ...], Array] | None
     ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
-    # (tuple of str, int64 (rows,)) or None: the names of the applications of a map, and the place of each row's; None
-    # where there was no map
+    # (tuple of str, int64 (rows,)) or None: the names of the applications of a map, and the index of each row's; None
+    # without a map
     programs: tuple[tuple[str, ...], Array] | None
-    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.metrics.graphs.measure_graph`` of each row, NaN of one that
-    # has no graph; None where none can have one
+    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.metrics.graphs.measure_graph`` of each row, NaN for a row without a
+    # graph; None if no row can have one
     graphs: Array | None = None
 
     @property
     def further_columns(self) -> dict[str, Any]:
-        """What the table of jobs has of them."""
+        """Further columns of the table of jobs."""
         further: dict[str, Any] = {}
         for place, (name, _) in enumerate(LOOP_METRICS):
-            if name not in ("cov", "imbalance", "rounds"):  # they stand there already, the last one as chunks
+            if name not in ("cov", "imbalance", "rounds"):  # these are usual columns, the last one as chunks
                 further[name] = self.loops[:, place]
         if self.graphs is not None:
             for place, (name, _) in enumerate(GRAPH_METRICS):
@@ -116,7 +114,7 @@ class ApplicationNotes:
 
     @property
     def times_chosen(self) -> dict[str, int]:
-        """How often each technique was chosen, over all rows; empty where nothing was to be chosen."""
+        """Number of times that each technique was chosen, over all rows; empty without a selection."""
         found: dict[str, int] = {}
         if self.chosen is not None:
             rules, counts = self.chosen
@@ -126,7 +124,7 @@ class ApplicationNotes:
 
 
 def _chosen(rules: tuple[str, ...], counts: Array) -> str:
-    # As "gss", or, where several were, as "gss 3 fac 1"; two phases may choose among the same names.
+    # "gss", or with several techniques "gss 3 fac 1"; two phases may choose among the same names.
     by_name: dict[str, int] = {}
     for k in np.flatnonzero(counts):
         by_name[rules[k]] = by_name.get(rules[k], 0) + int(counts[k])
@@ -140,7 +138,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 def summary_rows(
     scenario: ReadyScenario, metrics: Mapping[str, Any], n_cores: int, times_chosen: Mapping[str, int]
 ) -> list[tuple[str, str]]:
-    """The figures of a run that a person looks at first: (name, text)."""
+    """The main figures of a run: (name, text)."""
     options = scenario.options.names()
 
     def text(name: str, form: str) -> str:
@@ -169,12 +167,12 @@ def summary_rows(
     ends = [f"{name} {metrics['state_' + name]}" for name in STATES if metrics["state_" + name]]
     if ends != [f"completed {metrics['jobs']}"]:
         at = next(place for place, row in enumerate(rows) if row[0] == "jobs on cores")
-        rows.insert(at + 1, ("how they ended", ", ".join(ends)))
+        rows.insert(at + 1, ("ends", ", ".join(ends)))
     return rows
 
 
 def _places(scenario: ReadyScenario) -> list[tuple[str, str]]:
-    # Nothing of a policy that places jobs itself: neither takes part.
+    # Empty for a policy that places jobs itself: backfilling and allocator have no effect.
     if "allocator" in unaware_of(scenario.policy):
         return []
     options = scenario.options.names()
@@ -182,7 +180,7 @@ def _places(scenario: ReadyScenario) -> list[tuple[str, str]]:
 
 
 def _policy_rows(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
-    # What a policy in Python has counted (``totals()``): truths by their names, or with "not" before them.
+    # Totals of a policy in Python (``totals()``); true values show the name alone, false ones "not" before it.
     words = [
         ("" if value else "not ") + name if isinstance(value, bool) else f"{name} {value}"
         for name, value in ((name.replace("_", " "), value) for name, value in totals.items())
@@ -191,7 +189,7 @@ def _policy_rows(totals: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
-    # What went over the bridge, where applications had processes of their own.
+    # Traffic over the bridge, if applications ran in their own processes.
     if "processes" not in coupling:
         return []
     sent_mb = (coupling["bytes_sent"] + coupling["bytes_received"]) / 1e6
@@ -200,7 +198,7 @@ def _bridge_rows(coupling: Mapping[str, Any]) -> list[tuple[str, str]]:
     words = [f"{one['host']} {one['jobs']}" + " (lost)" * one["lost"] for one in hosts]
     return [
         *([("hosts", f"{len(hosts)}; jobs: {', '.join(words)}")] if hosts else []),
-        ("processes", f"{coupling['processes']}, {coupling['workers']} of them at work at once"),
+        ("processes", f"{coupling['processes']}, up to {coupling['workers']} at once"),
         ("bridge", f"{coupling['suspends']} suspends, {coupling['resumes']} resumes, {went}"),
     ]
 
@@ -214,11 +212,11 @@ def _drawn(scenario: ReadyScenario) -> tuple[str, str]:
 
 
 def _level(scenario: ReadyScenario) -> list[tuple[str, str]]:
-    # What was chosen for the application level, where it was.
+    # Options of the application level that have an effect.
     level, overhead_ns = scenario.options.application, scenario.options.application.overhead_ns
     rows: list[tuple[str, str]] = []
     if scenario.technique is None:
-        return rows  # nothing of it took part
+        return rows
     if level.lengths:
         rows.append(("task lengths", level.lengths))
     if level.map is not None:
@@ -248,17 +246,20 @@ def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What one run did. In a notebook it shows itself.
+    """The result of one run. A notebook displays it.
 
     Attributes
     ----------
     scenario : ReadyScenario
-        What was simulated.
+        The simulated scenario.
     ledger : Ledger
-        What happened.
+        Jobs, tasks and events, with their times.
     coupling : mapping
-        The coupling's name and what it cost.
+        The coupling's name and its cost.
     notes : BatchNotes
+        Further observations of the batch level.
+    application_notes : ApplicationNotes
+        Further observations of the application level.
         What else the batch level has to tell.
     application_notes : ApplicationNotes
         What else the application level has to tell.
@@ -272,7 +273,7 @@ class Result:
 
     @property
     def further_columns(self) -> dict[str, Any]:
-        """What the table of jobs has beside its usual columns."""
+        """Columns of the table of jobs besides the usual ones."""
         rows, because = len(self.ledger.jobs), self.ledger.cut_because
         further: dict[str, Any] = self.notes.further_columns(rows)
         if self.scenario.workload.held.any():
@@ -287,11 +288,11 @@ class Result:
 
     @cached_property
     def power(self) -> PowerReport | None:
-        """What was drawn and used (``bls.power.report.PowerReport``); None where that was not to be known."""
+        """Power and energy (``bls.power.report.PowerReport``); None without a power model."""
         plan, jobs = self.scenario.power, self.ledger.jobs
         if plan is None:
             return None
-        from bls.power.accounting import HostPassages  # which most runs need not load
+        from bls.power.accounting import HostPassages  # not needed by most runs
         from bls.power.report import PowerReport
 
         states = self.notes.host_states
@@ -304,34 +305,34 @@ class Result:
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
-        """One row each time that what the machine draws changes, or a limit, the level, or how many hosts are up.
+        """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
 
         Raises
         ------
         InputError
-            If nothing of power was to be known.
+            Without a power model.
         """
         if self.power is None:
-            raise InputError(f"this result knows nothing of power: it was not asked for ({POWER})")
+            raise InputError(f"this result has no power data: the run was made without {POWER}")
         return tables.rows_frame(self.power.columns)
 
     @cached_property
     def power_of_domains(self) -> pd.DataFrame:
-        """Likewise of each part of the machine that has limits of its own, one after the other.
+        """The same for each part of the machine that has its own limits, one part after another.
 
         Raises
         ------
         InputError
-            If there is none.
+            If no part has limits.
         """
         if self.power is None or not self.power.plan.domains:
-            raise InputError(f"no part of this result's machine has limits to its power of its own ({LIMITS})")
+            raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
         return tables.rows_frame(self.power.domain_columns)
 
     @cached_property
     def nodes(self) -> pd.DataFrame:
-        """One row for every interval in which a host's state stays the same, with what the host used in it, J, where power is
-        known (``bridge.runs.node_table``)."""
+        """One row for every interval in which a host's state stays the same, with the energy used, J, if power is known
+        (``bridge.runs.node_table``)."""
         from bridge.runs.node_table import node_columns
 
         return tables.rows_frame(node_columns(self))
@@ -340,21 +341,20 @@ class Result:
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
         ``name``, ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
-        ``application``, ``chosen`` and ``ahead_chunks`` too where they
-        say something."""
+        ``application``, ``chosen`` and ``ahead_chunks`` too, if they are known."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
     tasks = _table(ledger_tables.TASKS)
 
     @property
     def plot(self) -> Plots:
-        """Its figures: ``result.plot.gantt()``."""
+        """Figures of the run: ``result.plot.gantt()``."""
         from bridge.runs.figures import Plots
 
         return Plots(self)
 
     def report(self) -> Page:
-        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """The report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.runs.page import page_of_run, parts_of_result
 
         return page_of_run(parts_of_result(self))
@@ -367,8 +367,8 @@ class Result:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, fractions as
-        such."""
+        """Batch and application metrics by name (``bls.metrics.batch``, ``als.metrics.loops``); times in ns, shares as
+        fractions."""
         jobs, machine, notes = self.ledger.jobs, self.ledger.machine, self.notes
         batch = schedule_metrics(
             self._schedule(),
@@ -387,18 +387,18 @@ class Result:
 
     @cached_property
     def main_metrics(self) -> Mapping[str, Any]:
-        """Those of the metrics that need no walk through time: quick ones."""
+        """The metrics that are quick to compute: they need no integration over time."""
         batch = main_metrics(self._schedule())
         return MappingProxyType(batch | self._application_metrics(batch["makespan_ns"], detail=False))
 
     @property
     def predicted_share(self) -> float | None:
-        """The share of the rows that were planned with a predicted run time, the others with their requests; None where the
-        estimator predicts none from history."""
+        """The share of the rows that were planned with a predicted run time; the others use their requests. None if the
+        estimator does not predict from history."""
         return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
 
     def _schedule(self) -> Schedule:
-        # Not kept: it has a dozen columns of its own, and what is made of it is.
+        # Not cached: it has a dozen columns, and its derived values are cached.
         jobs = self.ledger.jobs
         return Schedule(
             submit_ns=jobs.submit_ns,
@@ -418,7 +418,7 @@ class Result:
 
     @property
     def _counted(self) -> Array | None:
-        # Which rows the metrics count; None: all of them.
+        # The rows that the metrics count; None: all.
         workload = self.scenario.workload
         if workload.uncounted is None:
             return None
@@ -440,7 +440,7 @@ class Result:
 
     @cached_property
     def observations(self) -> pd.DataFrame:
-        """What the observers noted, one row each time."""
+        """Notes of the observers, one row per note."""
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def story(self, job: int | str) -> str:
@@ -449,12 +449,12 @@ class Result:
         Parameters
         ----------
         job : int or str
-            Its number, or another word that names it (``bls.workloads.job_words``), as ``"900_2"``.
+            Its number, or another word that names it (``bls.workloads.job_words``), such as ``"900_2"``.
 
         Raises
         ------
         InputError
-            If there is no such job; the message lists those that there are.
+            If there is no such job; the message lists the existing ones.
         """
         from bls.workloads.job_words import JobWords
         from bridge.runs.story import job_story
@@ -467,7 +467,7 @@ class Result:
 
     @property
     def traced(self) -> Ledger:
-        """The ledger with what traces show besides: which techniques there were, and what the machine has drawn."""
+        """The ledger with data for traces: the techniques, and the machine's power draw."""
         ledger = self.ledger
         if self.power is not None:
             ledger = replace(ledger, power=self.power.records())
@@ -494,23 +494,23 @@ class Result:
         ----------
         path : str or Path
         format : str
-            The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, ``text``, or one of your own.
+            The name of a trace writer: ``otf2``, ``perfetto``, ``chrome``, ``paje``, ``csv``, ``text``, or a custom one.
         detail : str
-            What has rows: ``lane`` (jobs alone), ``host`` (and hosts), or ``job``, ``chunk`` or ``task``: cores, too, and
-            what is shown on them. By default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers, ``host``
-            or ``lane``.
+            The finest rows: ``lane`` (jobs only), ``host`` (jobs and hosts), or ``job``, ``chunk`` or ``task`` (also
+            cores, with jobs, chunks or tasks). Default ``auto``: ``task``, or on more than 4,096 cores, in formats for viewers,
+            ``host`` or ``lane``.
         window, cores, jobs : str, optional
-            Only a part of the run, as ``2h..3h``, ``0-63``, ``40-60``.
+            Only a part of the run, such as ``2h..3h``, ``0-63``, ``40-60``.
 
         Returns
         -------
         Path
-            The file that a viewer is to open.
+            The file that a viewer opens.
 
         Raises
         ------
         InputError
-            If one of them cannot be, nothing is in that part, or there is a trace already.
+            If an argument is not allowed, that part is empty, or there is a trace already.
         """
         from bls.workloads.job_words import JobWords
         from bridge.runs.tracing import TraceRequest, part_of
@@ -519,16 +519,14 @@ class Result:
         return TraceRequest((format,), TRACE_DETAIL.check(detail, "detail"), part).write(self.traced, Path(path))[0]
 
     def summary(self) -> list[tuple[str, str]]:
-        """The figures that a person looks at first: (name, text)."""
+        """The main figures of the run: (name, text)."""
         chosen = self.application_notes.times_chosen
         rows = summary_rows(self.scenario, self.metrics, self.ledger.machine.n_cores, chosen)
         if words := self.scenario.workload.window_text:
             rows.append(("window", words.removeprefix("window: ").partition(", as the log")[0].partition(";")[0]))
         if self.predicted_share is not None:
             estimates = self.scenario.options.names()["estimates"]
-            share = (
-                f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; others are planned with their requests"
-            )
+            share = f"{100 * self.predicted_share:.3g} % of jobs, by {estimates}; the others are planned with their requests"
             rows.append(("predicted run times", share))
         rows += _policy_rows(self.notes.decisions.get("policy", {}))
         return rows + ([] if self.power is None else self.power.summary()) + _bridge_rows(self.coupling)

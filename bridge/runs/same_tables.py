@@ -1,4 +1,4 @@
-"""Whether two runs have the same tables, byte for byte, as one scenario has in every coupling."""
+"""Byte-for-byte comparison of the tables of two runs: one scenario has equal tables in every coupling."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from traces.tables import read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The one that every run has, and is named first; and the one in which columns are not simulated: what deciding has taken,
-#: and what a policy that decides has noted of time: all that are ns, but for the simulated instant.
+#: The table that every run has, named first; and the table with measured values, which differ: the cost of deciding, and
+#: times that a deciding policy has noted, which are all columns in ns except for the simulated instant.
 _JOBS, _DECISIONS, _INSTANT = "jobs.parquet", "decisions.parquet", "now_ns"
 
 
 @dataclass(frozen=True)
 class SameTables:
-    """How the tables of a run compare with those of an earlier one."""
+    """Result of comparing the tables of a run with those of an earlier one."""
 
     run: Path  # the folder of the earlier one
-    # of each table that both have, whether its bytes are the same; of ``decisions.parquet`` but for measured times
+    # for each table in both, whether its bytes are equal; in ``decisions.parquet`` without measured times
     tables: dict[str, bool]
-    # those that only the run has, or only the earlier one
+    # tables that only the run has, or only the earlier one
     only_here: tuple[str, ...]
     only_there: tuple[str, ...]
 
     @property
     def others(self) -> list[str]:
-        """Those that both have, and that are not the same."""
+        """Tables in both that differ."""
         return [name for name, same in self.tables.items() if not same]
 
     def rows(self) -> list[tuple[str, str]]:
-        """For the summary of the run: nothing if a table is another one."""
+        """Rows for the summary of the run; empty if a table differs."""
         if self.others:
             return []
-        words = [f"{', '.join(self.tables)}: the same bytes"]
+        words = [f"identical {', '.join(self.tables)}"]
         for where, names in (("here", self.only_here), ("there", self.only_there)):
             if names:
-                words.append(f"only {where}, and not compared: {', '.join(names)}")
-        return [(f"as in {self.run}", "; ".join(words))]
+                words.append(f"only {where}, not compared: {', '.join(names)}")
+        return [(f"compared with {self.run}", "; ".join(words))]
 
 
 def check_other(other: Path) -> None:
-    """See that there is a run to compare with, before another one begins.
+    """Refuse a folder that is not the result of a run, before another run begins.
 
     Raises
     ------
     InputError
-        If the folder is not the result of one.
+        If there is no table of jobs.
     """
     read_record(other)
     if not (other / _JOBS).is_file():
@@ -61,7 +61,7 @@ def check_other(other: Path) -> None:
 
 
 def note_same(folder: Path, other: Path) -> SameTables:
-    """Compare the tables of two runs, and note it in the record of the first."""
+    """Compare the tables of two runs, and note the outcome in the record of the first."""
     record = read_record(folder)
     here, there = _tables(folder), _tables(other)
     same = SameTables(
@@ -76,7 +76,7 @@ def note_same(folder: Path, other: Path) -> SameTables:
 
 
 def _tables(folder: Path) -> list[str]:
-    # Of a result that is ready only its own: a user may have put something beside them.
+    # Of a complete result only its own files: users may have added others.
     named = read_record(folder).get("files")
     found = sorted(path.name for path in folder.glob("*.parquet") if not isinstance(named, list) or path.name in named)
     return sorted(found, key=lambda name: name != _JOBS)

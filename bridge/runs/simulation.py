@@ -1,4 +1,4 @@
-"""Running a scenario: both levels from the first submit to the last end, and the ledger of what happened."""
+"""Run a scenario: both levels from the first submit to the last end; the outcome is a ledger."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bls.policies.contract import OtherProgram
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_execution, coupling, nothing_done
-from bridge.options.declared import COUPLING, KEEP_TASKS
+from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
@@ -38,10 +38,10 @@ from traces.ledger import JobRecords, Ledger, PassRecords
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
-#: Memory of one task's record while it is made, and of one transfer's.
+#: Memory per record of a task while it is made, and per record of a transfer.
 _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
-#: About how often a run is checked, where that is asked for: a check reads every job.
+#: Approximate number of checks in a run with ``check``: each reads every job.
 _CHECKS = 1000
 
 
@@ -50,7 +50,7 @@ def _unwatched(ended: int, now_ns: int) -> None:
 
 
 def _check_memory(scenario: ReadyScenario) -> None:
-    # Better one line now than to be killed for want of memory after an hour.
+    # Refuse now rather than be killed for lack of memory after an hour.
     assert scenario.programs is not None
     tasks = scenario.programs.expected_tasks(scenario.program, scenario.workload.cores)
     transfers = scenario.programs.expected_edges(scenario.program, scenario.workload.cores) if scenario.sends else 0
@@ -60,12 +60,12 @@ def _check_memory(scenario: ReadyScenario) -> None:
         records = f"{tasks} tasks" + f" and {transfers} transfers" * (transfers > 0)
         raise InputError(
             f"the records of about {records} need {needed / 2**30:.1f} GiB and {free / 2**30:.1f} are free; "
-            f"run without them ({KEEP_TASKS:False}, with no table of them)"
+            f"run without them ({NO_TASKS}, with no table of them)"
         )
 
 
 def _check_widths(scenario: ReadyScenario, coupling_name: str) -> None:
-    from bridge.protocol.messages import MAX_CORES  # which inline no message needs
+    from bridge.protocol.messages import MAX_CORES  # not needed inline
 
     if (widest := int(scenario.workload.cores.max())) > MAX_CORES:
         raise InputError(
@@ -85,11 +85,11 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
     origin = columns.origin
 
     def of_rows(values: Array) -> Array:
-        # Without later attempts the rows are those of the workload.
+        # Without later attempts the rows are the workload's.
         return values if level.rows == len(workload) else values[origin]
 
     def kept(values: Array, usual: Array) -> Array:
-        # A copy of what belongs to the batch level, or, where it is what is known already, that.
+        # A copy of an array of the batch level; or the known array if the two are equal.
         return usual if np.array_equal(values, usual) else values.copy()
 
     submit_ns, cores = of_rows(workload.submit_ns), of_rows(workload.cores)
@@ -129,7 +129,7 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
     if ledger.widths is None:
         return applications.loops
-    from bridge.runs.presence import efficient  # which only such runs need
+    from bridge.runs.presence import efficient  # only needed here
 
     return efficient(ledger, applications.loops, scenario.platform.core_speed_gflops)
 
@@ -141,7 +141,7 @@ def application_notes(
     rules = () if programs is None else tuple(programs.rules.names)
     names = () if known is None else (*(one.name for one in known.applications), "default")
     return ApplicationNotes(
-        np.asfortranarray(_loops(scenario, applications, ledger)),  # whoever reads it reads a column
+        np.asfortranarray(_loops(scenario, applications, ledger)),  # readers take single columns
         None if applications.chosen is None else (rules, applications.chosen),
         applications.ahead_chunks,
         None if known is None else (names, scenario.program[origin]),
@@ -156,7 +156,7 @@ def batch_simulator(
     *,
     stranger: bool = False,
 ) -> BatchSimulator:
-    """The batch level of a scenario; ``stranger``: its applications are another program's, which may lose cores by itself."""
+    """The batch level of a scenario; ``stranger``: another program runs its applications and may lose cores by itself."""
     recorded = scenario.technique is None or lasting is not None
     return BatchSimulator(
         scenario.workload if lasting is None else lasting,
@@ -198,7 +198,7 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool)
 
 @dataclass(frozen=True)
 class ResultRequest:
-    """A run that is wanted, for the table of conflicts ``bridge.scenarios.conflicts.RUN``."""
+    """A requested run, for the table of conflicts ``bridge.scenarios.conflicts.RUN``."""
 
     ready: ReadyScenario
     execution: Execution
@@ -207,22 +207,22 @@ class ResultRequest:
 
     @property
     def power(self) -> PowerPlan | None:
-        """What is known of power."""
+        """The power plan, if there is one."""
         return self.ready.power
 
     @property
     def waits_for_several(self) -> bool:
-        """Whether a job waits for several others."""
+        """Whether any job waits for several others."""
         depends = self.ready.constraints.dependencies
         return depends is not None and depends.several
 
     def check(self) -> None:
-        """See that it can be.
+        """Refuse combinations that are not allowed.
 
         Raises
         ------
         InputError
-            If not.
+            If there is a conflict.
         """
         check(RUN, self)
         if self.fair_start:
@@ -244,21 +244,21 @@ def run(
     Parameters
     ----------
     scenario : ReadyScenario
-        What to simulate.
+        The scenario to simulate.
     execution : Execution, optional
-        How applications are run, if not as the scenario says; the result is the same, only the cost differs.
+        Overrides how applications are run; the result is the same, only the cost differs.
     keep_tasks : bool
         Whether to keep a record of every task.
     fair_start : bool
-        Whether to find out when each job would have started if no later one had come (``bls.fair_start``).
+        Whether to compute each job's start if no later job had been submitted (``bls.fair_start``).
     watch : Watch
-        Notified of the progress; and shown the run, if it is a ``bridge.couplings.RunWatch``.
+        Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
     like : Result, optional
-        Of a scenario that differs in its policy, rules and allocator only, where all applications are the same as in this one
-        (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.
+        The result of a scenario that differs only in its policy, rules and allocator and whose applications all have the same
+        outcomes (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.
     check : bool
-        Whether the states of the engines that run in this process are checked while they run, some 1,000 times at the most,
-        and the ledger at the end (``traces.checks``). The result is the same.
+        Whether to check the states of the engines in this process during the run, at most about 1,000 times, and the ledger
+        at the end (``traces.checks``). The result is the same.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def run(
     Raises
     ------
     TwolevelError
-        If a plug-in or an application process fails; an InvariantError, if a check does.
+        If a plug-in or an application process fails; InvariantError if a check does.
     """
     check_ready(scenario)
     execution = execution or scenario.options.execution
@@ -278,7 +278,7 @@ def run(
         _check_memory(scenario)
     if coupling_name != "inline":
         _check_widths(scenario, coupling_name)
-    give_back_memory(len(scenario.workload))  # of a log that was read, and of which some jobs were taken
+    give_back_memory(len(scenario.workload))  # left from reading a log of which only some jobs are used
     prepare_run(applications=scenario.technique is not None)
     if coupling_name != "inline" and execution.als_command is None:
         prepare_workers()
@@ -305,7 +305,7 @@ def _simulated(
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
         inline = coupling_name == "inline" or scenario.technique is None or like is not None
-        # Inline the engine is run until so many jobs have ended; else until some have started, however few.
+        # Inline, run the engine until a number of jobs have ended; else until any job has started.
         simulator.most_ends, simulator.checks = few, 1 if inline else few
     if isinstance(watch, RunWatch):
         watch.begin(scenario, simulator, coupling_name)
@@ -329,14 +329,14 @@ def _simulated(
         from traces.checks.ledger import check_ledger
 
         check_ledger(ledger)
-    del simulator  # its state is larger than all that is kept of it
+    del simulator  # its state is larger than the result
     return Result(scenario, ledger, cost, notes, application_notes(scenario, origin, applications, ledger))
 
 
 def result_of(
     scenario: ReadyScenario, simulator: BatchSimulator, applications: Applications, cost: dict[str, Any]
 ) -> Result:
-    """The result of a simulation that is over, and stays."""
+    """The result of a finished simulation, independent of the simulator."""
     ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
     own_notes = application_notes(scenario, simulator.columns().origin.copy(), applications, ledger)
     return Result(scenario, ledger, cost, notes, own_notes)
@@ -357,9 +357,9 @@ def simulate(
     Parameters
     ----------
     workload : Workload, str, Path or Scenario
-        As :class:`bridge.scenarios.scenario.JobSelection` says; or all options at once, as a scenario.
+        As described in :class:`bridge.scenarios.scenario.JobSelection`; or a scenario with all options.
     platform : Platform, str or Path, optional
-        As :class:`bridge.scenarios.scenario.Machine` says.
+        As described in :class:`bridge.scenarios.scenario.Machine`.
     observers : sequence of str, Observer or AdditionalData
         Observers of the run, as objects or ``FILE.py:NAME``.
     requested : mapping of int to str, optional
@@ -367,11 +367,11 @@ def simulate(
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
     fair_start : bool
-        Whether to find out when each job would have started if no later one had come (``bls.fair_start``): a column
+        Whether to compute each job's start if no later job had been submitted (``bls.fair_start``): the column
         ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
     **options
-        Other options of the scenario by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5000``, or whole parts of
-        it, as ``batch=Batch(policy="sjf")`` (:meth:`bridge.scenarios.scenario.Scenario.flat`).
+        Other options of the scenario by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5000``, or whole parts,
+        as ``batch=Batch(policy="sjf")`` (:meth:`bridge.scenarios.scenario.Scenario.flat`).
 
     Returns
     -------
@@ -381,7 +381,7 @@ def simulate(
     Raises
     ------
     InputError
-        If something given cannot be used.
+        If an argument is not allowed.
     PluginError, PeerError
         If a plug-in, an application simulator or a scheduler fails.
 
@@ -409,7 +409,7 @@ def _ready(
 ) -> ReadyScenario:
     given, replayed = scenario.machine.platform, not scenario.application.simulated
     prepare_run(applications=not replayed)
-    given_platform(given)  # a file is checked before a long log is read
+    given_platform(given)  # check the file before a long log is read
     check_used([{"slack": scenario.batch.slack, "bls": scenario.batch.policy}])
     log = scenario.log()
     jobs, machine = scenario.jobs(log, replayed=replayed)

@@ -23,12 +23,12 @@ from traces.intervals import check_ends, parse_intervals
 class Simulation:
     """A simulation of both levels that can be paused at any instant, forked, and continued.
 
-    Its result has the same bytes as that of an uninterrupted run. The page ``docs/how-to/what-if.md`` has an example.
+    Its result is byte-identical to that of an uninterrupted run. The page ``docs/how-to/what-if.md`` has an example.
 
     Parameters
     ----------
     scenario : ReadyScenario
-        What to simulate (:meth:`bridge.ReadyScenario.of`); its policy is compiled, and nobody observes it.
+        What to simulate (:meth:`bridge.ReadyScenario.of`); its policy must be compiled, and observers are not allowed.
     keep_tasks : bool
         Whether to keep a record of every task. Without records a fork is cheaper.
     drainable : bool
@@ -37,7 +37,7 @@ class Simulation:
     Raises
     ------
     InputError
-        If the policy decides in Python or there are observers, as they may keep a state of their own; or if jobs last their
+        If the policy decides in Python or there are observers, as they may keep their own state; or if jobs have their
         recorded run times, so that there is no application level.
     """
 
@@ -53,8 +53,8 @@ class Simulation:
         self._simulator = batch_simulator(self.scenario, self.scenario.observers)
         if self._simulator.is_seen:
             raise InputError(
-                f"batch policy {self.scenario.policy.name} decides in Python, or the run has observers, which may keep a "
-                "state of their own; allowed: policies of keys or scores, no observers"
+                f"batch policy {self.scenario.policy.name} decides in Python, or the run has observers, which may keep "
+                "their own state; allowed: policies of keys or scores, no observers"
             )
         self._run = InlineRun(self.scenario, self._simulator, keep_tasks=keep_tasks)
         self._until_ns, self.done = -1, False
@@ -62,11 +62,11 @@ class Simulation:
 
     @property
     def now_ns(self) -> int:
-        """The instant up to which, and with which, everything has happened; -1 before the start."""
+        """The instant up to and including which everything is simulated; -1 before the start."""
         return self._until_ns
 
     def run(self, until_ns: int | None = None) -> Self:
-        """Simulate everything up to and with an instant; None: to the end.
+        """Simulate up to and including an instant; None: to the end.
 
         Raises
         ------
@@ -77,7 +77,9 @@ class Simulation:
         """
         upto_ns = MAX_NS if until_ns is None else whole("until_ns", until_ns, 0, MAX_NS)
         if upto_ns < self._until_ns:
-            raise InputError(f"until_ns: {format_ns(upto_ns)} is past; it is {format_ns(self._until_ns)}")
+            raise InputError(
+                f"until_ns: {format_ns(upto_ns)} is past; the simulation is at {format_ns(self._until_ns)}"
+            )
         if not self.done:
             self._simulator.pause_after(until_ns)
             self.done = self._run.go_on(lambda ended, now_ns: None)
@@ -85,29 +87,29 @@ class Simulation:
         return self
 
     def fork(self) -> Simulation:
-        """Return a copy that goes on by itself from this instant."""
+        """Return an independent copy at this instant."""
         other = copy(self)
         other._simulator = self._simulator.fork()
         other._run = self._run.fork(other._simulator)
         return other
 
     def drain(self, hosts: str, until_ns: int | None = None) -> Self:
-        """Drain hosts from the next nanosecond on: jobs that run there go on, and no other starts.
+        """Drain hosts from the next nanosecond on: running jobs continue, and no other starts there.
 
         Parameters
         ----------
         hosts : str
             As ``"0-3 8"``. Each may be drained once.
         until_ns : int, optional
-            When they are back; None: never.
+            When they return to service; None: never.
 
         Raises
         ------
         InputError
-            If there is no such host, or one is drained already; or if the simulation has ended, or was not made ``drainable``.
+            If there is no such host, or one was drained before; or if the simulation has ended, or is not ``drainable``.
         """
         if not self._drainable:
-            raise InputError("drain: the simulation was made without; allowed: Simulation(…, drainable=True)")
+            raise InputError("drain: the simulation is not drainable; allowed: Simulation(…, drainable=True)")
         if self.done:
             raise InputError("drain: the simulation has ended; allowed: before its end")
         n_hosts = self.scenario.platform.n_hosts
@@ -124,7 +126,7 @@ class Simulation:
         return self
 
     def result(self) -> Result:
-        """Simulate what is left; return the result of the whole run."""
+        """Simulate the rest; return the result of the whole run."""
         self.run()
         return result_of(self.scenario, self._simulator, self._run.applications(), {"name": "inline"})
 

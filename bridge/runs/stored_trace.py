@@ -1,4 +1,4 @@
-"""Traces of a result that was written before: its ledger, from all of its tables, and what is written of it."""
+"""Traces of a stored result: its ledger, read from its tables, and files written from it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ ARCHIVE = Path("trace") / "traces.otf2"
 
 
 def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
-    """The ledger that a run's folder tells of.
+    """The ledger of a result folder.
 
-    What the tables do not have it lacks: the users of jobs, and when those left that never started. Where tasks.parquet was not
-    asked for, tasks are read from the OTF2 trace of the run, without their lengths.
+    It lacks what the tables do not have: the users of jobs, and the times at which jobs that never started left. Without
+    tasks.parquet, tasks are read from the OTF2 trace of the run, without their lengths.
 
     - ``folder``: a result of ``twolevel run`` or ``replay``.
-    - ``tasks``: whether its tasks are needed: where neither tasks.parquet nor a trace has them all, they are refused.
+    - ``tasks``: whether tasks are needed; an error if neither tasks.parquet nor a trace has them all.
 
-    Raises InputError if the folder is no such result, has no tasks where they are needed, or a table is damaged.
+    Raises InputError if the folder is no such result, has no tasks although they are needed, or a table is damaged.
     """
     record = read_record(folder)
     first_core, names = hosts(folder)
@@ -82,8 +82,8 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
         raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet{no_tasks(record)}, or give {PART_DETAIL:job}")
     number, core = columns["task"], columns["core"]
     if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
-        raise InputError(f"{path}: has tasks or cores that there are not")
-    # A job of which no task ran has one that did not: it is not shown as a whole.
+        raise InputError(f"{path}: has tasks or cores that do not exist in the run")
+    # A job without a finished task has one lost task: it is not shown as a whole.
     most = np.ones(len(jobs), np.int64)
     np.maximum.at(most, row, number + 1)
     start = np.concatenate([[0], np.cumsum(most)])
@@ -109,19 +109,19 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
 
 
 def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Array]]:
-    """Where tasks are read from, the row of each one's job, and their columns: the table has the tasks that ran, by job, as
-    many of each as its row says."""
+    """Source of the tasks, the row of each task's job, and columns of the tasks: the table has the tasks that ran, by job,
+    as many per job as its row states."""
     path, jobs = folder / TASKS.file, ledger.jobs
     frame = TASKS.read(path)
     row = np.repeat(np.arange(len(jobs)), jobs.tasks)
     if len(frame) != len(row) or (frame["job_id"].to_numpy() != jobs.job_id[row]).any():
-        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
+        raise InputError(f"{path}: does not match the tasks of {folder / 'jobs.parquet'}")
     columns = {name: frame[name].to_numpy() for name in TASKS.columns}
     return path, row, columns | {name: _column(frame, name) for name in ("task", "core")}
 
 
 def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tuple[Path, Array, dict[str, Array]]:
-    """Likewise of the OTF2 trace that a run without ``--tasks`` has written, if that shows all of it; it has no lengths."""
+    """The same from the OTF2 trace of a run without ``--tasks``, if that is complete; without lengths."""
     from traces.exporters.otf2.archive_tasks import read_tasks
     from traces.exporters.shown.detail import automatic_detail
 
@@ -132,14 +132,14 @@ def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tupl
     if detail == TRACE_DETAIL.default:
         detail = automatic_detail(ledger.machine)
     if part or detail != "task":
-        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} not all tasks{instead}")
+        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} lacks some tasks{instead}")
     found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
     if found.messages:
         raise InputError(
-            f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} not whose its transfers are{instead}"
+            f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} does not name the jobs of its transfers{instead}"
         )
     if (np.bincount(found.row, minlength=len(jobs)) != jobs.tasks).any():
-        raise InputError(f"{path}: has not the tasks of {folder / 'jobs.parquet'}")
+        raise InputError(f"{path}: does not match the tasks of {folder / 'jobs.parquet'}")
     columns = {name: getattr(found, name) for name in ("task", "chunk", "core", "start_ns", "end_ns")}
     return path, found.row, columns | {"length_gflop": np.zeros(len(found.row))}
 
@@ -150,19 +150,19 @@ def _with_transfers(ledger: Ledger, folder: Path) -> Ledger:
         return ledger
     row = _rows_of(jobs, frame["job_id"].to_numpy(np.int64), frame["sent_ns"].to_numpy(np.int64))
     if (row < 0).any() or (np.diff(row) < 0).any():
-        raise InputError(f"{folder / TRANSFERS.file}: has not the transfers of {folder / 'jobs.parquet'}")
+        raise InputError(f"{folder / TRANSFERS.file}: does not match the transfers of {folder / 'jobs.parquet'}")
     ends = [frame[name].to_numpy(np.int32) for name in ("source", "target")]
     count = np.diff(tasks.first)[row]
     for end in ends:
         if len(end) and (end.min() < 0 or (end >= count).any()):
-            raise InputError(f"{folder / TRANSFERS.file}: has transfers of tasks that there are not")
+            raise InputError(f"{folder / TRANSFERS.file}: has transfers of tasks that do not exist")
     columns = (frame[name].to_numpy(kind) for name, kind in (("bytes", float), ("sent_ns", int), ("arrived_ns", int)))
     first = np.searchsorted(row, np.arange(len(jobs) + 1))
     return replace(ledger, transfers=TransferRecords(first, *ends, *columns))
 
 
 def _rows_of(jobs: JobRecords, job_id: Array, at_ns: Array) -> Array:
-    """The row of the attempt of each job that ran at an instant; -1 where none did. Of those that follow, the later one."""
+    """The row of each job's attempt that ran at an instant; -1 if none did. Of adjacent attempts, the later one."""
     ran = np.flatnonzero(jobs.started)
     order = ran[np.lexsort((ran, jobs.start_ns[ran], jobs.job_id[ran]))]
     numbers, place = np.unique(jobs.job_id[order], return_index=True)
@@ -205,10 +205,10 @@ def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def write_part(
     folder: Path, out: str, formats: str, detail: str, part: Excerpt, say: Callable[[str], None]
 ) -> list[Path]:
-    """Write a part of a result as traces into a new folder; returned are the files that viewers are to open.
+    """Write a part of a result as traces into a new folder; return the files for viewers.
 
-    ``say`` is called with a line for the user if there is something to say. Raises InputError if an option cannot be,
-    the folder is no result of a run, nothing of it is in the part, or the new one exists.
+    ``say`` is called with lines for the user. Raises InputError if an option is not allowed, the folder is not the result
+    of a run, the part is empty, or the new folder exists.
     """
     target = named_folder(out)
     request = TraceRequest(formats_of(formats, str(PART_FORMATS)), PART_DETAIL.check(detail), part)
@@ -236,9 +236,9 @@ def write_part(
 
 
 def _refuse_archive(folder: Path) -> None:
-    # An archive does not say which cores a job held, nor what was asked of a run; its folder's tables do.
+    # An archive lacks the cores that jobs held and the requests of running jobs; the tables of the folder have them.
     anchor = folder if folder.suffix == ".otf2" else folder / ARCHIVE.name
     if anchor.is_file() and not (folder / "run.json").is_file():
         run = anchor.parent.parent
-        named = f", as {run}" if (run / "run.json").is_file() else ""
+        named = f", here {run}" if (run / "run.json").is_file() else ""
         raise InputError(f"{folder} is an OTF2 archive; allowed: the folder that twolevel run has written{named}")

@@ -1,8 +1,8 @@
-"""A run of the batch level alone on a log that is never held: read, simulated and written as simulated time goes on.
+"""A run of the batch level on a log that is never in memory as a whole: it is read, simulated and written piece by piece.
 
-The table of jobs is, byte for byte, that of a run which holds them. A job that has ended is written when all before it have
-ended, too. The metrics come from the written table, of which one number a job is held at a time, and from what was summed up
-over time meanwhile.
+The table of jobs is byte-identical to that of an ordinary run. A job is written once it and all earlier jobs have ended. The
+metrics come from the written table, of which one number per job is in memory at a time, and from sums over time that are
+kept during the run.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from traces.tables import (
 
 @dataclass(frozen=True)
 class Streamed:
-    """What there is to tell of such a run beside its table."""
+    """The outcome of such a run besides its table."""
 
-    metrics: Mapping[str, Any]  # as of ``bridge.runs.result.Result``
-    decisions: Mapping[str, Any]  # what deciding has cost (``bls.simulator.BatchSimulator.decisions``)
-    workload: Mapping[str, Any]  # the account of the log
-    coupling: Mapping[str, Any]  # what the simulation took
+    metrics: Mapping[str, Any]  # see ``bridge.runs.result.Result``
+    decisions: Mapping[str, Any]  # cost of deciding (``bls.simulator.BatchSimulator.decisions``)
+    workload: Mapping[str, Any]  # summary of the log
+    coupling: Mapping[str, Any]  # cost of the simulation
 
 
 @dataclass(frozen=True, eq=False)
 class _Jobs:
-    """Rows of the table of jobs, by the number of their job; job i held ``count[i]`` of the intervals."""
+    """Rows of the table of jobs, by the number of their job; job i has ``count[i]`` intervals."""
 
     columns: dict[str, Array]
     count: Array
@@ -84,14 +84,14 @@ class _Jobs:
 
 
 class _InOrder:
-    """Puts jobs that end in any order in that of the workload, and writes them, a row group at a time."""
+    """Sorts jobs that end in any order into the order of the workload, and writes them, one row group at a time."""
 
     def __init__(self, machine: MachineShape, writer: JobsWriter) -> None:
         self._machine, self._writer = machine, writer
-        self._waiting: list[_Jobs] = []  # for an earlier job that has not ended
+        self._waiting: list[_Jobs] = []  # until an earlier job has ended
         self._ready: list[_Jobs] = []
         self._next = 0  # the number of the first job that is not ready
-        self._later: list[_Jobs] = []  # attempts that follow all jobs
+        self._later: list[_Jobs] = []  # later attempts, which follow all jobs
 
     def add(self, jobs: _Jobs) -> None:
         """Add jobs that have ended."""
@@ -109,7 +109,7 @@ class _InOrder:
             self._write()
 
     def finish(self) -> None:
-        """Write the rest: every job has ended."""
+        """Write the rest, after every job has ended."""
         assert not len(self._waiting[0])
         if self._later:
             later = _Jobs.joined(self._later)
@@ -133,9 +133,9 @@ class _InOrder:
 
 
 class _Span:
-    """Sums over time, from the first submit to the last end of the jobs that start: policies may reject the others.
+    """Sums over time, from the first submit to the last end of the jobs that start: policies may reject others.
 
-    Stretches wait here while an earlier job may still become the first that starts. What follows the latest end known so far
+    Stretches are kept while an earlier job may still become the first to start. Time after the latest end known so far
     counts only if a job starts later.
     """
 
@@ -144,7 +144,7 @@ class _Span:
         self.sums, self._tail = self._nothing(), self._nothing()
         self._waiting: list[tuple[Schedule, int, int, Allocations, Downtime]] = []
         self._begin_ns: int | None = None  # the first submit, once it is known
-        self._first: tuple[int, int] | None = None  # the lowest number of a job that has started, and its submit
+        self._first: tuple[int, int] | None = None  # the lowest number of a started job, and its submit
 
     def _nothing(self) -> OverTime:
         return OverTime(self._machine.n_cores, self._machine.first_core)
@@ -192,11 +192,11 @@ class _Span:
 
 @dataclass(frozen=True)
 class _Written:
-    """The schedule in a jobs.parquet, part by part, as often as it is asked for."""
+    """The schedule in a jobs.parquet, part by part; may be read repeatedly."""
 
     path: Path
     n_cores: int
-    begin: str  # the column of the instants from which waits count
+    begin: str  # the column of the instants at which waits begin
 
     def __iter__(self) -> Iterator[Schedule]:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
@@ -206,7 +206,7 @@ class _Written:
 
 
 def _begins(scenario: ReadyScenario, arrivals: ArrivingJobs) -> bool:
-    # Whether the table may have the column BEGIN: it has it if any job joins the queue later than its submit.
+    # Whether the table may have the column BEGIN: only if a job joins the queue later than its submit.
     return has_begin(scenario.workload.header) if arrivals.begins is None else arrivals.begins
 
 
@@ -233,8 +233,8 @@ def run_stream(
 ) -> Streamed:
     """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
 
-    - ``scenario``: of the first of its jobs, which last their recorded run times; checked by ``bls.stream.check_streamed``.
-    - ``stretch_jobs``: so many jobs come in a stretch of time at least; the results do not depend on it.
+    - ``scenario``: of the first jobs, which have their recorded run times; checked by ``bls.stream.check_streamed``.
+    - ``stretch_jobs``: smallest number of jobs per stretch of time; the results do not depend on it.
 
     Raises TwolevelError if the log or a plug-in cannot be used.
     """

@@ -1,4 +1,4 @@
-"""What is in the folder of a run, and in an OTF2 archive."""
+"""Contents of the folder of a run, and of an OTF2 archive."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from traces.base.given_file import near_files
 from traces.base.time import format_ns
 from traces.tables import read_jobs, table_rows
 
-#: Traces by what is to be opened, and the format of each.
+#: Traces by the file to be opened, and the format of each.
 _TRACES = {
     "trace/traces.otf2": "otf2",
     "trace/trace.perfetto-trace": "perfetto",
@@ -27,7 +27,7 @@ _TRACES = {
 
 
 def described(path: Path) -> dict[str, Any]:
-    """What is in a result of ``twolevel run``, or in an OTF2 archive (its anchor, or the folder that has it). Raises
+    """Contents of a result of ``twolevel run``, or of an OTF2 archive (its anchor, or the folder that has it). Raises
     InputError if it is neither, or cannot be read."""
     if path.suffix == ".otf2" and path.is_file():
         return {"archive": str(path), **_archive(path)}
@@ -73,7 +73,7 @@ def _run(folder: Path) -> dict[str, Any]:
 
 
 def _bytes(folder: Path, file: str) -> int:
-    # OTF2, CSV and text are several files.
+    # OTF2, CSV and text consist of several files.
     path = folder / file
     files = [path]
     if path.suffix == ".otf2":
@@ -84,12 +84,12 @@ def _bytes(folder: Path, file: str) -> int:
 
 
 def _archive(path: Path) -> dict[str, Any]:
-    """What the definitions of an OTF2 archive say, whoever wrote it; its events are not read."""
+    """The definitions of an OTF2 archive, whoever wrote it; its events are not read."""
     from traces.exporters.otf2.library import reading
 
-    with path.open("rb") as file:  # of another file the library prints many lines
+    with path.open("rb") as file:  # for other files the library prints many lines
         if b"OTF2" not in file.read(16):
-            raise InputError(f"{path}: is no OTF2 archive that can be read: it does not begin as one")
+            raise InputError(f"{path}: is not a readable OTF2 archive: it does not begin like one")
     try:
         with reading(path) as trace:
             defined = trace.definitions
@@ -98,7 +98,7 @@ def _archive(path: Path) -> dict[str, Any]:
                 (one.name, str(one.type).rpartition(".")[2], one.number_of_events) for one in defined.locations
             ]
             groups: dict[str, int] = {}
-            for one in defined.groups:  # a long one is several of the same name
+            for one in defined.groups:  # a long group is stored as several of the same name
                 if str(one.group_type).endswith("REGIONS"):
                     groups[one.name] = groups.get(one.name, 0) + len(one.members)
             return {
@@ -113,8 +113,8 @@ def _archive(path: Path) -> dict[str, Any]:
                 "ticks": clock.trace_length,
                 "bytes": _bytes(path.parent, path.name),
             }
-    except Exception as error:  # the binding raises what it likes
-        raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
+    except Exception as error:  # the binding raises various exceptions
+        raise InputError(f"{path}: is not a readable OTF2 archive: {error}") from None
 
 
 def _counted(words: Any) -> dict[str, int]:
@@ -125,7 +125,7 @@ def _counted(words: Any) -> dict[str, int]:
 
 
 def info_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same for a person: (name, text)."""
+    """The same as rows of a summary: (name, text)."""
     archive = found.get("otf2") if "run" in found else found
     rows: list[tuple[str, str]] = []
     if "run" in found:

@@ -1,4 +1,4 @@
-"""Which traces are to be written, of which part of a run, in how much detail."""
+"""Requests for traces: formats, part of the run, and detail."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from traces.ledger import Ledger, MachineShape
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Traces to be written: in which formats, in how much detail (``traces.exporters.shown.detail``), of which part."""
+    """Requested traces: their formats, detail (``traces.exporters.shown.detail``), and part of the run."""
 
     formats: tuple[str, ...] = (TRACE_FORMATS.default,)
     detail: str = TRACE_DETAIL.default
@@ -33,14 +33,14 @@ class TraceRequest:
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
     def note(self, machine: MachineShape, instead: str) -> str | None:
-        """Return a line if these traces, of a run on this machine, have no rows of cores although nobody said so.
-        ``instead`` says how to have them."""
+        """Return a line if these traces, on this machine, have no rows of cores although the user did not ask for that.
+        ``instead`` states how to get them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
             return None
         rows = "jobs and hosts" if "host" in details else "jobs"
-        return f"trace: shows {rows} only, since few viewers open {machine.n_cores:,} rows of cores; {instead}"
+        return f"trace: shows {rows} only, since few viewers can open {machine.n_cores:,} rows of cores; {instead}"
 
     def _detail(self, name: str, machine: MachineShape) -> str:
         """Return the detail of this format for a trace of this machine."""
@@ -57,7 +57,7 @@ class TraceRequest:
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
     def check(self, where: str = "") -> None:
-        """Refuse a format that there is not, before anything is simulated.
+        """Refuse unknown formats before anything is simulated.
 
         Raises InputError or PluginError, naming it.
         """
@@ -70,8 +70,8 @@ class TraceRequest:
         check_ends(self.part.cores or (), n_cores, str(TRACE_CORES), f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
-        """Write the traces of a ledger into a folder; returned are the files that viewers are to open. Raises
-        InputError if nothing is in the part, or there is a trace already."""
+        """Write the traces of a ledger into a folder; return the files for viewers. Raises InputError if the part is
+        empty, or there is a trace already."""
         from traces.exporters.shown.cut import cut_ledger
         from traces.exporters.shown.detail import with_detail
 
@@ -82,7 +82,7 @@ class TraceRequest:
 
 
 def requested(options: RunOutput) -> TraceRequest | None:
-    """What the options of a run ask for; None if that is no trace. Raises InputError or PluginError if there is no such
+    """The traces that the options of a run request; None without a trace. Raises InputError or PluginError if there is no such
     format, detail, window or core."""
     detail = TRACE_DETAIL.check(options.trace_detail)
     window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
@@ -95,7 +95,7 @@ def requested(options: RunOutput) -> TraceRequest | None:
 
 
 def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
-    """What ``--trace`` asks for where a command writes no trace of itself, in this detail; None if that is none. Raises
+    """The traces that ``--trace`` requests for commands without a default trace, in this detail; None without one. Raises
     InputError or PluginError if there is no such format."""
     if formats is None or formats == NO_FORMATS:
         return None
@@ -105,19 +105,19 @@ def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
 
 
 def formats_of(text: str, where: str) -> tuple[str, ...]:
-    """The names of a list that is separated by commas, each once. Raises InputError if there is none."""
+    """The names in a comma-separated list, each once. Raises InputError if there is none."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise InputError(f"{where}: {shown(text)} names no format; allowed: as otf2,perfetto")
-    if names == (NO_FORMATS,):  # as a run takes it
-        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: as otf2,perfetto")
+        raise InputError(f"{where}: {shown(text)} names no format; allowed: such as otf2,perfetto")
+    if names == (NO_FORMATS,):  # which only a run accepts
+        raise InputError(f"{where}: {shown(text)}: there is nothing to write; allowed: such as otf2,perfetto")
     if NO_FORMATS in names:
         raise InputError(f"{where}: {shown(text)}: {NO_FORMATS} stands alone")
     return names
 
 
 def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Excerpt:
-    """A part of a run; None is all of it, and ``words`` read what names jobs. Raises InputError if one cannot be."""
+    """A part of a run; None selects all, and ``words`` reads names of jobs. Raises InputError if an argument is not allowed."""
     return Excerpt(
         None if window is None else window_ns(window, str(PART_WINDOW)),
         None if cores is None else _intervals(cores, str(PART_CORES)),
@@ -129,7 +129,7 @@ def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobW
 def _intervals(text: str, where: str) -> tuple[tuple[int, int], ...]:
     found = tuple(parse_intervals(text, where))
     if not found:
-        raise InputError(f"{where}: {shown(text)} names none; allowed: as 0-63 128")
+        raise InputError(f"{where}: {shown(text)} names none; allowed: such as 0-63 128")
     return found
 
 
@@ -143,18 +143,19 @@ def window_ns(text: str, where: str) -> tuple[int, int]:
     else:
         begin, plus, length = text.partition("+")
         if not plus:
-            raise InputError(f"{where}: {shown(text)} is no window; allowed: as 2h..3h, 2h+90s, 2h.. or ..3h")
+            raise InputError(f"{where}: {shown(text)} is not a window; allowed: such as 2h..3h, 2h+90s, 2h.. or ..3h")
         since = parse_instant_ns(begin, where)
         until = min(since + parse_duration_ns(length, where), MAX_NS)
     if until <= since:
-        raise InputError(f"{where}: {shown(text)} ends before it begins; allowed: as 2h..3h")
+        raise InputError(f"{where}: {shown(text)} ends before it begins; allowed: such as 2h..3h")
     return since, until
 
 
 def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[tuple[str, ...], Array]:
-    """What gave each job's tasks to its cores, as a trace names it, and which row has which (int32).
+    """The scheduler of each job's tasks, as a trace names it, and the index of each row's name (int32).
 
-    That is the application's name where jobs have applications of their own, what was chosen where techniques are chosen, and
+    That is the application's name if jobs have their own applications, the chosen technique if techniques are selected, and
+    else the technique.
     the technique elsewhere.
 
     - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are read.

@@ -184,8 +184,8 @@ RUN: Final[tuple[Conflict, ...]] = (
             f"{b.POWER_OF:working}", lambda run: run.power is not None and run.power.options.of == "working",
             power_of="working",
         ),
-        has(f"a run without records of tasks ({d.KEEP_TASKS:False})", lambda run: not run.keep_tasks, keep_tasks=False),
-        reason=f"needs records of tasks, which {d.KEEP_TASKS:False} omits", allowed=f"{d.KEEP_TASKS}, or held"
+        has(f"a run without records of tasks ({d.NO_TASKS})", lambda run: not run.keep_tasks, keep_tasks=False),
+        reason=f"needs records of tasks, which {d.NO_TASKS} omits", allowed=f"{d.KEEP_TASKS}, or held"
     ),
     _again(
         has(
@@ -235,13 +235,13 @@ def _no_use(option: Option[Any], example: Any) -> Conflict:
 
 def _not_traced(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(
-        str(d.NO_TRACE), lambda given: given.get("no_trace") or given.get("trace") == d.NO_FORMATS, no_trace=True
+        f"{d.TRACE_FORMATS:none}", lambda given: given.get("trace") == d.NO_FORMATS, trace=d.NO_FORMATS
     )
     return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="with one")
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
-    streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", no_trace=True)
+    streamed = has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded", trace="none")
     return Conflict(streamed, second, reason=f"{{second}}: {why}", allowed=allowed)
 
 
@@ -281,8 +281,8 @@ TYPED: Final[tuple[Conflict, ...]] = (
     ),
     Conflict(
         has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded"),
-        has(str(d.TRACE_FORMATS), lambda given: not given["no_trace"] and given["trace"] != d.NO_FORMATS, trace="otf2"),
-        reason=f"{{second}}: a trace is made of all jobs at once; give {d.NO_TRACE}"
+        has(str(d.TRACE_FORMATS), lambda given: given["trace"] != d.NO_FORMATS, trace="otf2"),
+        reason=f"{{second}}: a trace is made of all jobs at once; give {d.TRACE_FORMATS:none}"
     ),
     *(_at_once(_typed(option, "x")) for option in _WHOLE),
     _at_once(

@@ -23,6 +23,7 @@ from bls.scheduler_options import Rules
 from bridge.options import declared as d
 from traces.base.errors import InputError, Mention, TwolevelError, in_python, shown, spelled
 from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
+from traces.base.retired import unknown
 
 if TYPE_CHECKING:
     from als.schedulers import AnyScheduler
@@ -292,9 +293,7 @@ class Scenario:
         Raises
         ------
         InputError
-            If a value is not allowed.
-        TypeError
-            If there is no such option.
+            If a value is not allowed, or there is no such option.
         """
         parts = _whole_parts(options)
         values = _values(options)
@@ -308,9 +307,7 @@ class Scenario:
         Raises
         ------
         InputError
-            If a value is not allowed.
-        TypeError
-            If there is no such option.
+            If a value is not allowed, or there is no such option.
         """
         return with_values(replace(self, **_whole_parts(options)), _values(options))
 
@@ -412,6 +409,6 @@ def _values(options: dict[str, Any]) -> dict[tuple[str, ...], Any]:
         elif name in _PARTS and name not in known:
             raise InputError(f"{name}: {shown(value)}; allowed: a {_public(_PARTS[name])}")
         elif name not in known and name not in _GROUPS:
-            raise TypeError(f"no option {name}; known: {', '.join((*_PARTS, *_GROUPS, *known))}")
+            raise unknown("option", name, {**known, **_PARTS, **_GROUPS}, "")
     # None stands for the default, whatever that is.
     return found | {known[name].path: value for name, value in options.items() if name in known and value is not None}

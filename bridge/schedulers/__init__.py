@@ -1,4 +1,4 @@
-"""Another program as the batch level: started, connected, told what happens, and asked what starts."""
+"""Other programs as the batch level: start, connect, report events, and ask for decisions."""
 
 from dataclasses import replace
 
@@ -12,14 +12,14 @@ __all__ = ["decided"]
 
 def decided(scenario: Scenario) -> Scenario:
     """The scenario with its policy: that of ``batch``, the default one, or the program of ``execution``. Raises InputError if
-    there are a policy and a program."""
+    both a policy and a program are given."""
     policy, command = scenario.batch.policy, scenario.execution.bls_command
     if isinstance(policy, OtherProgram):
         return scenario
     if command is None:
         return replace(scenario, batch=replace(scenario.batch, policy=scenario.batch.decides))
     check((DECIDED,), scenario)
-    from bridge.schedulers.external import ExternalScheduler  # which other runs need not load
+    from bridge.schedulers.external import ExternalScheduler  # not needed by other runs
 
     scheduler = ExternalScheduler(command, scenario.execution.bls_timeout_s, scenario.execution.socket)
     return replace(scenario, batch=replace(scenario.batch, policy=scheduler))

@@ -1,4 +1,4 @@
-"""A scheduler of the user's own, in any language, as the policy of a run: it decides, the own engine keeps the books."""
+"""An external program, in any language, as the policy of a run: it decides, and the engine carries out its decisions."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from traces.base.errors import InputError, PeerError, PluginError, TwolevelError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: So much of a command is shown: it may begin with long paths.
+#: Number of characters of a command that are shown: it may begin with long paths.
 _SHOWN: Final = 300
 
-#: How long a scheduler that was told that the run is over may take before it is killed, s.
+#: Time that a scheduler may take to end after the run, before it is killed, s.
 _PARTING_S: Final = 2.0
 
-#: How long after the end of its connection the end of a process is waited for, to say how it came, s.
+#: Time to wait for the end of a process whose connection has closed, in order to report how it ended, s.
 _DYING_S: Final = 1.0
 
 
 class ExternalScheduler:
     """Another program as the policy of runs, one process for each: a ``bls.policies.contract.OtherProgram``.
 
-    - ``command``: a command line; split into words as a shell would, but no shell runs it. It speaks ``PROTOCOL.md``,
-      section 15.
-    - ``timeout_s``: so long it may take to connect, and to answer.
+    - ``command``: a command line; split into words like a shell would, but run without a shell. The program speaks
+      ``PROTOCOL.md``, section 15.
+    - ``timeout_s``: longest time to connect, and to answer.
     - ``socket``: ``unix`` or ``tcp`` (on the loopback interface).
 
-    Raises InputError if the command is none, or another value is not allowed.
+    Raises InputError if an argument is not allowed.
     """
 
     def __init__(self, command: str, timeout_s: float = BLS_TIMEOUT.default, socket: str = SOCKET.default) -> None:
@@ -64,26 +64,26 @@ class ExternalScheduler:
 
     @property
     def who(self) -> str:
-        """Whom an error names."""
+        """The name of the scheduler in errors."""
         return f"scheduler {shown(self.name, _SHOWN)}"
 
     @property
     def directs(self) -> tuple[str, ...] | None:
-        """What it does to running jobs, as its hello says; None before that."""
+        """The actions on running jobs that its hello announces; None before the hello."""
         return None if self._line is None else self._line.session.book.directs
 
     @property
     def cost(self) -> dict[str, int]:
-        """What went over the connection, so far or in the latest run: ``messages``, ``bytes_sent``, ``bytes_received``."""
+        """Traffic so far or in the latest run: ``messages``, ``bytes_sent``, ``bytes_received``."""
         if self._line is not None:
             self._cost = self._line.cost
         return self._cost
 
     def __enter__(self) -> ExternalScheduler:
-        """Start it, and wait until it has said hello. Raises InputError or PeerError if it cannot be run, or is no
-        scheduler."""
+        """Start it, and wait for its hello. Raises InputError or PeerError if it cannot be run, or does not speak the
+        protocol."""
         if self._process is not None:
-            raise InputError(f"{self.who}: it runs already; allowed: one run at a time")
+            raise InputError(f"{self.who}: it is running already; allowed: one run at a time")
         self._told_machine, self._waiting, self._running = False, {}, {}
         token = secrets.token_hex(32)
         self._broken_off, self._break = os.pipe()
@@ -94,47 +94,47 @@ class ExternalScheduler:
             self._line.heed(self._broken_off)
         except BaseException as error:
             raise self._end(error) from error
-        self._address.close()  # and with it the way in for strangers
+        self._address.close()  # so that no other program can connect
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it: told that the run is over where it is, killed where it does not end by itself."""
+        """End it: notify it of the end of the run, and kill it if it does not exit."""
         line, process = self._line, self._process
         if line is None or process is None:
-            return  # it has died, and was buried
-        # Whoever has not answered is not waited for again, nor is anybody by whom the user interrupts.
+            return  # it died, and its process was closed already
+        # Do not wait for a scheduler that has not answered, nor after an interrupt by the user.
         unheard = line.session.state is ConnectionState.DECIDING or isinstance(error, KeyboardInterrupt)
         patience_s = 0.0 if unheard else _PARTING_S
         if line.session.state in (ConnectionState.TELLING, ConnectionState.DECIDING):
             with contextlib.suppress(TwolevelError):
-                line.tell(line.session.send(SchedulerQuit(complete=error is None)), patience_s)
+                line.send(line.session.send(SchedulerQuit(complete=error is None)), patience_s)
         line.hang_up()
         ended = process.wait(patience_s)
         how = self._close()
         if error is None and (not ended or how != "exited with status 0"):
-            why = how if ended else f"had not ended {_PARTING_S:g} s after the run was over, and {how}"
+            why = how if ended else f"had not ended {_PARTING_S:g} s after the run, and {how}"
             log.warning("%s %s", self.who, why)
 
     def break_off(self) -> None:
-        """From another thread: have whoever waits for its answer give up."""
+        """Stop waiting for its answer; called from another thread."""
         with contextlib.suppress(OSError):
             os.write(self._break, b"!")
 
     def decide(self, view: View) -> list[Choice]:
-        """Tell it what has happened, ask, and hand over its answer.
+        """Report the news, ask for a decision, and return it.
 
-        Raises PeerError if it breaks a rule, dies, is silent, or cannot go on; the message says at which instant.
-        Raises InputError if it says that the user has asked for something impossible.
+        Raises PeerError if the scheduler breaks a rule, dies, is silent, or cannot go on; the message states the instant.
+        Raises InputError if the scheduler reports that the user has asked for something impossible.
         """
         line = self._line
         if line is None:
             raise RuntimeError("an ExternalScheduler decides within a run, or within its own with statement")
         news = view.news()
         try:
-            line.hear_early()
-            data = self._told(line, view, news)
+            line.check_silence()
+            data = self._reported(line, view, news)
             question = Decide(
                 decision=line.session.book.decision + 1,
                 now_ns=view.now_ns,
@@ -156,7 +156,7 @@ class ExternalScheduler:
             view.wake_at(instant)
         try:
             self._direct(view, answer)
-        except PluginError as error:  # as of cores that a job does not hold, which the session does not know
+        except PluginError as error:  # such as cores that the job does not hold, which the session does not check
             raise PeerError(f"{self.who}, at {view.now_ns} ns: {error.text}") from error
         return [
             self._waiting[one.job] if one.cores is None else (self._waiting[one.job], _numbers(one.cores))
@@ -178,17 +178,17 @@ class ExternalScheduler:
             view.hint(known[hint.job], () if hint.cores is None else _numbers(hint.cores), waiting)
 
     def finish(self, view: View) -> None:
-        """Tell it what has happened since its last decision. Raises PeerError if it breaks a rule, dies, or does not
-        listen."""
+        """Report the news since its last decision. Raises PeerError if it breaks a rule, dies, or does not read its
+        messages."""
         line = self._line
         assert line is not None
         try:
-            line.hear_early()
-            line.tell(self._told(line, view, view.news()), self._timeout_s)
+            line.check_silence()
+            line.send(self._reported(line, view, view.news()), self._timeout_s)
         except (ProtocolError, Silence, Interrupted) as error:
             raise self._failed(error, "at the end of the run") from error
 
-    def _told(self, line: Line, view: View, news: list[AnyNews]) -> bytes:
+    def _reported(self, line: Line, view: View, news: list[AnyNews]) -> bytes:
         frames: list[bytes] = []
         if not self._told_machine:
             frames.append(line.session.send(machine_of(view)))
@@ -206,12 +206,12 @@ class ExternalScheduler:
         return b"".join(frames)
 
     def _failed(self, error: PeerError, when: str) -> PeerError:
-        # What it did, or how it ended; it is told the former, and is killed as the run is left.
+        # The broken rule, or how the process ended; the scheduler gets the former, and is killed when the run is left.
         line, process = self._line, self._process
         assert line is not None
         assert process is not None
         if isinstance(error, ProtocolError):
-            line.say(error.farewell)
+            line.send_now(error.farewell)
             if line.gone and process.wait(_DYING_S):
                 return PeerError(f"{self.who}, {when}: it {self._close()}")
             return PeerError(f"{self.who}, {when}: {error.reason}")
@@ -219,7 +219,7 @@ class ExternalScheduler:
         return PeerError(f"{self.who}, {when}: {error.text}{more}")
 
     def _end(self, error: BaseException) -> BaseException:
-        # What is left of a start that has failed, and what to say of it.
+        # Clean up after a failed start; returns the error to raise.
         process, said = self._process, isinstance(error, ProtocolError)
         ended = process is not None and process.wait(_DYING_S if said else 0.0)
         how = self._close()
@@ -231,7 +231,7 @@ class ExternalScheduler:
         return PeerError(f"{self.who}: {reason}{f', and {how}' if ended else ''}")
 
     def _close(self) -> str:
-        # Leave nothing behind; returns how the process ended.
+        # Leave nothing running; returns how the process ended.
         if self._address is not None:
             self._address.close()
         if self._line is not None:

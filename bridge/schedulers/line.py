@@ -1,7 +1,7 @@
-"""The line to a scheduler: where it connects, and how it is asked and answers, while the batch engine waits.
+"""The connection to a scheduler: its socket, and how it is asked and answers while the batch engine waits.
 
-A decision is asked for within the engine, which can do nothing before it is answered: so the socket is read and written here,
-and nothing else happens meanwhile.
+Decisions are requested from within the engine, which cannot continue without them. So this module reads and writes the socket
+while nothing else runs.
 """
 
 import contextlib
@@ -24,26 +24,26 @@ from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How many may be connected without having said hello; of more, the one that has been silent longest must go.
+#: Number of connections without a hello; of more, the one that has been silent longest is closed.
 _STRANGERS: Final = 64
 
-#: Of so many refused connections there is a line each.
+#: Number of refused connections that are logged one by one.
 _LINES: Final = 10
 
-#: How many connections the kernel may hold for us before they are accepted.
+#: Number of connections that the kernel queues before they are accepted.
 _BACKLOG: Final = 128
 
 
 class Silence(PeerError):
-    """The other side has not said what it must within so long."""
+    """The other side has not sent what it must within the time limit."""
 
 
 class Interrupted(PeerError):
-    """Somebody has broken off what was waited for."""
+    """Waiting was stopped from another thread."""
 
 
 class Address:
-    """Where a scheduler connects: a socket that listens, and its folder. ``text``: as ``PROTOCOL.md`` writes it."""
+    """A listening socket to which a scheduler connects, and its folder. ``text``: as ``PROTOCOL.md`` writes it."""
 
     def __init__(self, kind: str) -> None:
         self._folder: Scratch | None = None
@@ -64,7 +64,7 @@ class Address:
         self.listening.setblocking(False)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more connections."""
         self.listening.close()
         if self._folder is not None:
             self._folder.close()
@@ -73,9 +73,9 @@ class Address:
 class Line:
     """One connection, and its session.
 
-    - ``token``: what the other end must know.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it.
-    - ``gone``: whether the other end has closed its stream, or it is broken.
+    - ``token``: the secret that the other end must send.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic.
+    - ``gone``: whether the other end has closed its stream, or the connection is broken.
     """
 
     def __init__(self, plug: socket.socket, token: str) -> None:
@@ -91,37 +91,37 @@ class Line:
 
     @property
     def cost(self) -> dict[str, int]:
-        """What went over it."""
+        """Traffic so far."""
         sent, received = self.bytes_sent, self.bytes_received
         return {"messages": self.messages, "bytes_sent": sent, "bytes_received": received}
 
     def heed(self, broken_off: int) -> None:
-        """Have whoever waits for an answer give up as soon as this descriptor is readable."""
+        """Stop waiting for an answer as soon as this descriptor is readable."""
         self._broken_off = broken_off
         self._poll.register(broken_off, select.POLLIN)
 
     def read(self) -> bool:
-        """Take what has come; False where that is nothing, and the other end is still there."""
+        """Read what has arrived; False if that is nothing, and the connection is still open."""
         try:
             data = self.plug.recv(READ_AT_MOST)
         except BlockingIOError:
             return False
-        except OSError:  # reset: whoever was there no longer speaks
+        except OSError:  # the connection was reset
             data = b""
         self.bytes_received += len(data)
         self.gone = self.gone or not data
         self.session.receive_data(data)
         return True
 
-    def hear_early(self) -> None:
-        """See that nothing was said that nobody asked for. Raises ProtocolError if something was, or the other end has
-        gone."""
+    def check_silence(self) -> None:
+        """Check that no unrequested message has arrived. Raises ProtocolError if one has, or the other end has closed the
+        connection."""
         if self.read():
-            self.hear_nothing()
+            self.check_events()
 
     def ask(self, data: bytes, timeout_s: float) -> object:
-        """Send bytes that the session has made, and wait for the next event. Raises ProtocolError if the other side
-        broke the protocol. Raises Silence if it has neither taken all nor answered within so long."""
+        """Send bytes of the session, and wait for the next event. Raises ProtocolError if the other side broke the
+        protocol. Raises Silence if it has not read all and answered within the time limit."""
         deadline_s = time.monotonic() + timeout_s
         self._write_all(data, deadline_s, timeout_s)
         while (event := self.session.next_event()) is NEED_DATA:
@@ -130,28 +130,28 @@ class Line:
         self.messages += 1
         return event
 
-    def tell(self, data: bytes, timeout_s: float) -> None:
-        """Send bytes to which there is no answer; raises as :meth:`ask`."""
+    def send(self, data: bytes, timeout_s: float) -> None:
+        """Send bytes that have no answer; raises as :meth:`ask`."""
         self._write_all(data, time.monotonic() + timeout_s, timeout_s)
 
     def _write_all(self, data: bytes, deadline_s: float, timeout_s: float) -> None:
         left = memoryview(data)
         while left := left[self._write(left) :]:
-            # Read while writing: otherwise a peer that only writes and this side would wait for each other. But read no more
-            # than one answer: a peer that writes without end and reads nothing counts as silent.
+            # Read while writing: otherwise a peer that only writes and this side would wait for each other. But read at most
+            # one answer: a peer that writes without end and reads nothing counts as silent.
             reads = not self.session.full
             self._poll.modify(self.plug, select.POLLIN | select.POLLOUT if reads else select.POLLOUT)
             try:
-                self._await(deadline_s, f"it has not read what it is told for {timeout_s:g} s")
+                self._await(deadline_s, f"it has not read its messages for {timeout_s:g} s")
             finally:
                 self._poll.modify(self.plug, select.POLLIN)
             if reads and self.read():
-                self.hear_nothing()
+                self.check_events()
 
-    def hear_nothing(self) -> None:
-        """See that nothing has come that the session does not allow now."""
+    def check_events(self) -> None:
+        """Check that nothing has arrived that the session does not allow now."""
         if self.session.state is ConnectionState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
-            raise AssertionError(event)  # nothing is
+            raise AssertionError(event)  # the session allows no event here
 
     def _await(self, deadline_s: float, words: str) -> None:
         left_s = deadline_s - time.monotonic()
@@ -159,10 +159,10 @@ class Line:
         if not ready:
             raise Silence(words)
         if any(descriptor == self._broken_off for descriptor, _ in ready):
-            raise Interrupted("it was broken off")
+            raise Interrupted("waiting was stopped")
 
-    def say(self, data: bytes) -> None:
-        """Send what fits at once, of a farewell: nobody waits for who does not read."""
+    def send_now(self, data: bytes) -> None:
+        """Send as much of a farewell as the socket takes immediately."""
         with contextlib.suppress(OSError):
             self._write(memoryview(data))
 
@@ -171,27 +171,26 @@ class Line:
             sent = self.plug.send(data)
         except BlockingIOError:
             return 0
-        except OSError:  # what it has said before is still to be read, and its end then
+        except OSError:  # broken; earlier messages, and then the end of the stream, can still be read
             return len(data)
         self.bytes_sent += sent
         return sent
 
     def hang_up(self) -> None:
-        """Say no more: the other end finds the end of its stream."""
+        """Close the sending direction: the other end reads the end of the stream."""
         with contextlib.suppress(OSError):
             self.plug.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         self.plug.close()
 
 
 def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: float) -> Line:
-    """Wait until the scheduler has connected and said a proper hello, and welcome it.
+    """Wait until the scheduler has connected and sent a valid hello, and welcome it.
 
-    Strangers may send one small frame each and be silent, no more; the first ones that are refused are said in the log.
-    Raises ProtocolError if its hello is none. Raises PeerError if it is refused, ends before it has connected, or has
-    not within so long.
+    Other programs may send one small frame each; the first refused ones are logged. Raises ProtocolError if its hello is
+    invalid. Raises PeerError if it is refused, ends before it has connected, or does not connect within the time limit.
     """
     meeting = _Meeting(address, token)
     try:
@@ -199,18 +198,18 @@ def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: flo
     finally:
         meeting.close()
     line.messages += 1
-    line.tell(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
+    line.send(line.session.send(Welcome(version=SCHEDULER_VERSION, run="twolevel")), timeout_s)
     return line
 
 
 class _Meeting:
-    """Those who have connected, until one of them is the scheduler."""
+    """The connections until one of them is the scheduler."""
 
     def __init__(self, address: Address, token: str) -> None:
         self._address, self._token = address, token
         self._poll = select.poll()
         self._poll.register(address.listening, select.POLLIN)
-        self._strangers: dict[int, Line] = {}  # by descriptor, the longest here first
+        self._strangers: dict[int, Line] = {}  # by descriptor, the oldest first
         self._refused = 0
 
     def hold(self, process: SchedulerProcess, deadline_s: float, timeout_s: float) -> Line:
@@ -219,23 +218,23 @@ class _Meeting:
             left_s = deadline_s - time.monotonic()
             ready = self._poll.poll(1000.0 * left_s) if left_s > 0 else []
             if not ready:
-                raise Silence(f"it has not connected and said hello for {timeout_s:g} s")
+                raise Silence(f"it has not connected and sent its hello for {timeout_s:g} s")
             found = {descriptor for descriptor, _ in ready}
             if self._address.listening.fileno() in found:
                 self._receive()
             for descriptor in found & self._strangers.keys():
                 if (line := self._heed(descriptor)) is not None:
                     return line
-            if found == {process.ended}:  # and nothing that it has said is left to be heard
-                raise PeerError("it has ended before it has connected and said hello")
+            if found == {process.ended}:  # and everything that it sent has been read
+                raise PeerError("it ended before it had connected and sent its hello")
 
     def _receive(self) -> None:
         try:
             plug, _ = self._address.listening.accept()
-        except OSError:  # gone already
+        except OSError:  # closed already
             return
         while len(self._strangers) >= _STRANGERS:
-            self._dismiss(next(iter(self._strangers)), "others came, and it was silent longest")
+            self._dismiss(next(iter(self._strangers)), "it was silent longest of too many connections")
         line = Line(plug, self._token)
         self._strangers[plug.fileno()] = line
         self._poll.register(plug, select.POLLIN)
@@ -247,14 +246,14 @@ class _Meeting:
             event = line.session.next_event()
         except ProtocolError as error:
             if error.blame != STRANGER:
-                line.say(error.farewell)
+                line.send_now(error.farewell)
                 raise
             self._dismiss(descriptor, error.reason)
             return None
         if event is NEED_DATA:
             return None
         if isinstance(event, Refusal):
-            line.say(event.farewell)
+            line.send_now(event.farewell)
             if event.blame != STRANGER:
                 raise PeerError(event.reason)
             self._dismiss(descriptor, event.reason)
@@ -273,7 +272,7 @@ class _Meeting:
         if self._refused <= _LINES:
             log.warning("a connection was refused: %s", why)
         elif self._refused == _LINES + 1:
-            log.warning("more connections are refused; they are only counted")
+            log.warning("further connections are refused without a message each")
 
     def close(self) -> None:
         for line in self._strangers.values():

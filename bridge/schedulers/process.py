@@ -1,4 +1,4 @@
-"""The process of a scheduler: started in a group of its own, and ended with all that it has started."""
+"""The process of a scheduler: started in its own process group, and ended together with its children."""
 
 import contextlib
 import os
@@ -15,12 +15,12 @@ from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE
 from bridge.workers.process_names import how_ended
 from traces.base.errors import InputError, shown
 
-#: What is run first in the new process, by an interpreter that reads nothing of the user's.
+#: Run first in the new process, by an interpreter that ignores the user's settings.
 _LAUNCH: Final = (sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py")))
 
 
 def words_of(command: str, where: str) -> list[str]:
-    """The words of a command line, split as a shell would. Raises InputError if it is none, or its first word is no
+    """The words of a command line, split like a shell would. Raises InputError if it is empty, or its first word is not a
     program; the message begins with ``where``."""
     try:
         words = shlex.split(command)
@@ -34,9 +34,9 @@ def words_of(command: str, where: str) -> list[str]:
 
 
 class SchedulerProcess:
-    """A scheduler that was started; no shell runs its command.
+    """A running scheduler; its command is run without a shell.
 
-    - ``address``, ``token``: given in the environment, where other users cannot read them.
+    - ``address``, ``token``: passed in the environment, which other users cannot read.
     - ``where``: the option that named it.
 
     Raises InputError if the system does not run it.
@@ -46,7 +46,7 @@ class SchedulerProcess:
         environment = {**os.environ, ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token}
         heard, said = os.pipe()
         try:
-            # What it prints is no output of the run; an interrupt at the terminal is ours to deal with.
+            # Its output is not part of the run's output; interrupts at the terminal are handled by the run.
             self._process = subprocess.Popen(
                 [*_LAUNCH, str(os.getpid()), str(said), *words],
                 stdin=subprocess.DEVNULL,
@@ -65,24 +65,24 @@ class SchedulerProcess:
         if problem:
             self._process.wait()
             raise InputError(f"{where}: {shown(words[0])}: {os.strerror(int(problem))}")
-        #: Readable as soon as it has ended; it is not reaped then.
+        #: Becomes readable when the process has ended; it is not reaped then.
         self.ended = os.pidfd_open(self._process.pid)
 
     @property
     def pid(self) -> int:
-        """Its number, which nobody else has until :meth:`close`."""
+        """Its number, which no other process has until :meth:`close`."""
         return self._process.pid
 
     def wait(self, patience_s: float) -> bool:
-        """Whether it ends within so long."""
+        """Whether it ends within ``patience_s``."""
         watched = select.poll()
         watched.register(self.ended, select.POLLIN)
         return bool(watched.poll(1000.0 * patience_s))
 
     def close(self) -> str:
-        """Kill it, if it is still there, and all that it has started; returns how it ended, as "was killed by SIGKILL"."""
+        """Kill it and its children, as far as they are still running; return how it ended, such as "was killed by SIGKILL"."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # while the number is still taken
+            os.killpg(self._process.pid, signal.SIGKILL)  # while the number is still reserved
         code = self._process.wait()
         os.close(self.ended)
         return how_ended(code)

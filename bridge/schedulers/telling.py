@@ -1,4 +1,4 @@
-"""What a scheduler of the user's own is told: the machine, and news, as messages."""
+"""Messages for an external scheduler: the machine, and the news."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -37,7 +37,7 @@ from bridge.protocol.scheduler_messages import (
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
-#: What a partition's limits, and a job, have by the name of the message's field.
+#: Attributes of a partition's limits and of a job, by the name of the message's field.
 _OF_LIMITS: Final = tuple(name for name in PartitionOfMachine.__struct_fields__ if name != "hosts")
 _OF_JOB: Final = (
     *(
@@ -61,7 +61,7 @@ def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
 
 
 def machine_of(view: View) -> MachineDescription:
-    """What there is, before the first question."""
+    """Description of the machine, sent before the first question."""
     platform, rules = view.platform, view.rules
     return MachineDescription(
         cores=view.n_cores,
@@ -100,7 +100,7 @@ def _window(seen: SeenWindow) -> WindowOfMachine:
 
 
 def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[Message]:
-    """What has happened, in its order."""
+    """The news, in order."""
     for one in news:
         if isinstance(one, JobSubmitted):
             yield _submitted(one.job, view.width(one.job), in_mw(view.power_of(one.job)))
@@ -127,12 +127,12 @@ def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[Message]:
 
 
 def in_mw(watts: float | None) -> int | None:
-    """W in whole mW, which they are."""
+    """W in mW; the result is exact."""
     return None if watts is None else round(watts * 1000)
 
 
 def _expected_end_ns(job: SeenJob) -> int:
-    return min(job.expected_end_ns, MAX_NS)  # beyond which there are no instants
+    return min(job.expected_end_ns, MAX_NS)  # the latest instant
 
 
 def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> Submitted:

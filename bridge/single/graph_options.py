@@ -1,4 +1,4 @@
-"""How one graph alone is run: what gives its tasks to cores, which cores, and what lies between their hosts."""
+"""Options of a single graph: scheduler, cores, and the network between their hosts."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,44 +22,44 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class GraphOptions(OwnCores):
-    """How a graph is run.
+    """How a graph is run: its scheduler, cores and network.
 
     Attributes
     ----------
     als : str, Technique, Planner or Mapped
-        What gives its tasks to cores, or its name as ``als.schedulers.scheduler`` takes it.
+        The scheduler of its tasks, or a name as for ``als.schedulers.scheduler``.
     core_speed_gflops : tuple of float
         Speed of each of the P cores, GFLOP/s.
     hosts : int
-        Over how many hosts, 0 to ``hosts`` - 1, the cores are dealt in blocks; the first ones are larger by one core where
-        they differ.
+        Number of hosts, 0 to ``hosts`` - 1, among which the cores are divided in blocks; if these differ, the first ones
+        are larger by one core.
     order : str
-        ``index`` or ``rank``; not with a planner, which has an order of its own.
+        ``index`` or ``rank``; not with a planner, which has its own order.
     network : str
-        What data between tasks take, as ``als.network.network_model`` has it.
+        Time of data between tasks, see ``als.network.network_model``.
     topology : str
-        Which links there are between hosts, as ``als.network.topology`` has it.
+        Links between hosts, see ``als.network.topology``.
     bandwidth_gbps, link_latency_ns : float
-        Of each link, Gbit/s and ns. The bandwidth also says how many bytes the edges of a generated graph have.
+        For each link, Gbit/s and ns. The bandwidth also determines the bytes of the edges of a generated graph.
     memory_gbps : float or None
         Gbit/s between cores of a host; None: data within a host take no time.
     overhead_ns : int
-        What each chunk costs; with a technique only.
+        Cost of each chunk; with a technique only.
     latency_ns : int
-        What a message between the master's host, the first, and another one takes; with a technique only.
+        Time of a message between the master's host, the first, and another host; with a technique only.
     assignment : str
         ``distributed`` or ``master``; with a technique only.
     speeds : tuple of str
-        What changes the cores' speeds, as ``als.core_speeds`` has it.
+        Changes of the cores' speeds, see ``als.core_speeds``.
     seed : int
-        Of all that is drawn.
+        Seed of all random numbers.
     scheduler, state, changing : AnyScheduler, NetworkState, CoreSpeeds
-        What ``als``, the network and ``speeds`` name; found as this is built.
+        The objects named by ``als``, the network and ``speeds``; set here.
 
     Raises
     ------
     InputError
-        If an option cannot be, or would be of no use.
+        If an option is not allowed, or has no effect.
     """
 
     als: str | AnyScheduler
@@ -113,7 +113,7 @@ class GraphOptions(OwnCores):
                 )
 
     def check_order_use(self) -> None:
-        """Refuse any order, the default one too, where a planner has its own, with an InputError."""
+        """Refuse any order, the default one too, if a planner has its own, with an InputError."""
         if isinstance(self.scheduler, Planner):
             raise InputError(
                 f"{ORDER}: not with {self.scheduler.name}, which plans every task's place before the start"
@@ -140,17 +140,17 @@ class GraphOptions(OwnCores):
 
     @property
     def has_network(self) -> bool:
-        """Whether data take time, and there are transfers."""
+        """Whether data take time, so that there are transfers."""
         return int(self.state.kind) != NONE
 
     @property
     def bytes_per_gflop(self) -> float:
-        """How many bytes a link carries while the slowest core computes a GFLOP."""
+        """Number of bytes that a link carries while the slowest core computes a GFLOP."""
         return self.bandwidth_gbps * BYTES_PER_GBIT / min(self.core_speed_gflops)
 
     def part(self, host: Array | None, core: Array | None = None) -> GraphPart:
-        """The graph as the application has it; ``host`` and ``core`` of each task, as of ``TaskGraph``, matter where it
-        is mapped."""
+        """The graph as the application needs it; ``host`` and ``core`` of each task, as in ``TaskGraph``, are used only
+        if the graph is mapped."""
         by_rank = self.order == "rank"
         if not isinstance(self.scheduler, Mapped):
             return GraphPart(self.scheduler, by_rank=by_rank)
@@ -159,6 +159,6 @@ class GraphOptions(OwnCores):
         return GraphPart(self.scheduler, by_rank=by_rank, core=self.first_core[host] + core)
 
     def names(self) -> dict[str, Any]:
-        """The options as a record has them; equal speeds of cores as one number."""
+        """The options for a record; equal speeds of cores as one number."""
         order = None if isinstance(self.scheduler, Planner) else self.order
         return super().names() | {"order": order, "speeds": list(self.speeds)}

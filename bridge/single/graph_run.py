@@ -1,4 +1,4 @@
-"""One graph alone: the application level of one job on cores of its own, from tasks and edges to tables and metrics."""
+"""A run of a single graph: the application level of one job on its own cores, from tasks and edges to tables and metrics."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from traces.ledger import Ledger
 
-#: What a task and an edge take while a graph is simulated and written, without their names and a planner's work space; and
-#: what an edge takes for each link of its way, in both directions.
+#: Memory per task and edge while a graph is simulated and written, without their names and a planner's work space; and
+#: memory per edge for each link of its route, in both directions.
 _TASK_BYTES, _EDGE_BYTES, _LINK_BYTES = 400, 150, 64
 
 
 @dataclass(frozen=True)
 class GraphResult:
-    """What became of a graph.
+    """The outcome of a graph.
 
     Attributes
     ----------
     options : GraphOptions
     graph : TaskGraph
     makespan_ns : int
-        When the last core had nothing more to do; the graph starts at 0.
+        Instant at which the last core has finished; the graph starts at 0.
     n_chunks : int
-        Chunks that were assigned; with a planner, or mapped, each task is one.
+        Number of assigned chunks; with a planner, or mapped, each task is one.
     tasks : dict of columns
         One row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str.
     transfers : dict of ndarray, or None
-        One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None where there
-        is no network.
+        One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None without a
+        network.
     loop_values : float64 (len(LOOP_METRICS),)
         By ``als.metrics.loops.LOOP_METRICS``.
     graph_values : float64 (len(GRAPH_METRICS),)
@@ -85,7 +85,7 @@ class GraphResult:
 
     @cached_property
     def critical(self) -> Array:
-        """The tasks of the critical path, from the first to the last, int64 (k,)."""
+        """The tasks of the critical path, in order, int64 (k,)."""
         return critical_path(self.graph)
 
     @property
@@ -102,8 +102,8 @@ class GraphResult:
 
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
-    """Refuse a graph that would not fit into the memory that is free. ``name``: what the error calls the graph.
-    ``options``: a planner needs room for its plan. Raises InputError if it would not."""
+    """Refuse a graph that does not fit into the free memory. ``name``: what the error calls the graph. ``options``: a
+    planner needs memory for its plan. Raises InputError."""
     needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
     if options.has_network:
         needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges
@@ -124,13 +124,13 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
     Parameters
     ----------
     graph : TaskGraph or DrawnGraph
-        Tasks and edges; its host and core of each task matter only where it is mapped.
+        Tasks and edges; the host and core of each task are used only if the graph is mapped.
     options : GraphOptions
 
     Raises
     ------
     InputError
-        If the graph cannot be mapped, is too large for the memory, or all cores are lost before it is done.
+        If the graph cannot be mapped, is too large for the memory, or all cores are lost before its end.
     PluginError
         If the technique gives an impossible chunk, or the planner makes an impossible plan.
 
@@ -164,16 +164,14 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
         advance_to_end(application, options.changing, base)
         return _result(whole, options, application, at_start)
     except MemoryError:
-        raise InputError(
-            f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges are more than the memory holds"
-        ) from None
+        raise InputError(f"{where}: {whole.n_tasks} tasks and {whole.n_edges} edges do not fit into memory") from None
     except InputError as error:
         raise InputError(f"{where}: {error.text}") from None
 
 
 def critical_path(graph: TaskGraph) -> Array:
-    """The tasks of the longest path of work, data aside, from the first to the last: int64 (k,). Of paths of equal work
-    it is the one of the lowest first task, then of the lowest second one, and so on."""
+    """The tasks of the longest path of work, without data, in order: int64 (k,). Among paths of equal work, the one with the
+    lowest first task, then the lowest second one, and so on."""
     n, n_edges = graph.n_tasks, graph.n_edges
     out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n_edges, np.int64)
     order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
@@ -191,14 +189,14 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
     hosts = options.hosts
     if graph.host is None:
         raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(0))} has no host, as no task has; allowed: a graph that says "
-            "where its tasks are to run"
+            f"{where}: {ALS:mapped}: task {shown(graph.label(0))} has no host, like all tasks; allowed: a graph that states "
+            "a host for each task"
         )
     outside = np.flatnonzero(graph.host >= hosts)
     if len(outside):
         task = int(outside[0])
         raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is for host {graph.host[task]}; allowed with "
+            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to host {graph.host[task]}; allowed with "
             f"{HOSTS:{hosts}}: 0 to {hosts - 1}"
         )
     if graph.core is None:
@@ -209,8 +207,8 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
         task = int(outside[0])
         host = int(graph.host[task])
         raise InputError(
-            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is for core {graph.core[task]} of host {host}; allowed "
-            f"there: 0 to {cores[host] - 1}"
+            f"{where}: {ALS:mapped}: task {shown(graph.label(task))} is mapped to core {graph.core[task]} of host {host}; "
+            f"allowed there: 0 to {cores[host] - 1}"
         )
 
 

@@ -16,33 +16,31 @@ from traces.base.given_file import GivenFile, without_ending
 from traces.base.options import CORE_GFLOPS
 from traces.base.plugins import entry_points, split_parameters
 
-#: Formats whose files say how long tasks ran, on a core of a certain speed.
+#: Formats that record run times, measured on a core with a certain speed.
 _TIMED = ("wfformat", "dax")
 
-# As much of a file tells its format.
+# The beginning of a file by which its format is recognised.
 _HEAD_BYTES = 2**16
 
 
 @dataclass(frozen=True)
 class GraphSource:
-    """What the user says of a graph; None is what was not said. Raises InputError if one of them is out of range, or of
-    no use to this kind of graph."""
+    """The user's description of a graph; None: not given. Raises InputError if a value is out of range, or has no effect on
+    this kind of graph."""
 
     graph: str  # the name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file
-    tasks: int | None = None  # of a generator: about how many tasks; default: what its parameters say, or one a core
-    mean_gflop: float | None = None  # of a generator: mean work of its tasks
-    # of a generator: coefficient of variation of the tasks' work, where its parameters say none; default 0
+    tasks: int | None = None  # generators: approximate number of tasks; default: from its parameters, or one per core
+    mean_gflop: float | None = None  # generators: mean work of tasks
+    # generators: coefficient of variation of the tasks' work, if its parameters do not state it; default 0
     variation: float | None = None
     format: str | None = None  # of a file: which it must have, a key of ``als.graphs.readers.READERS``
-    # of a file that says run times: speed of the core they were measured on; default that of ``CORE_GFLOPS``
+    # files with run times: speed of the core on which they were measured; default that of ``CORE_GFLOPS``
     core_gflops: float | None = None
 
     def __post_init__(self) -> None:
         drawing = {str(GRAPH_TASKS): self.tasks, str(MEAN): self.mean_gflop, str(VARIATION): self.variation}
         reading = {str(FORMAT): self.format, str(CORE_GFLOPS): self.core_gflops}
-        unused, whose = (
-            (reading, "a generator") if self.is_drawn else (drawing, "a file, which says what its tasks are")
-        )
+        unused, whose = (reading, "a generator") if self.is_drawn else (drawing, "a file, which defines its tasks")
         for name, value in unused.items():
             if value is not None:
                 raise InputError(f"{name}: not with {whose}")
@@ -55,13 +53,13 @@ class GraphSource:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it is a generator's, and no file."""
+        """Whether it is from a generator, not from a file."""
         plain, _ = split_parameters(self.graph)
         known = (*GENERATORS, *(entry.name for entry in entry_points("twolevel.graphs")))
         return plain in known or ".py:" in plain or plain.endswith(".py")
 
     def names(self) -> dict[str, object]:
-        """What was said, and what holds where nothing was, as a record has it."""
+        """The given values and the defaults, for a record."""
         mean = MEAN.default if self.mean_gflop is None else self.mean_gflop
         return {
             "graph": self.graph,
@@ -73,8 +71,8 @@ class GraphSource:
         }
 
     def read(self, options: GraphOptions) -> TaskGraph:
-        """Read or draw the graph. Raises InputError if it cannot be read or drawn, or is too large. Raises PluginError
-        if a generator makes no graph."""
+        """Read or generate the graph. Raises InputError if that is impossible, or the graph is too large. Raises PluginError
+        if a generator does not return a graph."""
         return self._drawn(options) if self.is_drawn else self._given()
 
     def _given(self) -> TaskGraph:
@@ -85,14 +83,14 @@ class GraphSource:
                 head = bytearray(_HEAD_BYTES)
                 found = format_of(bytes(head[: file.readinto(memoryview(head))]))
             if found and found not in _TIMED:
-                raise InputError(f"{CORE_GFLOPS}: not with {self.graph}, which says the work of tasks and no run times")
+                raise InputError(f"{CORE_GFLOPS}: not with {self.graph}, which states the work of tasks, not run times")
         return read_graph(self.graph, format=self.format or "", core_gflops=self.core_gflops or CORE_GFLOPS.default)
 
     def _refuse_unknown(self) -> None:
-        # What is no path of a graph's file may be meant as the name of a generator.
+        # A word that is not the path of a graph's file may be meant as the name of a generator.
         plain, parameters = split_parameters(self.graph)
         if plain.startswith("file:"):
-            raise InputError(f"GRAPH: {shown(self.graph)}; allowed: a file by its path alone, without file:")
+            raise InputError(f"GRAPH: {shown(self.graph)}; allowed: the path of a file alone, without file:")
         ending = without_ending(self.graph.lower()).rpartition(".")[2]
         if not parameters and (os.sep in self.graph or ending in ENDINGS or ending != self.graph.lower()):
             raise InputError(f"{self.graph}: no such file")
@@ -102,14 +100,14 @@ class GraphSource:
         variation = self.variation or VARIATION.default
         model = graph_model(self.graph, "GRAPH", variation=variation)
         if variation and model.cov != variation:
-            raise InputError(f"{VARIATION}: not with {self.graph}, which says its own")
+            raise InputError(f"{VARIATION}: not with {self.graph}, which sets its own")
         n_tasks = self.tasks or 0
         if n_tasks and model.has_its_own_size:
-            raise InputError(f"{GRAPH_TASKS}: not with {self.graph}, which says how many tasks it has")
+            raise InputError(f"{GRAPH_TASKS}: not with {self.graph}, which determines the number of tasks")
         check_memory(model.name, *room(model, n_tasks, options.n_cores), options)
         mean, n = self.mean_gflop or MEAN.default, room(model, n_tasks, options.n_cores)[0]
         while True:
-            # The mean is given, and the sum asked for: it takes a second time where there are fewer tasks than thought.
+            # The mean is given, the generator needs the sum: generate again if there are fewer tasks than expected.
             made = drawn_graph(model, options.seed, 0, n_tasks, options.n_cores, n * mean, options.bytes_per_gflop)
             if len(made.gflop) == n:
                 return TaskGraph(*made, name=self.graph, where=model.name)

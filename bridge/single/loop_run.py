@@ -1,4 +1,4 @@
-"""One loop alone: the application level of one job on cores of its own, from task lengths to tables and metrics."""
+"""A run of a single loop: the application level of one job on its own cores, from task lengths to tables and metrics."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopOptions(OwnCores):
-    """How a loop is run."""
+    """Options of a single loop."""
 
     als: str | AnyTechnique  # its technique, or the technique's name
     core_speed_gflops: tuple[float, ...]  # speed of each of the P cores, GFLOP/s
-    overhead_ns: int = OVERHEAD.default  # what each chunk costs
-    # what a message between the master's host, the first, and another one takes; there and back for each chunk
+    overhead_ns: int = OVERHEAD.default  # cost of each chunk
+    # time of a message between the master's host, the first, and another host; two messages per chunk
     latency_ns: int = LATENCY.default
-    # over how many hosts the cores are dealt in blocks, the first ones being larger by one core where they differ
+    # number of hosts among which the cores are divided in blocks; if these differ, the first ones are larger by one core
     hosts: int = HOSTS.default
     assignment: str = ASSIGNMENT.default  # ``distributed`` or ``master``
-    # how often the loop is repeated, with a barrier after each time; a technique may learn from step to step
+    # number of repetitions of the loop, each followed by a barrier; a technique may learn from step to step
     steps: int = STEPS.default
-    speeds: tuple[str, ...] = SPEEDS.default  # what changes the cores' speeds, as ``als.core_speeds`` has it
-    seed: int = SEED.default  # of all that is drawn
-    # technique, changing: what ``als`` and ``speeds`` name; found as this is built
+    speeds: tuple[str, ...] = SPEEDS.default  # changes of the cores' speeds, see ``als.core_speeds``
+    seed: int = SEED.default  # seed of all random numbers
+    # technique, changing: the objects named by ``als`` and ``speeds``; set here
     technique: AnyTechnique = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
 
@@ -58,27 +58,27 @@ class LoopOptions(OwnCores):
 
 @dataclass(frozen=True)
 class LoopResult:
-    """What became of a loop."""
+    """The outcome of a loop."""
 
     options: LoopOptions
-    makespan_ns: int  # when the last core had nothing more to do; the loop starts at 0
-    n_chunks: int  # chunks that were assigned
+    makespan_ns: int  # instant at which the last core has finished; the loop starts at 0
+    n_chunks: int  # number of assigned chunks
     # dict of ndarray, one row per task, columns ``traces.ledger_tables.TASKS``; the tasks of a later step follow those
     # of the one before
     tasks: dict[str, Array]
     # dict of ndarray, one row per chunk in the order of assignment: ``chunk``, ``step``, ``core``, ``first`` (its first
-    # task), ``size``, ``request_ns`` (when the core asked), ``begin_ns``, ``end_ns``. A chunk that was lost with its
-    # core has only the tasks that were done
+    # task), ``size``, ``request_ns`` (time of the core's request), ``begin_ns``, ``end_ns``. A chunk that was lost with its
+    # core has only its finished tasks
     chunks: dict[str, Array]
-    # for each time step ``start_ns``, ``end_ns``, and the ``imbalance`` and ``cov`` of the cores' finishing times in it
+    # ``start_ns`` and ``end_ns`` of each time step, and the ``imbalance`` and ``cov`` of the cores' finishing times in it
     steps: list[dict[str, float]]
     values: Array  # float64 (K,), by ``als.metrics.loops.LOOP_METRICS``
-    chosen: dict[str, int]  # how often each technique was chosen, where the loop's is a selection
-    ahead_chunks: int  # chunks that were simulated ahead to choose
+    chosen: dict[str, int]  # number of times that each technique was chosen, if the loop selects among techniques
+    ahead_chunks: int  # chunks that were simulated ahead for the selection
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Everything that ``als.metrics.loops.measure`` finds, by name."""
+        """All values of ``als.metrics.loops.measure``, by name."""
         return by_name(LOOP_METRICS, self.values)
 
     @property
@@ -95,11 +95,11 @@ class LoopResult:
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
-    """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: as many as the model says.
+    """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: the number that the model states.
 
-    The sum of the lengths is n · mean, but for rounding. With the paper's draw, which adds tasks until the sum is
-    reached, they are the first n of the draws. Raises InputError if the model has another number of tasks, or says none
-    and none is given.
+    The sum of the lengths is n · mean, except for rounding. With the paper's draw, which adds tasks until the sum is
+    reached, they are the first n of the draws. Raises InputError if the model has another number of tasks, or neither
+    states a number.
     """
     n = model.count if n_tasks is None else n_tasks
     if n is None:
@@ -118,10 +118,10 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
 def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     """Run a loop to its end.
 
-    - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
-
-    Raises InputError if an option cannot be, or all cores are lost before the loop is done. Raises PluginError if the
-    technique gives an impossible chunk.
+        - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
+    Raises InputError if an option is not allowed, or all cores are lost before the end. Raises PluginError if the
+    technique returns an impossible chunk.
+        technique gives an impossible chunk.
     """
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps
@@ -179,8 +179,8 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
 
 
 def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, float]]:
-    # A step's first request costs nothing but its own messages and overhead; so one knows when it was made. With messages
-    # that is later than the end of the step before: all cores have to be told that there is nothing left.
+    # The first request of a step costs only its messages and overhead, so its time is known. With messages it is later
+    # than the end of the step before: all cores must be notified that no task is left.
     n_cores, n = options.n_cores, len(tasks["task"]) // options.steps
     cost = 2 * options.latencies_ns + options.overhead_ns
     found: list[dict[str, float]] = []
@@ -200,7 +200,7 @@ def _steps(tasks: dict[str, Array], options: LoopOptions) -> list[dict[str, floa
 def _chunk_columns(
     tasks: dict[str, Array], n: int, starts: Array, returned: Sequence[tuple[int, int]]
 ) -> dict[str, Array]:
-    # The tasks put together as chunks. A core asks when its last chunk has ended, the step has begun, or it is back.
+    # Tasks combined into chunks. A core requests when its last chunk has ended, the step has begun, or it has returned.
     step, chunk = tasks["task"] // n, tasks["chunk"].astype(np.int64)
     order = np.lexsort((tasks["start_ns"], chunk, step))
     fresh = np.concatenate([[True], (np.diff(chunk[order]) != 0) | (np.diff(step[order]) != 0)])

@@ -1,4 +1,4 @@
-"""What a loop and a graph that are simulated alone have in common: cores, and one job that runs on them."""
+"""Common parts of a single loop and a single graph: cores, and one job that runs on them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from traces.compiled import Array, own
 if TYPE_CHECKING:
     from traces.ledger import Ledger, TransferRecords
 
-#: So many instants of changing speeds are looked at together.
+#: Number of instants of changing speeds that are processed together.
 _INSTANTS = 10_000
 
 
 def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
-    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``: one number is that of each. Raises
-    InputError if they cannot be, or do not go together."""
+    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``: one number applies to each core. Raises
+    InputError if they are not allowed, or contradict each other."""
     try:
         speeds = tuple(parse_real(part.strip()) for part in text.split(","))
     except ValueError:
@@ -48,7 +48,7 @@ def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
 
 
 class OwnCores:
-    """Cores that nobody else uses, and what a chunk costs on them: the base of the options of a loop and of a graph."""
+    """Cores of a single job, and the cost of a chunk on them: the base of the options of a loop and of a graph."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     als: Any
@@ -61,7 +61,7 @@ class OwnCores:
     seed: int
 
     def check_cores(self) -> None:
-        """Refuse what cannot be. Raises InputError if there are too many cores or none, or a value is out of range."""
+        """Raise InputError if there are too many cores or none, or a value is out of range."""
         CORES.check(self.n_cores)
         for speed in self.core_speed_gflops:
             CORE_GFLOPS.check(speed, str(CORE_SPEED))
@@ -83,7 +83,7 @@ class OwnCores:
 
     @property
     def first_core(self) -> Array:
-        """First core of each host, and P, int64 (hosts + 1,): blocks, the first ones larger by one core where they differ."""
+        """First core of each host, and P, int64 (hosts + 1,): blocks; if they differ, the first ones are larger by one core."""
         share, more = divmod(self.n_cores, self.hosts)
         return np.concatenate([[0], np.cumsum([share + (h < more) for h in range(self.hosts)])]).astype(np.int64)
 
@@ -94,16 +94,16 @@ class OwnCores:
 
     @property
     def host_names(self) -> list[str]:
-        """As records and traces have them."""
+        """Names for records and traces."""
         return [f"host {h}" for h in range(self.hosts)]
 
     @property
     def latencies_ns(self) -> Array:
-        """What a message between each core and the master takes, int64 (P,)."""
+        """Time of a message between each core and the master, int64 (P,)."""
         return own(message_ns(self.core_host, 0, self.latency_ns), np.int64)
 
     def names(self) -> dict[str, Any]:
-        """The options as a record has them; equal speeds of cores as one number."""
+        """The options for a record; equal speeds of cores as one number."""
         named = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
         equal = len(set(self.core_speed_gflops)) == 1
         speeds = self.core_speed_gflops[0] if equal else list(self.core_speed_gflops)
@@ -141,7 +141,7 @@ def one_job_ledger(
 
 
 def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: int) -> dict[str, Any]:
-    """What run.json of a loop and of a graph begins with."""
+    """The beginning of run.json of a loop or a graph."""
     return {
         "arguments": dict(arguments) | options.names(),
         "seed": options.seed,
@@ -155,8 +155,8 @@ def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: in
 def advance_to_end(application: ApplicationSimulator, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:
     """Simulate an application that starts at 0 to its end, changing the speeds of its cores on the way.
 
-    Returns list of (core, ns): when cores came back, or arrived late. Raises InputError if all cores are lost for good,
-    or come and go too quickly for any task, before it is done.
+    Returns list of (core, ns): instants at which cores returned, or arrived late. Raises InputError if all cores are lost
+    for good, or come and go too quickly for any task, before its end.
     """
     returned: list[tuple[int, int]] = []
     cores, at = np.arange(len(base_gflops)), 0

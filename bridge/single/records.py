@@ -1,4 +1,4 @@
-"""What ``twolevel loop`` and ``twolevel graph`` write and print: run.json, tables, figures, the trace."""
+"""Output of ``twolevel loop`` and ``twolevel graph``: run.json, tables, figures, the trace, and the summary."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
-    """Write run.json, tasks.parquet, transfers.parquet where there is a network, graph.png and schedule.png, and where asked
-    for traces."""
+    """Write run.json, tasks.parquet, transfers.parquet if there is a network, graph.png and schedule.png, and traces if
+    requested."""
     options, graph = result.options, result.graph
     record = {
         **record_head(options, arguments, result.makespan_ns),
@@ -67,7 +67,7 @@ def _draw(result: GraphResult, folder: Path, als: str) -> None:
         title=graph.name,
     )
     save(figure, folder / "graph.png")
-    # Chunks of one task say nothing that the bars do not say.
+    # Chunks of one task would show nothing more than the bars.
     by_chunk = 2 * result.n_chunks <= graph.n_tasks
     group = chunk.astype(np.int64) if by_chunk else task_levels(graph.n_tasks, graph.source, graph.target)
     network = f", {options.network}" if options.has_network else ""
@@ -98,12 +98,12 @@ def _ratio(value: float) -> str:
 
 
 def graph_summary(result: GraphResult) -> str:
-    """The figures that a person looks at first, a line each."""
+    """The main figures, one per line."""
     found, options, graph = result.metrics, result.options, result.graph
     ordered = f", order {options.order}" if isinstance(options.scheduler, Technique) else ""
     hosts = "1 host" if options.hosts == 1 else f"{options.hosts} hosts"
     critical, speed = found["critical_path_ns"], options.core_speed_gflops
-    most = min(found["parallelism"], sum(speed) / max(speed))  # by the graph, and by the cores
+    most = min(found["parallelism"], sum(speed) / max(speed))  # limits of the graph, and of the cores
     rows = {
         "scheduler, seed": f"{options.names()['als']}{ordered}, {options.seed}",
         "tasks, edges": f"{graph.n_tasks}, {graph.n_edges}",
@@ -115,8 +115,8 @@ def graph_summary(result: GraphResult) -> str:
         "schedule length ratio": _ratio(found["slr"]),
         "speed-up": f"{_ratio(found['speedup'])} of at most {_ratio(most)}",
         "efficiency": f"{found['efficiency']:.4f}",
-        "transfers between hosts": f"{int(found['transfers'])} of {found['transfer_bytes']:.4g} bytes in all",
-        "waiting for data": f"{format_ns(int(found['transfer_wait_ns']))} of all cores",
+        "transfers between hosts": f"{int(found['transfers'])}, {found['transfer_bytes']:.4g} bytes in all",
+        "waiting for data": f"{format_ns(int(found['transfer_wait_ns']))}, sum over cores",
     }
     if not options.has_network:
         del rows["transfers between hosts"], rows["waiting for data"]
@@ -124,7 +124,7 @@ def graph_summary(result: GraphResult) -> str:
 
 
 def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
-    """Write run.json, tasks.parquet, chunks.parquet and loop.png, and where asked for traces."""
+    """Write run.json, tasks.parquet, chunks.parquet and loop.png, and traces if requested."""
     from traces.figures.application.loop import loop_figure
     from traces.figures.drawing.canvas import save
 
@@ -155,7 +155,7 @@ def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *
 
 
 def loop_summary(result: LoopResult) -> str:
-    """The figures that a person looks at first, a line each."""
+    """The main figures, one per line."""
     found, options = result.metrics, result.options
     rows = {
         "technique, seed": f"{options.names()['als']}, {options.seed}",

@@ -250,6 +250,8 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
         found = read_rows(written, ("option", "metric")) if written.is_file() else None
     if found is None:
         return []
+    from traces.figures.study.comparison import COMPARED
+
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
@@ -261,7 +263,8 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
         if not np.isfinite(rows["difference_low"].to_numpy(np.float64)).any():
             continue  # too few seeds, or nothing random
         option, base, *workload = map(str, key)
-        words = [f"{option} compared with {base.removesuffix('.0')}", *workload]
+        compared_values = COMPARED.get(option, f"values of {option}")
+        words = [f"{compared_values} compared with {base.removesuffix('.0')}", *workload]
         names = [option, *[short_word(base)] * (bases[option] > 1), *map(short_word, workload)]
         drawn = rows.assign(**no_ratio) if (option, base) in as_differences else rows
         parts.append(FigureData("-".join(names), ", ".join(words), drawn))

@@ -247,7 +247,9 @@ def test_what_cannot_be_with_parts(fallback: str, resize: str | None, message: s
 
 def test_a_job_that_never_fits_a_part_is_named() -> None:
     jobs = replace(SOME, partition=np.array([1, 1, 1, 1]))
-    words = r"stuck at job 3, .*permanent power limits, 350 W of partition:b, leave too few cores for it even on the idle"
+    words = (
+        r"stuck at job 3, .*permanent power limits, 350 W of partition:b, leave too few cores for it even on the idle"
+    )
     with pytest.raises(InputError, match=words):
         ran([(10 * S, None, 350, "partition:b"), (0, 9 * S, 300, "switch:left")], jobs, backfill="easy")
 

@@ -150,7 +150,7 @@ def started(tmp_path: Path, coupling: str) -> Iterator[tuple[subprocess.Popen[st
     temporary.mkdir()
     command = [sys.executable, "-m", "bridge.cli", "run", str(log), "--out", str(out), "--coupling", coupling]
     with subprocess.Popen(
-        [*command, "--workers", "2", "--no-trace"],
+        [*command, "--workers", "2", "--trace", "none"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

@@ -157,7 +157,7 @@ def test_what_it_brought_is_told(server: Server, tmp_path: Path) -> None:
         acknowledge="Jane Doe; J.  [2mRoe",  # what would steer a terminal is gone
     )
     text = told(brought)
-    assert f"SHA-256:     {SUM} (no sum of this log is known to compare it with)" in text
+    assert f"SHA-256:     {SUM} (no checksum of this log is known)" in text
     assert "Acknowledge: Jane Doe; " in text
     assert "doi:10.1016/j.jpdc.2014.06.013" in text
     # Where the header thanks nobody, the catalogue does.
@@ -203,7 +203,7 @@ def test_the_sum_is_the_given_one_of_the_file_or_the_known_one_of_the_log(
     log, found = find_log(KNOWN), hashlib.sha256(TEXT).hexdigest()
     url = server.answers_for(KNOWN, sends(LOG))
     assert refused(server, tmp_path, KNOWN) == (
-        f"{url}: wrong checksum: the log in it has {found}, known is {log.text_sha256}; "
+        f"{url}: wrong checksum: the log has {found}, expected {log.text_sha256}; "
         f"if you trust it nevertheless: --sha256 {SUM}"
     )
     assert download(KNOWN, tmp_path, base_url=server.url, sha256=SUM).checked == "given"
@@ -240,7 +240,7 @@ def bomb(lines: int) -> bytes:
 DAMAGED = bytearray(LOG)
 DAMAGED[-5] ^= 1  # in the check of the text
 HTML = b"<html>gone</html>"
-NO_LOG = "what the gzip file holds is no SWF: .*"
+NO_LOG = "the gzip file contains no SWF: .*"
 
 #: What a server does, and the line that is said of it.
 REFUSED: dict[str, tuple[Answer | None, str]] = {
@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[Answer | None, str]] = {
     "page": (sends(b"<!DOCTYPE html><p>moved</p>", kind="text/html"), "the server sent a web page, not a gzip file"),
     "page in disguise": (sends(b"\n<html>", kind="application/octet-stream"), "the server sent a web page, not a gzip file"),
     "a log": (sends(TEXT, kind="text/plain"), "the server sent something else, not a gzip file"),
-    "ftp": (sends(b"", to="ftp://a.b/c.gz"), r"the server leads to ftp://a\.b/c\.gz; allowed: http or https"),
+    "ftp": (sends(b"", to="ftp://a.b/c.gz"), r"the server redirects to ftp://a\.b/c\.gz; allowed: http or https"),
     "leads in a circle": (lambda handler: sends(b"", to=handler.path)(handler), "the server answers 302 .*"),
     "compressed page": (sends(gzip.compress(HTML)), NO_LOG),
     "damaged": (sends(bytes(DAMAGED)), "the gzip file is damaged: .*"),
@@ -264,7 +264,7 @@ REFUSED: dict[str, tuple[Answer | None, str]] = {
     "a second one, truncated": (sends(LOG + LOG[:-1]), "the gzip file is truncated"),
     "more text than any log in so few bytes": (
         sends(bomb(20_000)),
-        f"what the gzip file holds is no log: its first [0-9,]+ bytes are more than {16 << 20:,} bytes of text",
+        f"the gzip file contains no log: its first [0-9,]+ bytes unpack to more than {16 << 20:,} bytes of text",
     ),
 }  # fmt: skip
 
@@ -329,7 +329,7 @@ def test_led_from_an_encrypted_connection_to_one_that_is_not() -> None:
     request = Request("https://a.org/log.gz")
     with pytest.raises(FetchError) as caught:
         _Redirects().redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "http://a.org/log\x1b.gz")
-    assert str(caught.value) == "https://a.org/log.gz: the server leads to http://a.org/log .gz; allowed: https"
+    assert str(caught.value) == "https://a.org/log.gz: the server redirects to http://a.org/log .gz; allowed: https"
     led = _Redirects().redirect_request(request, io.BytesIO(), 302, "", HTTPMessage(), "https://b.org/log.gz")
     assert led is not None
     assert led.full_url == "https://b.org/log.gz"
@@ -340,7 +340,7 @@ def test_more_bytes_or_text_than_any_log_has(server: Server, tmp_path: Path, mon
     download(FREE, tmp_path / "small", base_url=server.url)
     server.answers_for(FREE, sends(LOG))
     monkeypatch.setattr(bridge.archive.fetch, "MAX_TEXT_BYTES", len(TEXT) - 1)
-    said = f"{url}: what the gzip file holds is no log: its first {len(LOG)} bytes"
+    said = f"{url}: the gzip file contains no log: its first {len(LOG)} bytes"
     assert refused(server, tmp_path).startswith(said)
     monkeypatch.setattr(bridge.archive.fetch, "MAX_BYTES", len(LOG) - 1)
     assert refused(server, tmp_path) == f"{url}: the server sends more than {len(LOG) - 1} bytes; no log is so large"

@@ -272,7 +272,7 @@ NEVER = "from bridge.workers.assignment import Assignment; Assignment.able = lam
 
 def test_a_run_that_is_gone(site: Site) -> None:
     """It is killed with kill -9; its worker ends with a line and a code, and so do its processes."""
-    words = f"run sample --coupling pool --listen tls://127.0.0.1:0 --als ss --no-trace --token-file {site.token}"
+    words = f"run sample --coupling pool --listen tls://127.0.0.1:0 --als ss --trace none --token-file {site.token}"
     line = command_line(NEVER, *words.split(), "--out", site.token.parent / "out")
     with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

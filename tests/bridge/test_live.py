@@ -199,7 +199,7 @@ def test_a_reader_of_a_replaced_file_reads_the_whole_of_the_old_one(tmp_path: Pa
 
 def test_a_file_of_another_program(tmp_path: Path) -> None:
     said = dict.fromkeys((b"", b"{", b'{"version": 1}', b"[]", b'{"version": "x"}', b"\xff" * 5), "not valid JSON")
-    said[b'{"version": 2, "new": []}'] = "is of version 2; this twolevel reads version 1$"
+    said[b'{"version": 2, "new": []}'] = "has version 2; this twolevel reads version 1$"
     for text, line in said.items():
         (tmp_path / FILE).write_bytes(text)
         with pytest.raises(InputError, match=rf"live\.json: {line}"):
@@ -239,7 +239,7 @@ def test_the_screen() -> None:
         f"queue     {' ' * 16}{'█' * 17}▄ so far, at most 4 waiting",
         f"use       {'█' * 16}{'▄' * 17}▂ so far, of all cores",
         "no sign of life for 9 s",
-        "hosts, a line each                · idle ░ to 1/4 ▒ to 1/2 ▓ more █ full × down",
+        "hosts, one per line               · idle ░ to 1/4 ▒ to 1/2 ▓ more █ full × down",
         "  0 █· 1/2",
         "  1 ×× 0/2",
         "running            cores   user  since        of its estimate",
@@ -251,10 +251,10 @@ def test_the_screen() -> None:
     )
 
     nothing, begun, over = Live(Process.this(), STARTING, 0.0), live(phase=STARTING), live(phase=FINISHING)
-    assert (text_of(nothing), status_line(nothing, "so")) == (["the run prepares"], "the run prepares; so")
+    assert (text_of(nothing), status_line(nothing, "so")) == (["the run is preparing"], "the run is preparing; so")
     assert "compiling or preparing" in text_of(begun)[2]
     assert text_of(over)[2].endswith("elapsed 10 s, writing the results")
-    assert status_line(over).endswith("; the results are being written")
+    assert status_line(over).endswith("; writing the results")
     # A job has one colour, on the map and in the list.
     rows = [line for line in screen_lines(live(), 79, 23) if line.plain.startswith(("  0 ", "job 7"))]
     first, second = ({str(span.style).split()[-1] for span in row.spans if "#" in str(span.style)} for row in rows)
@@ -272,7 +272,7 @@ def test_a_cells_mark_says_how_much_of_it_is_held() -> None:
     look = Look(0, (30,), 1, {}, busy, down, tuple(5 if n else -1 for n in busy), (), (0,), (0,), (30,))
     shown = live(setting, look=look)
     at = text_of(shown, width=44).index("  0 ·░░▒▒▓▓█" + "·" * 31 + "×")
-    assert text_of(shown, width=44)[at - 1].startswith("hosts, 1 a cell")
+    assert text_of(shown, width=44)[at - 1].startswith("hosts, 1 per cell")
     # Groups of two: what is down counts for nothing in the group.
     assert text_of(shown, width=14, height=11)[-2:] == ["  0 ░▒▓▓······", " 20 ··········"]
     assert text_of(shown, width=44, ascii_only=True)[at] == "  0 .--++**#" + "." * 31 + "x"
@@ -323,7 +323,7 @@ def test_in_a_pipe_or_a_terminal_that_cannot_go_back_it_is_a_line_of_text(monkey
     assert (screen.terminal, screen.every_s) == (False, 1.0)
     monkeypatch.setenv("TERM", "dumb")
     LiveScreen(dumb := Terminal()).show(Live(Process.this(), STARTING, 0.0))
-    assert dumb.getvalue() == "the run prepares\n"
+    assert dumb.getvalue() == "the run is preparing\n"
 
 
 def test_the_pace_follows_the_clock() -> None:

@@ -442,7 +442,7 @@ def test_the_commands_where_parts_have_limits(tmp_path: Path, monkeypatch: pytes
     Path("racks.toml").write_text(PLATFORM_TEXT)
     Path("limits.csv").write_text("from,to,limit_w,where\n2h,12h,60%,switch:left\n4h,6h,700,\n0,1h,10,hosts:3\n")
     words = ("--select", "first:60", "--platform", "racks.toml", "--limits", "limits.csv", "--fallback", "dvfs")
-    done = succeeds("run", "sample", "--als", "gss", *words, "--no-trace", "--check", "--out", "out")
+    done = succeeds("run", "sample", "--als", "gss", *words, "--trace", "none", "--check", "--out", "out")
     assert "--limits: hosts:3: 1 of 1 cannot be kept: idle it draws 164 W, and the lowest is 10 W" in done.err
     assert "3 of the machine and 2 parts of it, fallback dvfs" in done.out
     assert "above a limit of hosts:3" in done.out

@@ -50,13 +50,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("run", "sample", "--als", "recorded", "--select", "first:60", "--platform", "demand-response")
     limits = ("--limits", "limits.csv", "--signals", "signals.csv")
     for fallback in ("none", "dvfs"):
-        succeeds(*words, "--no-trace", *limits, "--fallback", fallback, "--out", fallback)
+        succeeds(*words, "--trace", "none", *limits, "--fallback", fallback, "--out", fallback)
     said = succeeds("compare", "none", "dvfs", "--reward", "0.02:0.005", "-o", "compared")
     assert "allowed jobs; " in said.out
     written = json.loads(Path("compared/comparison.json").read_text())["power"]["rewards"]
     assert (written["run_rate"], written["wait_rate"], written["allowed_jobs"]) == (0.02, 0.005, 60)
     assert 0 <= written["jobs"] <= 60
-    succeeds(*words, "--no-trace", "--out", "plain")
+    succeeds(*words, "--trace", "none", "--out", "plain")
     wrong = twolevel("compare", "plain", "dvfs", "--reward", "0.02:0.005")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
     assert "--reward: one of the runs knows nothing of power" in wrong.err

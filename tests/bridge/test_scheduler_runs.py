@@ -140,7 +140,7 @@ def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
-        line.say(told)  # as much as there is room for
+        line.send_now(told)  # as much as there is room for
         first = line.bytes_sent
         assert first < len(told)
 
@@ -153,12 +153,12 @@ def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
 
         listener = threading.Timer(0.1, listen)
         listener.start()
-        line.tell(told, 60.0)
+        line.send(told, 60.0)
         listener.join()
         assert heard == told[:first] + told
         assert line.bytes_sent == len(heard)
-        with pytest.raises(Silence, match=r"^it has not read what it is told for 0\.2 s$"):
-            line.tell(told, 0.2)
+        with pytest.raises(Silence, match=r"^it has not read its messages for 0\.2 s$"):
+            line.send(told, 0.2)
 
 
 def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +177,8 @@ def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(m
             line.session.next_event()
             writer = threading.Thread(target=write)
             writer.start()
-            with pytest.raises(Silence, match="it has not read what it is told for"):
-                line.tell(bytes(3_000_000), 0.5)
+            with pytest.raises(Silence, match="it has not read its messages for"):
+                line.send(bytes(3_000_000), 0.5)
         writer.join()
     assert line.session.full
 
@@ -222,7 +222,7 @@ def test_a_scheduler_that_stays_is_killed_and_so_is_what_it_has_started(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert_same(simulated(bls_command=rogue("stays")), expected())
-    assert "had not ended 2 s after the run was over, and was killed by SIGKILL" in caplog.text
+    assert "had not ended 2 s after the run, and was killed by SIGKILL" in caplog.text
     mark = tmp_path / "child"
     assert_same(simulated(bls_command=f"{rogue('parent')} {mark}"), expected())
     await_end([int(mark.read_text())])
@@ -232,7 +232,18 @@ def test_a_scheduler_dies_with_the_run(tmp_path: Path) -> None:
     """Even one that has not connected, and so does not see that nobody is there any more."""
     mark = tmp_path / "itself"
     command = f"{rogue('late')} {mark}"
-    words = ["run", "sample", "--als", "recorded", "--bls-command", command, "--no-trace", "--out", str(tmp_path / "r")]
+    words = [
+        "run",
+        "sample",
+        "--als",
+        "recorded",
+        "--bls-command",
+        command,
+        "--trace",
+        "none",
+        "--out",
+        str(tmp_path / "r"),
+    ]
     with subprocess.Popen([sys.executable, "-m", "twolevel", *words], cwd=ROOT) as ran:
         try:
             scheduler = int(await_that(lambda: mark.is_file() and mark.read_text()))
@@ -246,14 +257,14 @@ def test_it_runs_once_at_a_time_and_again() -> None:
     first, second = simulated(bls=scheduler), simulated(bls=scheduler)
     assert_same(first, second)
     assert first.coupling["scheduler"] == second.coupling["scheduler"]
-    with scheduler, pytest.raises(InputError, match=r"it runs already; allowed: one run at a time$"):
+    with scheduler, pytest.raises(InputError, match=r"it is running already; allowed: one run at a time$"):
         simulated(bls=scheduler)
 
 
 def test_the_command_line(tmp_path: Path) -> None:
     words = ("run", "sample", "--select", "first:20", "--als", "gss", "--bls-command", TOY, "--bls-timeout", "1min")
-    plain = twolevel(*words[:6], "--no-trace", "--out", tmp_path / "plain")
-    ran = twolevel(*words, "--no-trace", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
+    plain = twolevel(*words[:6], "--trace", "none", "--out", tmp_path / "plain")
+    ran = twolevel(*words, "--trace", "none", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
     assert (plain.code, ran.code) == (0, 0), ran.err
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     arguments = record["arguments"]
@@ -261,10 +272,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
     assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
     succeeds("story", tmp_path / "r", "1")
-    both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--no-trace", "--out", tmp_path / "b")
+    both = twolevel("run", "sample", "--bls", "fcfs", "--bls-command", TOY, "--trace", "none", "--out", tmp_path / "b")
     line = "twolevel: --bls-command: not with --bls: the command is the policy; allowed: one of them\n"
     assert (both.code, both.err) == (2, line)
-    failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--no-trace", "--out", tmp_path / "f")
+    failed = twolevel(*words[:6], "--bls-command", rogue("exits"), "--trace", "none", "--out", tmp_path / "f")
     assert failed.code == 1
     assert re.search(r"scheduler '.*', at \d+ ns: it exited with status 3\n$", failed.err)
     assert not (tmp_path / "f").exists()

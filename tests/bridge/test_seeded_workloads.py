@@ -42,7 +42,9 @@ def ran(text: str, folder: Path, out: str) -> Report:
 
 
 def test_a_run_has_the_jobs_of_its_seed(maker: Path) -> None:
-    succeeds("run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--no-trace", "--out", "r")
+    succeeds(
+        "run", "maker.py:few", "--als", "recorded", "--platform", "paper", "--seed", 7, "--trace", "none", "--out", "r"
+    )
     jobs = pd.read_parquet("r/jobs.parquet")
     expected = np.random.default_rng(7).integers(10, 100, 20)
     assert (jobs.end_ns - jobs.start_ns).tolist() == (expected * 10**9).tolist()
@@ -71,7 +73,7 @@ def test_errors_of_makers(name: str, kind: type[Exception], message: str, maker:
 def test_what_it_cannot_be_together_with(maker: Path) -> None:
     with pytest.raises(InputError, match=r"cancelled=True: 'maker\.py:few' makes its jobs; allowed: with a file"):
         given_workload("maker.py:few", 3, cancelled=True)
-    said = twolevel("run", "maker.py:few", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
+    said = twolevel("run", "maker.py:few", "--als", "recorded", "--trace", "none", "--stream", "--out", "r")
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "--stream: maker.py:few: a function makes all jobs at once; allowed: a log\n" in said.err
 

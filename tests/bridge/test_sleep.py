@@ -167,7 +167,18 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "[[hosts]]\ncount = 4\ncores = 64\nspeed_gflops = 3000.0\n[hosts.power]\nidle_w = 1\nstates = [[1, 4]]\n"
         'shutdown = ["30s", 60]\nboot = ["60s", 300]\n'
     )
-    words = ("run", "sample", "--select", "first:30", "--als", "recorded", "--platform", "machine.toml", "--no-trace")
+    words = (
+        "run",
+        "sample",
+        "--select",
+        "first:30",
+        "--als",
+        "recorded",
+        "--platform",
+        "machine.toml",
+        "--trace",
+        "none",
+    )
     done = twolevel(*words, "--sleep-after", "1min", "--keep-awake", 1, "--nodes", "--out", "asleep")
     assert "hosts[0] may use more than if they stayed awake" in done.err
     record = json.loads(Path("asleep/run.json").read_text())

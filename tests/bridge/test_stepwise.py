@@ -88,7 +88,7 @@ def test_forks_of_runs_whose_power_is_limited(kind: str) -> None:
 
 def test_what_is_refused() -> None:
     simulation = bridge.Simulation(scenario(), drainable=True).run(5 * S)
-    with pytest.raises(InputError, match=r"^until_ns: 4 s is past; it is 5 s$"):
+    with pytest.raises(InputError, match=r"^until_ns: 4 s is past; the simulation is at 5 s$"):
         simulation.run(4 * S)
     with pytest.raises(InputError, match="drain: hosts: 3-9 goes beyond what exists: the machine has hosts 0 to 2"):
         simulation.drain("3-9")

@@ -86,7 +86,7 @@ def test_every_option_of_run_is_known_but_those_of_its_files() -> None:
 
     ours = set(inspect.signature(run_command).parameters)
     not_cells = {
-        *("workload", "config", "out", "seed", "observe", "nodes", "decisions", "tasks", "trace", "no_trace"),
+        *("workload", "config", "out", "seed", "observe", "nodes", "decisions", "tasks", "trace"),
         *("trace_detail", "trace_window", "trace_cores", "live", "check", "force", "stream", "same_as"),
         *("listen", "token_file", "certificate"),
     }

@@ -21,7 +21,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("result") / "r"
     succeeds(
         *("run", "sample", "--als", "gss", "--variation", 0.25, "--select", "first:20"),
-        *("--tasks", "--no-trace", "--out", folder),
+        *("--tasks", "--trace", "none", "--out", folder),
     )
     return folder
 

@@ -47,7 +47,7 @@ def test_every_option_does_what_the_same_one_in_python_does(here: Path) -> None:
     ran = run(
         *("--als", "fac", "--variation", 0.3, "--lengths", "lognormal", "--overhead", 10**6, "--latency", 500),
         *("--assignment", "master", "--applications", "apps.toml", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1]),
-        *("--seed", 3, "--tasks", "--no-trace", "--out", "r"),
+        *("--seed", 3, "--tasks", "--trace", "none", "--out", "r"),
     )
     level = {"lengths": "lognormal", "latency_ns": 500, "assignment": "master", "applications": "apps.toml"}
     words = {"als": "fac", "variation": 0.3, "overhead_ns": 10**6, "seed": 3, "select": "first:40", "speeds": SPEEDS}
@@ -61,20 +61,22 @@ def test_every_option_does_what_the_same_one_in_python_does(here: Path) -> None:
 
 def test_the_summary_says_of_the_application_level_what_was_given(here: Path) -> None:
     (here / "apps.toml").write_text(APPLICATIONS)
-    plain = shown(run("--no-trace", "--out", "a"))
+    plain = shown(run("--trace", "none", "--out", "a"))
     further = {"task lengths", "costs", "applications", "core speeds", "chosen"}
     assert set(plain) & further == set()
-    ran = shown(run("--lengths", "gamma:cov=1", "--latency", 500, "--no-trace", "--out", "b"))
+    ran = shown(run("--lengths", "gamma:cov=1", "--latency", 500, "--trace", "none", "--out", "b"))
     assert {name: ran[name] for name in set(ran) & further} == {
         "task lengths": "gamma:cov=1",
         "costs": "overhead 0 ns, latency 500 ns",
     }
-    ran = shown(run("--assignment", "master", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1], "--no-trace", "--out", "c"))
+    ran = shown(
+        run("--assignment", "master", "--speeds", SPEEDS[0], "--speeds", SPEEDS[1], "--trace", "none", "--out", "c")
+    )
     assert ran["costs"] == "overhead 0 ns, latency 0 ns, a master"
-    planned = shown(run("--als", "heft", "--latency", 500, "--no-trace", "--out", "planned"))
+    planned = shown(run("--als", "heft", "--latency", 500, "--trace", "none", "--out", "planned"))
     assert "costs" not in planned  # nobody asks for anything
     assert ran["core speeds"] == ", ".join(SPEEDS)
-    ran = shown(run("--applications", "apps.toml", "--no-trace", "--out", "d"))
+    ran = shown(run("--applications", "apps.toml", "--trace", "none", "--out", "d"))
     counts = pd.read_parquet("d/jobs.parquet").application.value_counts().to_dict()
     named = [f"{name} {counts.get(name, 0)}" for name in ("narrow", "nobody's", "chosen", "default")]
     assert ran["applications"] == f"apps.toml: {', '.join(named)}"
@@ -83,7 +85,7 @@ def test_the_summary_says_of_the_application_level_what_was_given(here: Path) ->
 
 def test_the_record_counts_applications_and_choices(here: Path) -> None:
     (here / "apps.toml").write_text(APPLICATIONS)
-    run("--als", "ss", "--variation", 0.25, "--applications", "apps.toml", "--no-trace", "--out", "r")
+    run("--als", "ss", "--variation", 0.25, "--applications", "apps.toml", "--trace", "none", "--out", "r")
     found, jobs = record("r"), pd.read_parquet("r/jobs.parquet")
     assert found["arguments"]["applications"] == "apps.toml"  # type: ignore[index]
     cores = jobs.cores
@@ -98,7 +100,7 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
     distribution = found["metrics"]["distribution"]  # type: ignore[index]
     assert distribution["efficiency"]["mean"] == pytest.approx(jobs.efficiency.mean())
     assert distribution["scheduling_ns"]["max"] == 0
-    run("--als", "recorded", "--no-trace", "--out", "none")
+    run("--als", "recorded", "--trace", "none", "--out", "none")
     found = record("none")
     assert (found["applications"], found["chosen"], found["ahead_chunks"]) == ({}, {}, 0)
     assert found["metrics"]["distribution"]["efficiency"]["mean"] is None  # type: ignore[index]
@@ -107,8 +109,8 @@ def test_the_record_counts_applications_and_choices(here: Path) -> None:
 def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here: Path) -> None:
     line = on_command_line(balance_words([Scenario.flat(als="gss", variation=0.25)]))
     assert "no technique can balance" in line
-    assert run("--als", "gss", "--variation", "0.25", "--no-trace", "--out", "one").err.count(line) == 1
-    run("--als", "static", "--variation", "0.25", "--no-trace", "--out", "other")
+    assert run("--als", "gss", "--variation", "0.25", "--trace", "none", "--out", "one").err.count(line) == 1
+    run("--als", "static", "--variation", "0.25", "--trace", "none", "--out", "other")
     one, other = (pd.read_parquet(Path(folder, "jobs.parquet")) for folder in ("one", "other"))
     assert one.end_ns.equals(other.end_ns), "all techniques give the same schedule"
     assert (
@@ -121,7 +123,7 @@ def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here:
 
 def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) -> None:
     (here / "apps.toml").write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
-    wishing = ("--applications", "apps.toml", "--no-trace", "--force", "--out", "o")
+    wishing = ("--applications", "apps.toml", "--trace", "none", "--force", "--out", "o")
     unheard = "applications wish for cores, and nobody hears it: --resize evolve does"
     assert unheard in run(*wishing).err
     assert unheard in run(*wishing, "--malleable", "1").err
@@ -129,13 +131,13 @@ def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) ->
     assert "wish" not in run(*wishing, *evolving).err
     assert (pd.read_parquet("o/widths.parquet")["change"] == 0).any()
     nothing = "--resize evolve: no phase of an application says for how many cores it wishes"
-    assert nothing in run(*evolving, "--no-trace", "--out", "p").err
+    assert nothing in run(*evolving, "--trace", "none", "--out", "p").err
 
 
 def test_a_job_that_a_host_cut_is_counted_once(here: Path) -> None:
     (here / "apps.toml").write_text(APPLICATIONS)
     (here / "outages.csv").write_text("host,down_s,up_s\n0,5400,7200\n1,9000,9600\n")
-    run("--als", "ss", "--applications", "apps.toml", "--failures", "outages.csv", "--no-trace", "--out", "r")
+    run("--als", "ss", "--applications", "apps.toml", "--failures", "outages.csv", "--trace", "none", "--out", "r")
     assert len(pd.read_parquet("r/jobs.parquet")) > 40
     assert sum(record("r")["applications"].values()) == 40  # type: ignore[attr-defined]
 
@@ -180,7 +182,9 @@ def test_applications_that_no_job_has_are_named(here: Path, users: tuple[object,
         for name, user in zip("ab", users, strict=True)
     )
     Path("map.toml").write_text("".join(tables), encoding="utf-8")
-    ran = succeeds("run", "sample", "--select", "first:5", "--applications", "map.toml", "--no-trace", "--out", "r")
+    ran = succeeds(
+        "run", "sample", "--select", "first:5", "--applications", "map.toml", "--trace", "none", "--out", "r"
+    )
     assert said in ran.err.splitlines()
 
 
@@ -201,7 +205,7 @@ def log(here: Path) -> Path:
 
 
 def ran(*words: object) -> Ran:
-    return succeeds("run", "log.swf", "--no-trace", *words, "--force", "--out", "o")
+    return succeeds("run", "log.swf", "--trace", "none", *words, "--force", "--out", "o")
 
 
 def hosts() -> list[tuple[int, int]]:
@@ -335,6 +339,6 @@ def test_the_machine_of_the_demand_response_paper(here: Path) -> None:
     assert given_platform("./demand-response") == given_platform("paper")
     succeeds(
         *("run", "sample", "--als", "recorded", "--select", "first:5", "--platform", "demand-response"),
-        *("--power", "--no-trace", "--out", "o"),
+        *("--power", "--trace", "none", "--out", "o"),
     )
     assert json.loads(Path("o/run.json").read_text())["power"]["full_w"] == 507_360

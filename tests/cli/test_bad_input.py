@@ -23,7 +23,7 @@ from bls import sample_path
 KINDS = {
     "run": "run sample --select first:5 --out out",
     "grid": "grid sample --select first:5 --out out",
-    "jobs": "run jobs.swf --platform hosts.toml --als recorded --no-trace --out out",
+    "jobs": "run jobs.swf --platform hosts.toml --als recorded --trace none --out out",
     "loop": "loop",
     "any": "",
 }

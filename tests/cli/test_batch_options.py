@@ -38,7 +38,7 @@ def files(here: Path) -> Path:
 
 def ran(words: str, command: str = "run") -> Ran:
     before = ("--platform", "hosts.toml", "--als", "recorded", "--out", "out")
-    return twolevel(command, "jobs.swf", *before, *words.split(), *(["--no-trace"] if command == "run" else []))
+    return twolevel(command, "jobs.swf", *before, *words.split(), *(["--trace", "none"] if command == "run" else []))
 
 
 def starts(words: str) -> dict[int, list[float]]:
@@ -116,7 +116,7 @@ def test_tables_on_request(files: Path) -> None:
     assert observed[observed.observer == "minute"].now_ns.is_monotonic_increasing
     nodes = pd.read_parquet(files / "out/nodes.parquet")
     assert set(nodes.host) == {0, 1, 2, 3}
-    assert "how they ended" in shown.out
+    assert "ends  " in shown.out
     assert "completed 8, requeued 2" in shown.out
 
 

@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_counted(here: Path) -> None:
 
 
 def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
-    ran = succeeds("run", "sample", "--select", "first:30", "--seed", 41, "--no-trace", "--out", "r")
+    ran = succeeds("run", "sample", "--select", "first:30", "--seed", 41, "--trace", "none", "--out", "r")
     assert re.search(r"^variation, seed +0, 41$", ran.out, re.MULTILINE)
     assert re.search(r"^makespan +\d", ran.out, re.MULTILINE)
     assert ran.err == "workload: 30 jobs selected; 320 lines, no rejects\nresults: r\n"
@@ -90,7 +90,7 @@ def test_data_on_stdout_words_on_stderr_and_the_seed_always(here: Path) -> None:
 
 def test_rejects_are_said(here: Path) -> None:
     (here / "w.swf").write_bytes(sample_path().read_bytes() + b"1 2 3\n 999 0 -1 0 1 -1 -1 1 1 -1 1 1 1 -1 1 1 -1 -1\n")
-    ran = twolevel("run", "w.swf", "--no-trace", "--out", "r")
+    ran = twolevel("run", "w.swf", "--trace", "none", "--out", "r")
     rejected = "malformed 1 (line 340: field 4 is missing), no run time 1"
     assert ran.err.startswith(f"workload: 320 jobs selected; 322 lines, rejected: {rejected}\n")
     assert json.loads((here / "r" / "run.json").read_text())["rejects"]["malformed"] == 1
@@ -148,7 +148,20 @@ def test_options_come_from_a_file_where_they_are_not_given(here: Path) -> None:
         'platform = "machine.toml"\nspeeds = ["square:period=60s,low=0.5"]\n'
     )
     succeeds("run", "--config", "sub/my.toml", "--bls", "fcfs", "--out", "a")
-    words = ("--bls", "fcfs", "--als", "gss", "--select", "first:20", "--variation", 1, "--backfill", 2, "--no-trace")
+    words = (
+        "--bls",
+        "fcfs",
+        "--als",
+        "gss",
+        "--select",
+        "first:20",
+        "--variation",
+        1,
+        "--backfill",
+        2,
+        "--trace",
+        "none",
+    )
     words = (*words, "--platform", "sub/machine.toml", "--speeds", "square:period=60s,low=0.5")
     succeeds("run", "sample", *words, "--out", "b")
     pd.testing.assert_frame_equal(pd.read_parquet("a/jobs.parquet"), pd.read_parquet("b/jobs.parquet"))

@@ -56,7 +56,7 @@ WRITES = {
     "log.swf.gz": ("workload cut sample --select first:200 -o", 300),
     "export.csv": ("workload export {r} --format batsim -o", 300),
     "compared": ("compare {r} {r} --out", 300),
-    "run": ("run sample --select first:20 --no-trace --out", 300),
+    "run": ("run sample --select first:20 --trace none --out", 300),
 }
 
 
@@ -123,9 +123,9 @@ _RUN = "sample --select first:12 --variation 0.25"
 
 #: Commands by what writes to stderr in them; each writes into ``out``.
 COMMANDS = {
-    "inline": f"run {_RUN} --als gss --no-trace --out out",
-    "process": f"run {_RUN} --als mine.py:Dies --no-trace --coupling process --out out",
-    "live": f"run {_RUN} --als mine.py:Dies --no-trace --coupling pool --live --out out",
+    "inline": f"run {_RUN} --als gss --trace none --out out",
+    "process": f"run {_RUN} --als mine.py:Dies --trace none --coupling process --out out",
+    "live": f"run {_RUN} --als mine.py:Dies --trace none --coupling pool --live --out out",
     "workers": "study study.toml --workers 2 --no-figures --out out",
 }
 
@@ -243,7 +243,7 @@ def test_as_what_compiled_code_calls_begins_and_ends(
     (here / "mine.py").write_text(CALLED)
     before = everything_in(here)
     plugin = ("--bls", "mine.py:Waits") if called == "decide" else ("--als", "mine.py:Halves")
-    words = ("run", "sample", "--select", "first:12", "--variation", 0.25, *plugin, "--no-trace", "--out", "r")
+    words = ("run", "sample", "--select", "first:12", "--variation", 0.25, *plugin, "--trace", "none", "--out", "r")
     with interrupted(codes()[called], event) as came:
         ran = twolevel(*words)
     assert came == [event]
@@ -252,7 +252,7 @@ def test_as_what_compiled_code_calls_begins_and_ends(
     assert everything_in(here) == before
 
 
-RUN = ("run", "sample", "--select", "first:3", "--no-trace", "--out", "r")
+RUN = ("run", "sample", "--select", "first:3", "--trace", "none", "--out", "r")
 SAID = "failed: SystemExit: 0"
 
 WRITTEN = table_text(__file__, "written")

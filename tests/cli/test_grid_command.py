@@ -104,7 +104,7 @@ def test_the_best_is_marked_at_every_variation(here: Path) -> None:
 
 def test_a_log_without_time_limits_is_said_where_somebody_goes_by_them(here: Path) -> None:
     (here / "w.swf").write_text("; MaxProcs: 256\n1 0 0 60 4 -1 -1 4 -1 -1 1 1 1 -1 1 1 -1 -1\n")
-    run = ("run", "w.swf", "--als", "recorded", "--no-trace", "--force", "--out", "o")
+    run = ("run", "w.swf", "--als", "recorded", "--trace", "none", "--force", "--out", "o")
     said = "the log has no time limits: {} the true run times, which no scheduler knows; no built-in estimator can"
     for words, who in (
         (("--bls", "sjf"), "sjf plans with"),
@@ -143,7 +143,7 @@ def test_cells_with_graphs_are_runs(here: Path) -> None:
     table = table.loc[list(als)]
     for name in als:
         words = [*GRAPH_GRID[1:], "--als", name]
-        succeeds("run", *words, "--no-trace", "--out", name)
+        succeeds("run", *words, "--trace", "none", "--out", name)
         of_cell = here / "g/cells" / f"fcfs-{name}-0.2" / "seed-0" / "jobs.parquet"
         assert of_cell.read_bytes() == (here / name / "jobs.parquet").read_bytes()
         jobs, metrics = pd.read_parquet(of_cell), json.loads((here / name / "run.json").read_text())["metrics"]

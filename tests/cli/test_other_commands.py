@@ -193,7 +193,19 @@ def test_a_run_that_is_checked_has_the_same_results(here: Path, monkeypatch: pyt
     calls: list[str] = []
     for name in ("bls.engine.validation.validate", "traces.checks.ledger.check_ledger"):
         monkeypatch.setattr(name, lambda _, name=name: calls.append(name))
-    options = ("run", "sample", "--select", "first:40", "--als", "ss", "--no-trace", "--tasks", "--coupling", coupling)
+    options = (
+        "run",
+        "sample",
+        "--select",
+        "first:40",
+        "--als",
+        "ss",
+        "--trace",
+        "none",
+        "--tasks",
+        "--coupling",
+        coupling,
+    )
     succeeds(*options, "--check", "--out", "checked")
     assert calls.count("traces.checks.ledger.check_ledger") == 1
     assert len(calls) > 20
@@ -207,7 +219,9 @@ def test_a_run_that_fails_its_check_says_so_and_leaves_nothing(here: Path, monke
         raise InvariantError("batch engine at 5 ns: job 1 holds core 3 twice")
 
     monkeypatch.setattr("bls.engine.validation.validate", fail)
-    ran = twolevel("run", "sample", "--select", "first:5", "--als", "recorded", "--check", "--no-trace", "--out", "r")
+    ran = twolevel(
+        "run", "sample", "--select", "first:5", "--als", "recorded", "--check", "--trace", "none", "--out", "r"
+    )
     assert ran.code == 1
     assert "job 1 holds core 3 twice" in ran.err
     assert not (here / "r").exists()
@@ -293,7 +307,7 @@ OTHERS = "print([name for name in sys.modules if name.startswith('bridge.cli.') 
     [
         (f"import bridge, bls; bridge.simulate(bls.sample_path(), select='first:3')\n{LISTED}", "[]"),
         (
-            "sys.argv = 'twolevel run sample --select first:3 --no-trace --out r --als gss --variation 0.25 --seed 1 "
+            "sys.argv = 'twolevel run sample --select first:3 --trace none --out r --als gss --variation 0.25 --seed 1 "
             f"--overhead 1us'.split()\n{MAIN}\nopen('r/jobs.parquet')\n{LISTED}",
             "[]",
         ),
@@ -307,7 +321,7 @@ def test_modules_that_are_not_needed_are_not_loaded(code: str, last: str, tmp_pa
     assert ran.stdout.splitlines()[-1] == last
 
 
-RUN = ("run", "sample", "--select", "first:12", "--als", "gss", "--variation", "0.25", "--no-trace")
+RUN = ("run", "sample", "--select", "first:12", "--als", "gss", "--variation", "0.25", "--trace", "none")
 
 
 @pytest.fixture
@@ -323,7 +337,7 @@ def record(folder: str) -> dict[str, Any]:
 
 def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
     ran = succeeds(*RUN, "--tasks", "--coupling", "process", "--same-as", "inline", "--out", "apart")
-    assert "as in inline            jobs.parquet, tasks.parquet: the same bytes\n" in ran.out
+    assert "compared with inline    identical jobs.parquet, tasks.parquet\n" in ran.out
     assert record("apart")["same_as"] == {
         "run": "inline",
         "tables": {"jobs.parquet": True, "tasks.parquet": True},
@@ -352,15 +366,15 @@ def test_other_tables_are_named_and_kept(inline: Path) -> None:
         "twolevel: --same-as: not the tables of inline: jobs.parquet, tasks.parquet; twolevel compare inline other says where"
     )
     assert record("other")["same_as"]["tables"] == {"jobs.parquet": False, "tasks.parquet": False}
-    assert "the same bytes" not in ran.out
+    assert "identical" not in ran.out
     succeeds("compare", "inline", "other")
 
 
 def test_tables_of_one_run_alone_are_said(inline: Path) -> None:
     Path("inline", "mine.parquet").write_text("of somebody else")
     ran = succeeds(*RUN, "--nodes", "--same-as", "inline", "--out", "other")
-    alone = "only here, and not compared: nodes.parquet; only there, and not compared: tasks.parquet"
-    assert f"jobs.parquet: the same bytes; {alone}\n" in ran.out
+    alone = "only here, not compared: nodes.parquet; only there, not compared: tasks.parquet"
+    assert f"identical jobs.parquet; {alone}\n" in ran.out
     assert record("other")["same_as"] == {
         "run": "inline",
         "tables": {"jobs.parquet": True},
@@ -402,7 +416,10 @@ def desk(here: Path) -> Path:
 def test_a_run_and_a_grid_say_it(desk: Path, jobs: str, options: tuple[str, ...], said: list[str]) -> None:
     (desk / "w.sacct").write_text(HEADER + jobs)
     shared = ("w.sacct", "--platform", "m.toml", "--bls", "fcfs", "--als", "recorded", *options)
-    for command in (("run", *shared, "--no-trace", "--out", "o"), ("grid", *shared, "--out", "g", "--workers", "1")):
+    for command in (
+        ("run", *shared, "--trace", "none", "--out", "o"),
+        ("grid", *shared, "--out", "g", "--workers", "1"),
+    ):
         lines = twolevel(*command).err.splitlines()
         for words in (ONE_HELD[6:40], ONE_GPU[6:40], NO_MEMORY[:40]):
             found = [line for line in lines if words in line]
@@ -424,13 +441,13 @@ def test_a_stream_says_it_and_writes_the_same_table(desk: Path) -> None:
     (desk / "w.sacct").write_text(HEADER + HELD + GPUS)
     twolevel("workload", "cut", "w.sacct", "-o", "w.swf")
     assert "; Field 19: begin_ns" in (desk / "w.swf").read_text()
-    shared = ("w.swf", "--platform", "m.toml", "--als", "recorded", "--no-trace")
+    shared = ("w.swf", "--platform", "m.toml", "--als", "recorded", "--trace", "none")
     assert ONE_HELD in twolevel("run", *shared, "--stream", "--out", "s").err
     twolevel("run", *shared, "--out", "o")
     assert (desk / "s/jobs.parquet").read_bytes() == (desk / "o/jobs.parquet").read_bytes()
 
 
-STORY = ("run", "sample", "--als", "gss", "--variation", "0.25", "--backfill", "easy", "--no-trace")
+STORY = ("run", "sample", "--als", "gss", "--variation", "0.25", "--backfill", "easy", "--trace", "none")
 
 
 def test_the_story_of_jobs(here: Path) -> None:
@@ -489,7 +506,7 @@ BATSIM = """{"nb_res": 4, "profiles": {"d": {"type": "delay", "delay": 10}}, "jo
 
 def test_jobs_have_the_names_of_slurm(here: Path) -> None:
     Path("log.sacct").write_text(ARRAY, encoding="utf-8")
-    succeeds("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r")
+    succeeds("run", "log.sacct", "--als", "recorded", "--trace", "none", "--out", "r")
     lines = twolevel("story", "r", "900_2").out.splitlines()
     assert lines[0] == "job 9000000000002 (900_2)"
     assert lines[-1].endswith("completed, after 60 min 00 s")
@@ -513,7 +530,7 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
 )
 def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str, ...], lost: str | None) -> None:
     Path("log.sacct").write_text(log, encoding="utf-8")
-    succeeds("run", "log.sacct", "--als", "recorded", "--no-trace", "--out", "r")
+    succeeds("run", "log.sacct", "--als", "recorded", "--trace", "none", "--out", "r")
     ran = twolevel("workload", "export", "r", *words, "-o", "x.swf")
     said = [line.partition(": ")[2] for line in ran.err.splitlines() if line.startswith("not written, as SWF")]
     assert (ran.code, said) == (0, [lost] if lost else [])
@@ -521,7 +538,7 @@ def test_what_a_log_of_slurm_loses_as_swf(here: Path, log: str, words: tuple[str
 
 def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
-    succeeds("run", "w.json", "--als", "recorded", "--no-trace", "--out", "r")
+    succeeds("run", "w.json", "--als", "recorded", "--trace", "none", "--out", "r")
     assert read_jobs(Path("r/jobs.parquet"))["name"].tolist() == ["a!7", "b!7"]
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
     assert "chain of job 2 (b!7) in B" in twolevel("compare", "r", "r", "--job", "b!7", "--out", "c").out
@@ -542,7 +559,7 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
 def test_ids_of_jobs_go_through_swf(here: Path) -> None:
     Path("w.json").write_text(BATSIM, encoding="utf-8")
     succeeds("workload", "merge", "w.json", "--align", "start", "-o", "w.swf")
-    succeeds("run", "w.swf", "--als", "recorded", "--no-trace", "--stream", "--out", "r")
+    succeeds("run", "w.swf", "--als", "recorded", "--trace", "none", "--stream", "--out", "r")
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
     succeeds("trace", "convert", "r", "--format", "swf", "--out", "again")
     assert "\n; Job: 2 b!7\n" in Path("again/jobs.swf").read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A result of each kind."""
     folder = tmp_path_factory.mktemp("results")
     grid = ("grid", "sample", "--select", "first:8", "--bls", "fcfs,sjf", "--workers", 1)
-    run = ("run", "sample", "--select", "first:12", "--no-trace", "--variation", "0.25")
+    run = ("run", "sample", "--select", "first:12", "--trace", "none", "--variation", "0.25")
     for words in (
         (*run, "--out", folder / "run"),
         (*run, "--als", "gss", "--out", folder / "other"),
@@ -69,7 +69,19 @@ def test_a_page_of_many_tasks_says_that_it_lacks_them(
     here: Path, results: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: int
 ) -> None:
     succeeds(
-        *("run", "sample", "--select", "first:12", "--no-trace", "--als", "gss", "--tasks", "--out", here / "tasks")
+        *(
+            "run",
+            "sample",
+            "--select",
+            "first:12",
+            "--trace",
+            "none",
+            "--als",
+            "gss",
+            "--tasks",
+            "--out",
+            here / "tasks",
+        )
     )
     n_tasks = rows_of_table(here / "tasks" / "tasks.parquet")
     folders = [here / word if word == "tasks" else results / word for word in words]
@@ -79,9 +91,7 @@ def test_a_page_of_many_tasks_says_that_it_lacks_them(
     assert "without their tasks" not in ran.err + Path("whole.html").read_text(encoding="utf-8")
     monkeypatch.setattr(page, "MOST_TASKS", n_tasks - 1)
     ran = twolevel("report", *folders, "-o", "part.html")
-    said = (
-        f"The timeline shows jobs without their tasks: there are {n_tasks:,}, and a page shows up to {n_tasks - 1:,}."
-    )
+    said = f"The timeline shows jobs without their tasks: the run has {n_tasks:,} tasks, a page shows up to {n_tasks - 1:,}."
     assert [line for line in ran.err.splitlines() if line.startswith(said)] == ran.err.splitlines()[-2:-1]
     text = Path("part.html").read_text(encoding="utf-8")
     assert text.count(said) == shown
@@ -111,7 +121,7 @@ def test_what_cannot_be_shown_is_said_in_one_line(here: Path, results: Path, wor
 def test_the_command_on_a_page_makes_the_same_run(here: Path, results: Path) -> None:
     record = json.loads((results / "other" / "run.json").read_text(encoding="utf-8"))
     command = command_again(record["arguments"])
-    options = "--select first:12 --no-preset --als gss --variation 0.25 --no-trace"
+    options = "--select first:12 --no-preset --als gss --variation 0.25 --trace none"
     assert command == f"twolevel run sample {options} --out again"
     replayed = {"workload": "sample", "trace": ["perfetto", "csv"]}
     assert command_again(replayed, "replay", {}) == "twolevel replay sample --trace perfetto,csv --out again"

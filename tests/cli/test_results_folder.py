@@ -27,7 +27,7 @@ from traces.tables import JOB_COLUMNS
 OURS = {"versions": versions()}
 
 RUN = ("run", "sample", "--select", "first:5", "--variation", "0.1")
-PLAIN = (*RUN, "--no-trace", "--out", "r")
+PLAIN = (*RUN, "--trace", "none", "--out", "r")
 
 
 def run(*words: object) -> Ran:
@@ -190,7 +190,7 @@ def test_a_folder_with_another_s_record_is_not_ours(here: Path, name: str, text:
 
 
 def test_a_folder_that_links_to_another_s_record_is_not_ours(here: Path) -> None:
-    run("--no-trace", "--out", "other")
+    run("--trace", "none", "--out", "other")
     (here / "r").mkdir()
     (here / "r" / "run.json").symlink_to("../other/run.json")
     (here / "r" / "jobs.parquet").write_text("mine")
@@ -203,7 +203,7 @@ def test_a_record_says_nothing_of_what_is_outside_its_folder(tmp_path: Path) -> 
 
 
 def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
-    run("--no-trace")
+    run("--trace", "none")
     folder = here / "r"
     (folder / "notes" / "deep").mkdir(parents=True)
     (folder / "notes" / "deep" / "why.txt").write_text("mine")
@@ -218,7 +218,7 @@ def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
         # The new result has a file of that name, and a folder.
         assert [(folder / name).read_text() for name in ("tasks.parquet~", "trace~")] == ["mine, too"] * 2
         assert len(pd.read_parquet(folder / "tasks.parquet")) > 0
-    run("--no-trace", "--force")
+    run("--trace", "none", "--force")
     assert not (folder / "trace").exists()
     assert not (folder / "tasks.parquet").exists()
     # A folder where the new result has a file: what is in it goes beside that, where something may be already.
@@ -226,7 +226,7 @@ def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
     (folder / "tasks.parquet~").unlink()
     for name in ("tasks.parquet/x", "tasks.parquet-x~", "tasks.parquet-x~~"):
         (folder / name).write_text(name)
-    run("--no-trace", "--tasks", "--force")
+    run("--trace", "none", "--tasks", "--force")
     assert len(pd.read_parquet(folder / "tasks.parquet")) > 0
     kept = ("tasks.parquet-x~", "tasks.parquet-x~~")
     found = {path.name: path.read_text() for path in folder.glob("tasks.parquet-*")}

@@ -26,7 +26,7 @@ from bridge.scenarios.scenario import Scenario
 from traces import tables
 from traces.base.errors import InputError
 
-STREAMED = ("--als", "recorded", "--no-trace", "--stream")
+STREAMED = ("--als", "recorded", "--trace", "none", "--stream")
 
 #: Jobs of which some are rejects, the first ones too wide, and whose two queues are two partitions.
 LOG = "".join(
@@ -43,7 +43,7 @@ PARTITIONS = table_text(__file__, "partitions")
 
 
 def same(tmp_path: Path, *words: str) -> None:
-    for name, more in (("whole", ("--als", "recorded", "--no-trace")), ("streamed", STREAMED)):
+    for name, more in (("whole", ("--als", "recorded", "--trace", "none")), ("streamed", STREAMED)):
         succeeds("run", *words, *more, "--out", tmp_path / name)
     whole, streamed = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("whole", "streamed"))
     assert (tmp_path / "whole" / "jobs.parquet").read_bytes() == (tmp_path / "streamed" / "jobs.parquet").read_bytes()
@@ -177,8 +177,7 @@ def test_row_groups_and_stretches_of_any_size(
 
 @pytest.mark.parametrize(("words", "error"), table_rows(__file__, "refused"))
 def test_what_needs_all_jobs_is_refused(words: str, error: str, tmp_path: Path) -> None:
-    streamed = [word for word in STREAMED if word != "--no-trace" or "--trace" not in words]
-    ran = twolevel("run", "sample", *streamed, *words.split(), "--out", tmp_path / "r")
+    ran = twolevel("run", "sample", *STREAMED, *words.split(), "--out", tmp_path / "r")
     assert (ran.code, ran.out) == (2, "")
     assert error in ran.err
     assert not (tmp_path / "r").exists()

@@ -114,7 +114,7 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     for name, said in {
         "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 not all tasks{instead}",
         "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 not all tasks{instead}",
-        "sent": f"--detail: sent has no tasks.parquet, and sent/trace/traces.otf2 not whose its transfers are{instead}",
+        "sent": f"--detail: sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers{instead}",
         "damaged": "damaged/trace/traces.otf2: OTF2 could not read the trace: ",
         "other": "other/trace/traces.otf2: has other cores or jobs than the run",
         "whole/trace": f"whole/trace {of_run}",
@@ -205,7 +205,7 @@ def test_a_trace_that_is_not_named_and_none(here: Path) -> None:
     for words, there in (
         (("--trace", "--out", "a"), ["traces.otf2"]),
         (("--out", "b", "--trace"), ["traces.otf2"]),
-        (("--trace", "csv", "--no-trace", "--out", "c"), []),
+        (("--trace", "csv", "--trace", "none", "--out", "c"), []),
         (("--trace", "none", "--out", "d"), []),
         (("--trace=chrome", "--out", "e"), ["trace.json"]),
     ):

@@ -143,7 +143,7 @@ def test_how_long_a_run_will_take_is_said_once_it_is_known() -> None:
     assert [line.partition("jobs/s")[2].rstrip() for line in lines[:3]] == ["", ", 6 s left", ", 4 s left"]
 
 
-RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--no-trace")
+RUN = ("run", "sample", "--als", "recorded", "--select", "first:60", "--trace", "none")
 GONE = Process(1, os.uname().nodename, "a process of another time")
 
 #: Looks once at the run from within it, by way of a policy that decides.
@@ -196,7 +196,7 @@ def watched(stage: Stage | None = None, **options: Any) -> tuple[int, str]:
 
 def test_a_run_is_followed_to_its_end(published: Path) -> None:
     stage = Stage(nothing, lambda: end(published))
-    assert watched(stage) == (0, "the run prepares\n" * 3 + END)
+    assert watched(stage) == (0, "the run is preparing\n" * 3 + END)
     assert stage.slept == [1.0, 1.0]
 
 
@@ -216,19 +216,19 @@ def test_a_run_that_is_silent(published: Path) -> None:
 
     LiveFile(published).write(Live(Process.this(), "starting", 995.0))
     said = watched(Stage(elsewhere, lambda: end(published)))[1].splitlines()
-    assert said[0] == "the run prepares; no sign of life for 6 s"
-    assert said[1] == "the run prepares; no sign of life for 101 s; it ran on n17, and may be gone"
+    assert said[0] == "the run is preparing; no sign of life for 6 s"
+    assert said[1] == "the run is preparing; no sign of life for 101 s; it ran on n17, and may be gone"
 
 
 def test_a_run_that_dies(published: Path) -> None:
     stage = Stage(lambda: LiveFile(published).write(Live(GONE, "starting", 1000.0)))
-    last = f"the run has died: process 1 is gone; it has left {published}\n"
-    assert watched(stage) == (1, "the run prepares\n" * 2 + last)
-    assert watched() == (1, "the run prepares\n" + last)  # what it showed last, and what has become of it
+    last = f"the run has died: process 1 is gone; it left {published}\n"
+    assert watched(stage) == (1, "the run is preparing\n" * 2 + last)
+    assert watched() == (1, "the run is preparing\n" + last)  # what it showed last, and what has become of it
 
 
 def test_once_and_as_json(published: Path) -> None:
-    assert watched(once=True) == (0, "the run prepares\n")
+    assert watched(once=True) == (0, "the run is preparing\n")
     code, said = watched(once=True, as_json=True)
     plain = json.loads(said)
     assert (code, plain["state"], plain["folder"], plain["phase"]) == (0, "under way", str(published), "starting")
@@ -243,7 +243,7 @@ def test_an_interrupt_is_the_way_to_leave(published: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    assert watched(Stage(interrupt)) == (0, "the run prepares\n")
+    assert watched(Stage(interrupt)) == (0, "the run is preparing\n")
     assert read_live(published) is not None
 
 
@@ -255,7 +255,7 @@ def test_on_a_terminal_the_screen_is_left_as_it_was(published: Path, monkeypatch
         said = shown(stream, master)
     assert stage.slept == [0.25, 0.25]
     assert said.count("\x1b[?1049h") == said.count("\x1b[?1049l") == 1
-    assert said.partition("\x1b[?1049l")[2].replace("\r", "").endswith("the run prepares\n" + END)
+    assert said.partition("\x1b[?1049l")[2].replace("\r", "").endswith("the run is preparing\n" + END)
 
 
 def found() -> tuple[str, str]:
@@ -291,14 +291,14 @@ def test_where_there_is_no_run(here: Path) -> None:
             watch_run(here / name)
         return str(raised.value).removeprefix(f"{here / name}: ")
 
-    none = "there are no results, and no run that makes them is under way; allowed: the folder of a run that has begun"
+    none = "there are no results, and no run is making them; allowed: the folder of a run that has begun"
     assert fault("r") == fault("no/where/r") == none
     (here / "r").mkdir()
-    assert fault("r") == "is not a result of twolevel run, and no run that makes one there is under way"
+    assert fault("r") == "is not a result of twolevel run, and no run is making one there"
     (here / "r" / "study.json").write_text("{}")
     assert fault("r") == "is the result of a study; only runs can be watched"
     with fresh_directory(here / "g", False):
-        assert fault("g").startswith("what is being made there, or was left there, shows nothing of itself")
+        assert fault("g").startswith("the run that is, or was, making it cannot be watched")
     (here / ".h.partial-1").mkdir()
     (here / ".h.partial-1" / FILE).write_text("{")
     assert "live.json: not valid JSON: " in fault("h")

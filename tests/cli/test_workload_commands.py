@@ -158,7 +158,7 @@ def test_a_run_as_a_log_again(here: Path, result: Path, sample: Workload) -> Non
     assert made.wait_ns.tolist() == (jobs["start_ns"] - jobs["submit_ns"]).tolist()
     assert made.user.tolist() == sample.user[:20].tolist()
     # It can be simulated: every job takes as long as it did.
-    succeeds("run", "run.swf.gz", "--als", "recorded", "--no-trace", "--out", "again")
+    succeeds("run", "run.swf.gz", "--als", "recorded", "--trace", "none", "--out", "again")
     again = pd.read_parquet(here / "again" / "jobs.parquet")
     assert (again["end_ns"] - again["start_ns"]).tolist() == made.run_ns.tolist()
 

@@ -100,7 +100,9 @@ def test_the_groups_are_those_of_the_contributing_page() -> None:
 
 def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
     words = shlex.split("--bls narrow-first:exponent=2 --allocator tightest-gap --estimates mine --backfill easy")
-    level = shlex.split("--als so-long:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --no-trace")
+    level = shlex.split(
+        "--als so-long:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --trace none"
+    )
     succeeds("run", "log.plain", *words, *level, "--out", "r")
     said = json.loads(Path("r/run.json").read_text())["arguments"]
     given = [said[name] for name in ("bls", "allocator", "estimates", "als", "lengths")]
@@ -237,7 +239,7 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
         "--bls narrow-first --allocator tightest-gap --als so-long --estimates mine --backfill easy --few 5"
     )
     (tmp_path / "log.swf").write_text(SWF)
-    ran = within(tree, tmp_path, "-m", "bridge.cli", "run", "log.swf", *words, "--no-trace", "--out", "r")
+    ran = within(tree, tmp_path, "-m", "bridge.cli", "run", "log.swf", *words, "--trace", "none", "--out", "r")
     assert ran.returncode == 0, ran.stderr
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     jobs = pd.read_parquet(tmp_path / "r" / "jobs.parquet")

@@ -85,7 +85,7 @@ def _made() -> Path:
     folder = TemporaryDirectory(prefix="twolevel-texts-")
     register(folder.cleanup)
     made = Path(folder.name)
-    succeeds("run", "sample", "--select", "first:5", "--als", "gss", "--no-trace", "--out", made / "run")
+    succeeds("run", "sample", "--select", "first:5", "--als", "gss", "--trace", "none", "--out", made / "run")
     assert run_study(parse_study(_STUDY, [made], "small"), made / "study").failed == 0
     return made
 

@@ -179,16 +179,16 @@ def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
     assert example
     assert example[1].startswith(f"twolevel {command}")
     if command == "gantt":
-        perform("twolevel run sample --variation 0.25 --tasks --no-trace --out results")
+        perform("twolevel run sample --variation 0.25 --tasks --trace none --out results")
     if command == "study":
         Path("study.toml").write_text('[[workload]]\nfile = "sample"\nselect = "first:20"\n', encoding="utf-8")
     if command == "repeat":
         perform("twolevel grid sample --select first:20 --bls fcfs --als gss --variation 0.2 --out results")
     if command == "figures":
-        perform("twolevel run sample --select first:20 --tasks --no-trace --out results")
+        perform("twolevel run sample --select first:20 --tasks --trace none --out results")
     if command == "compare":
         for als in ("static", "gss"):
-            perform(f"twolevel run sample --als {als} --variation 0.25 --no-trace --out {als}")
+            perform(f"twolevel run sample --als {als} --variation 0.25 --trace none --out {als}")
     perform(example[1])
 
 

@@ -25,7 +25,7 @@ def performed(*words: object) -> Ran:
 
 def run(folder: Path, file: str, out: Path, *words: object) -> pd.DataFrame:
     """The table of jobs of a run of recorded jobs."""
-    performed("run", folder / file, "--als", "recorded", "--no-trace", "--out", out, *words)
+    performed("run", folder / file, "--als", "recorded", "--trace", "none", "--out", out, *words)
     return pd.read_parquet(out / "jobs.parquet")
 
 

@@ -124,7 +124,7 @@ def record_of(folder: Path) -> Any:
 @pytest.fixture(scope="module")
 def recorded(folder: Path, log: Log) -> Path:
     """A run of the jobs as the log has them."""
-    perform(folder, "run", log.path, "--als", "recorded", "--backfill", "easy", "--no-trace", "--out", "recorded")
+    perform(folder, "run", log.path, "--als", "recorded", "--backfill", "easy", "--trace", "none", "--out", "recorded")
     return folder / "recorded"
 
 
@@ -149,9 +149,9 @@ def test_a_page_of_many_tasks_has_no_rows_of_tasks(folder: Path, log: Log, appli
     n_tasks = table_rows(applied / "tasks.parquet")
     assert n_tasks > MOST_TASKS
     ended = perform(folder, "report", applied, "-o", "tasks.html")
-    assert f"The timeline shows jobs without their tasks: there are {n_tasks:,}, " in ended.err
+    assert f"The timeline shows jobs without their tasks: the run has {n_tasks:,} tasks, " in ended.err
     page = (folder / "tasks.html").read_text(encoding="utf-8")
-    assert f"there are {n_tasks:,}, and a page shows up to {MOST_TASKS:,}" in page
+    assert f"the run has {n_tasks:,} tasks, a page shows up to {MOST_TASKS:,}" in page
     columns, size = carried(page, "timeline-data")
     assert {"hold_job", "wait"} <= columns
     assert not {name for name in columns if name.startswith(("task_", "core_tasks"))}
@@ -208,7 +208,7 @@ def test_every_job_of_a_report(folder: Path, log: Log, recorded: Path) -> None:
 
 
 def test_every_job_of_a_stream(folder: Path, log: Log, recorded: Path) -> None:
-    words = ("--als", "recorded", "--backfill", "easy", "--no-trace", "--stream", "--out", "stream")
+    words = ("--als", "recorded", "--backfill", "easy", "--trace", "none", "--stream", "--out", "stream")
     perform(folder, "run", log.path, *words)
     streamed, whole = record_of(folder / "stream")["metrics"], record_of(recorded)["metrics"]
     assert streamed["jobs"] == whole["jobs"] == log.jobs == len(pd.read_parquet(recorded / "jobs.parquet"))

@@ -58,7 +58,8 @@ def test_bars_axes_and_the_makespan() -> None:
     _, dots = lower.get_lines()
     assert list(zip(dots.get_xdata(), dots.get_ydata(), strict=True)) == [(0, 5), (0, 4), (6, 1)]
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == ["a chunk", "the next", "scheduling", "idle", "makespan"]
+    labels = ["chunks, in alternating shades", "overhead and waiting for a chunk", "idle", "end of the loop"]
+    assert [text.get_text() for text in legend.get_texts()] == labels
 
 
 def test_chunk_sizes_are_squares_side_by_side() -> None:

@@ -17,8 +17,8 @@ from tools.bench.rows import CURIE, HPC2N, ROOT, THUNDER, Case, T, archive
 
 _CURIE, _HPC2N = call(archive, CURIE), call(archive, HPC2N)
 _GSS = ("run", _CURIE, "--bls", "fcfs", "--als", "gss", "--variation", "0.25", "--seed", "1")
-_REJECT = ("--platform", engines.SETH_4, "--bls", "reject", "--als", "recorded", "--no-trace")
-_STREAM = ("--platform", CURIE_OWN.platform, "--backfill", "easy", "--als", "recorded", "--no-trace", "--stream")
+_REJECT = ("--platform", engines.SETH_4, "--bls", "reject", "--als", "recorded", "--trace", "none")
+_STREAM = ("--platform", CURIE_OWN.platform, "--backfill", "easy", "--als", "recorded", "--trace", "none", "--stream")
 _PAPER = (ROOT / "tools" / "studies" / "two-level-paper.toml", "--data", lambda: archive(THUNDER).parent)
 _ALL_JOBS = {"workload__jobs": 241_794, "workload__lines": 312_826, "metrics__tasks": 12_877_951}
 _MANY_JOBS = {"workload__jobs": 19 * 295_540, "metrics__state_completed": 19 * 295_540}
@@ -61,7 +61,7 @@ CASES = (
 
     # Whole commands on whole logs.
     Case("whole", "CEA-Curie whole, fcfs-gss, no trace", "≤ 10 s, ≤ 2048 MiB", "s", 1,
-         call(whole, *_GSS, "--no-trace", **_ALL_JOBS)),
+         call(whole, *_GSS, "--trace", "none", **_ALL_JOBS)),
     Case("whole", "CEA-Curie whole, fcfs-gss, OTF2 trace", "≤ 20 s", "s", 1, call(whole, *_GSS, **_ALL_JOBS)),
     Case("rejected", "AccaSim's Table 1: 202,871 jobs, all rejected", "≤ 2 s", "s", 3,
          call(whole, "run", _HPC2N, *_REJECT, cpu=True, metrics__state_rejected=202_871),

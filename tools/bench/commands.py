@@ -135,7 +135,7 @@ _GRAPHS = '[[application]]\nname = "factorisation"\nmatch = { cores = "8-256" }\
 
 def _sample(kernels: str, *words: str) -> Cost:
     (scratch() / "graphs.toml").write_text(_GRAPHS)
-    cost = command("run", "sample", *words, "--no-trace", "--out", "r", "--force", kernels=scratch() / kernels)
+    cost = command("run", "sample", *words, "--trace", "none", "--out", "r", "--force", kernels=scratch() / kernels)
     assert json.loads((scratch() / "r" / "run.json").read_text())["workload"]["jobs"] == 320
     return cost
 

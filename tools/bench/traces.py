@@ -74,7 +74,17 @@ def timeline(tasks_per_core: int = 83) -> dict[str, Found]:
     if (chromium := shutil.which("chromium")) is None:
         raise Missing("there is no chromium")
     folder, machine = scratch() / "run", Platform(hosts=(HostGroup(count=16, cores=64, speed_gflops=3000.0),))
-    words = ("--als", "fac", "--variation", "0.25", "--tasks-per-core", str(tasks_per_core), "--tasks", "--no-trace")
+    words = (
+        "--als",
+        "fac",
+        "--variation",
+        "0.25",
+        "--tasks-per-core",
+        str(tasks_per_core),
+        "--tasks",
+        "--trace",
+        "none",
+    )
     command("run", "sample", "--platform", given(machine), *words, "--out", str(folder))
     command("report", str(folder), "-o", str(folder / "report.html"))
     made = folder_tables(folder, json.loads((folder / "run.json").read_text()))

@@ -66,11 +66,11 @@ _INJECTED: dict[str, dict[str, Any]] = {
 }
 
 _COMMANDS: dict[str, str] = {
-    "run": "run sample --select first:60 --als gss --variation 0.25 --tasks --no-trace --lengths normal:draw=paper",
-    "work: run": "run sample --select first:60 --als gss --variation 0.25 --tasks --no-trace --tasks-per-core 4",
+    "run": "run sample --select first:60 --als gss --variation 0.25 --tasks --trace none --lengths normal:draw=paper",
+    "work: run": "run sample --select first:60 --als gss --variation 0.25 --tasks --trace none --tasks-per-core 4",
     "run with hosts": "run sample --select first:90 --backfill easy --failures mtbf:12h,mttr:1h,seed:7 --kill-at-walltime "
-    "--als recorded --nodes --no-trace",
-    "run with windows": "run sample --platform plain.toml --windows sample-windows.toml --als recorded --nodes --no-trace",
+    "--als recorded --nodes --trace none",
+    "run with windows": "run sample --platform plain.toml --windows sample-windows.toml --als recorded --nodes --trace none",
     "loop": "loop --n 200 --lengths gamma:cov=0.5,draw=paper --cores 6 --als fac --overhead 3000000",
     "work: loop": "loop --n 200 --lengths gamma:cov=0.5 --cores 6 --als fac --overhead 3000000",
     "graph": "graph cholesky:tiles=5 --hosts 2 --cores 8 --als heft --network lv08",
@@ -84,7 +84,7 @@ for _fallback in ("hold", "submit:state=1", "dvfs", "dvfs:slow=fewest", "stop:of
     for _backfill, _als in (("none", "fac"), ("easy", "gss"), ("conservative", "static")):
         _COMMANDS[f"{_fallback}, {_backfill}"] = (
             f"run sample --select first:300 --platform powered.toml --limits {_fallback.partition(':')[0]}.csv --fallback "
-            f"{_fallback} --backfill {_backfill} --als {_als} --power --tasks --no-trace"
+            f"{_fallback} --backfill {_backfill} --als {_als} --power --tasks --trace none"
         )
 
 _WORKLOADS: dict[str, dict[str, Any]] = {

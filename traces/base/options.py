@@ -20,6 +20,7 @@ from functools import cache, wraps
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from traces.base.errors import InputError, Mention, at, one_of, real, whole
+from traces.base.retired import unknown
 
 T = TypeVar("T")
 
@@ -218,7 +219,7 @@ def knows_its_keywords(kind: type[T]) -> type[T]:
     def checked(self: T, *args: Any, **given: Any) -> None:
         for name in given:
             if name not in known:
-                raise one_of("keyword", name, known, kind.__name__)
+                raise unknown("keyword", name, known, kind.__name__)
         made(self, *args, **given)
 
     declared.__init__ = checked

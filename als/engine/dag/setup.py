@@ -1,4 +1,4 @@
-"""The begin of a part that is a graph: its edges are sorted, its tasks put in order, planned where a planner is asked for."""
+"""Begin a part that is a graph: index its edges, order its tasks, and plan them if a planner is used."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ _call_planner = caller(PLAN)
 
 @compiled(inner=True)
 def place_memo(state: ApplicationState) -> None:
-    """Say which part of the memo is the present rule's."""
+    """Find the section of the memo that belongs to the present rule."""
     phase, n_cores = state.part % state.phases.kind.size, state.speed.size
     state.memo_lo = memo_begin(state.phases, state.table, phase, n_cores)
     state.memo_hi = memo_begin(state.phases, state.table, phase + 1, n_cores)
@@ -32,8 +32,7 @@ def place_memo(state: ApplicationState) -> None:
 def pose_problem(
     state: ApplicationState, room: Any, gflop: Floats, source: Ints, target: Ints, n_bytes: Floats, core: Ints
 ) -> None:
-    """Let the columns of the planning problem be these, with ``room`` for the places of edges, which are found. So it is also
-    where nobody plans: they are the part's graph."""
+    """Set the planning problem, which is also the graph of a part without a planner; ``room`` holds the index of edges."""
     graph, problem, n = state.graph, state.graph.problem, gflop.size
     problem.gflop, problem.source, problem.target, problem.bytes = gflop, source, target, n_bytes
     problem.out_first, problem.in_first = room.out_first[: n + 1], room.in_first[: n + 1]
@@ -41,7 +40,7 @@ def pose_problem(
     problem.order, problem.begin = graph.listed[:n], graph.ranks[:n]
     problem.costs, problem.core = graph.costs, core
     problem.speed, problem.core_host = state.speed, graph.cores.host[: state.speed.size]
-    if state.width != 0:  # planners see only those that stay
+    if state.width != 0:  # planners use only cores that stay
         problem.speed = graph.anew.speed[: state.speed.size]
         for c in range(state.speed.size):
             problem.speed[c] = state.speed[c] if stays(state, c) else 0.0
@@ -50,7 +49,7 @@ def pose_problem(
 
 @compiled(inner=True)
 def pose_part(state: ApplicationState, part: int) -> None:
-    """Let the planning problem be a part of the application."""
+    """Set the planning problem to a part of the application."""
     graph, first, stop = state.graph, state.part_first[part], state.part_first[part + 1]
     edge_0, edge_1 = graph.edge_first[part], graph.edge_first[part + 1]
     source, target, n_bytes = graph.source[edge_0:edge_1], graph.target[edge_0:edge_1], graph.bytes[edge_0:edge_1]
@@ -59,10 +58,9 @@ def pose_part(state: ApplicationState, part: int) -> None:
 
 @compiled(inner=True)
 def plan(state: ApplicationState, position: Ints, at: Ints) -> int:
-    """Have the problem planned that was posed, and put its tasks in order by their planned begins.
+    """Plan the present problem, and order its tasks by planned begin; without any present core, none is planned.
 
-    Where nobody is there, no task gets a core. Nor does one for which the planner names none that is there, or no begin: the
-    last of these is returned, a fault of the planner; -1 if there is none.
+    Returns the last task for which the planner names no present core or no begin, which is its fault; -1 if there is none.
     """
     rules, rule, bad = state.table, state.rule, -1
     problem, core, begin = state.graph.problem, state.graph.problem.core, state.graph.problem.begin
@@ -73,7 +71,7 @@ def plan(state: ApplicationState, position: Ints, at: Ints) -> int:
         if not good or problem.speed[core[k]] == 0.0:
             bad = k if answer == 0 else bad
             core[k] = -1
-        begin[k] = -begin[k] if answer == 0 else 0.0  # with nobody there, nothing is planned: as they come
+        begin[k] = -begin[k] if answer == 0 else 0.0  # without cores: by number
     if bad >= 0:
         state.graph.fault = BAD_PLAN
     by_rank(begin, problem.order, position, at, 0)
@@ -82,7 +80,7 @@ def plan(state: ApplicationState, position: Ints, at: Ints) -> int:
 
 @compiled(inner=True)
 def make_sequences(state: ApplicationState, first_place: int, stop_place: int) -> None:
-    """Let the tasks of a core that are at these places of the part follow one another in this order."""
+    """Chain the tasks of each core at these places of the part in this order."""
     graph, first = state.graph, state.graph.first_task
     for place in range(stop_place - 1, first_place - 1, -1):
         k = graph.tasks.in_position[first + place]
@@ -94,20 +92,19 @@ def make_sequences(state: ApplicationState, first_place: int, stop_place: int) -
 
 @compiled(inner=True)
 def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
-    """Make room for the waiting tasks and idle cores: one pool for all, or one a host."""
+    """Size the pools of waiting tasks and idle cores: one for all, or one per host."""
     graph, pools, cores = state.graph, state.graph.pools, state.graph.cores
     for pool in range(pools.idle_first.size):
         pools.waiting_size[pool] = pools.idle_size[pool] = 0
     if graph.mode != g.ON_HOSTS:
         pools.waiting_first[0] = pools.idle_first[0] = 0
         return
-    n_pools = graph.host_number.size
     for k in range(first, stop):
         pools.waiting_size[graph.given[k]] += 1
     for c in range(state.speed.size):
         pools.idle_size[cores.host[c]] += 1
     waiting = idle = 0
-    for pool in range(n_pools):
+    for pool in range(graph.host_number.size):
         pools.waiting_first[pool], pools.idle_first[pool] = waiting, idle
         waiting += pools.waiting_size[pool]
         idle += pools.idle_size[pool]
@@ -116,7 +113,7 @@ def _make_pools(state: ApplicationState, first: int, stop: int) -> None:
 
 @compiled(HOOK)
 def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
-    """Let a part that is a graph begin at ``t``: the cores that are there ask, or look at what is planned for them."""
+    """Begin a part that is a graph at ``t``: each present core requests tasks, or takes its planned ones."""
     graph, tasks, cores = state.graph, state.graph.tasks, state.graph.cores
     part, phase = state.part, state.part % state.phases.kind.size
     first, stop = state.part_first[part], state.part_first[part + 1]
@@ -132,8 +129,8 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     graph.has_data = 1 if graph.net.kind != n.NONE and n_edges > 0 else 0
     state.rule = state.phases.rule[phase]
     place_memo(state)
-    problem = graph.problem
     pose_part(state, part)
+    problem = graph.problem
     if graph.net.kind != n.NONE:
         call_graph_hook(graph.hooks[BEGIN], (graph, n_edges, t))
     for c in range(state.speed.size):
@@ -141,7 +138,7 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
         cores.queued[c] = cores.orphan[c] = 0
         cores.free_ns[c] = t
         state.cores.held_size[c] = state.cores.away[c] = 0
-        state.cores.held_first[c] = state.cores.held_stop[c] = 0  # a loop that comes later must not find others'
+        state.cores.held_first[c] = state.cores.held_stop[c] = 0  # for a loop that comes later
         if released(state, c):
             cores.does[c] = g.DONE
         elif state.speed[c] > 0.0:
@@ -151,8 +148,9 @@ def open_graph(state: ApplicationState, t: int, _speed: float) -> int:
     position, at = tasks.position[first:stop], tasks.in_position[first:stop]
     by_ranks = state.phases.order[phase] == g.BY_RANK
     if by_ranks or mode == g.PLANNED:
-        scratch = tasks.scratch[first:stop]
-        topological_order(problem.out_first, problem.target, problem.in_first, m, problem.order, scratch)
+        topological_order(
+            problem.out_first, problem.target, problem.in_first, m, problem.order, tasks.scratch[first:stop]
+        )
     for k in range(m):
         degree = graph.in_first[k + 1] - graph.in_first[k]
         tasks.pending[first + k] = degree

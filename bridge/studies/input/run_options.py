@@ -19,6 +19,7 @@ from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from traces.base.errors import InputError, Mention, in_table, one_of, shown, shown_name
 from traces.base.options import Option, OptionPlace, built, check, places
+from traces.base.retired import unknown
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
@@ -178,7 +179,7 @@ def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[GivenOp
     keys = parts()[part]
     for key, value in given.items():
         if key not in keys:
-            raise one_of("key", key, keys, f"{where}{shown_name(key)}")
+            raise unknown("key", key, keys, f"{where}{shown_name(key)}")
         yield GivenOption(keys[key], value, f"{where}{key}")
 
 
@@ -210,7 +211,7 @@ def checked_value(name: str, value: object, where: str) -> Value:
     if name == SEED:
         raise InputError(f"{where}: a study has seeds: seeds in [study]")
     if name not in known:
-        raise one_of("option of twolevel run", name, known, where)
+        raise unknown("option of twolevel run", name, known, where)
     if name == BATCH_OPTION and value not in (ENGINE, SLURM):
         raise one_of("batch level", value, (ENGINE, SLURM), where)
     found = value_of_kind(known[name].kind, value, where, known[name].declared)

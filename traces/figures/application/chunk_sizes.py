@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _PANELS_A_ROW = 4
 
+# A panel whose largest chunk is below this share of the highest would look empty, so it states its sizes.
+_FLAT = 0.03
+
 
 def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
     """The chunk sizes of techniques, a panel each, in which a chunk is a bar: as wide as it has tasks, beginning where the one
@@ -43,6 +46,13 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
             _draw(axes, sizes)
             axes.set(xlim=(0, total), ylim=(0, 1.08 * highest))
             quiet(axes, "y")
+            if max(sizes) < _FLAT * highest:
+                text = (
+                    f"every chunk: {counted(sizes[0], 'task')}"
+                    if len(set(sizes)) == 1
+                    else f"at most {max(sizes)} tasks"
+                )
+                axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=7.5)
             axes.set_title(short(name, 24), loc="left", fontsize=8.5, weight="bold")
             remark(axes, counted(len(sizes), "chunk"))
             axes.tick_params(labelsize=7, length=2)

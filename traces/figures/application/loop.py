@@ -108,10 +108,15 @@ def loop_figure(
         quiet(lower, "y")
         _draw_sizes(lower, (np.asarray(chunks.request_ns) - start_ns) / unit_ns, np.asarray(chunks.size), right)
         lower.set_xlabel(f"time since the start of the loop [{unit}]")
-        named = (*zip(CHUNK_COLOURS, ("a chunk", "the next"), strict=True), (SCHEDULING_COLOUR, "scheduling"))
-        handles: list[Any] = [canvas.Patch(facecolor=colour, label=label) for colour, label in named]
-        handles += [canvas.Patch(facecolor=IDLE_COLOUR, edgecolor="#c8c8c8", linewidth=0.5, label="idle"), end]
-        legend_above(figure, handles, 5)
+        first, second, scheduling = (canvas.Patch(facecolor=one) for one in (*CHUNK_COLOURS, SCHEDULING_COLOUR))
+        idle = canvas.Patch(facecolor=IDLE_COLOUR, edgecolor="#c8c8c8", linewidth=0.5)
+        named: dict[str, Any] = {
+            "chunks, in alternating shades": (first, second),
+            "overhead and waiting for a chunk": scheduling,
+            "idle": idle,
+            "end of the loop": end,
+        }
+        legend_above(figure, list(named.values()), 4, labels=list(named))
         upper.set_title(short(title, 70), loc="left", weight="bold")
         counted = f"{len(chunks.core):,} chunks, {int(np.sum(chunks.size)):,} tasks, {n_cores:,} cores"
         remark(upper, f"makespan {right:.6g} {unit}; {counted}")

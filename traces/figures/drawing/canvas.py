@@ -13,8 +13,11 @@ from matplotlib.collections import LineCollection as LineCollection
 from matplotlib.collections import PolyCollection as PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as Figure
+from matplotlib.legend_handler import HandlerTuple as HandlerTuple
+from matplotlib.lines import Line2D as Line2D
 from matplotlib.patches import Patch as Patch
 from matplotlib.patches import StepPatch as StepPatch
+from matplotlib.ticker import LogLocator as LogLocator
 
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file

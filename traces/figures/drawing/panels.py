@@ -37,10 +37,21 @@ def title_figure(figure: Figure, title: str, most: int = 200) -> None:
         figure.suptitle(short(title, most), x=0.01, ha="left")
 
 
-def legend_above(figure: Figure, handles: Sequence[Any], columns: int, *, handle: float = 1.4, title: str = "") -> None:
-    """A legend above the panels, and maybe a title above it; ``handle`` is the length of a sample in letters."""
+def legend_above(
+    figure: Figure,
+    handles: Sequence[Any],
+    columns: int,
+    *,
+    labels: Sequence[str] | None = None,
+    handle: float = 1.4,
+    title: str = "",
+) -> None:
+    """Add a legend above the panels, with an optional title above it. ``handle`` is the length of a sample in letters; a tuple
+    among the handles is drawn as samples side by side. ``labels`` are by default those of the handles."""
     figure.legend(
         handles=list(handles),
+        labels=labels if labels is not None else [one.get_label() for one in handles],
+        handler_map={tuple: canvas.HandlerTuple(ndivide=None, pad=0.0)},
         loc="outside upper center",
         ncols=columns,
         handlelength=handle,

@@ -1,9 +1,9 @@
-"""What a simulation costs by the number of jobs: the two-level paper's Figure 10."""
+"""Wall time of a simulation by the number of jobs: the two-level paper's Figure 10."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,19 +19,19 @@ from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_in
 if TYPE_CHECKING:
     import pandas as pd
 
-#: From such a ratio of most to fewest jobs on both axes are logarithmic.
+#: Both axes are logarithmic from this ratio of the most to the fewest jobs.
 _WIDE = 8.0
 
-#: A line is drawn by so many points.
+#: Points of a fitted line.
 _BENDS = 60
 
-#: Up to so many sizes are named on a logarithmic axis.
+#: Most sizes that a logarithmic axis names.
 _NAMED = 8
 
 
 @dataclass(frozen=True)
 class _Costs:
-    # Of a group: sizes, increasing, and of each the wall times of its repetitions.
+    # One group: increasing sizes, and the wall times of the repetitions of each.
     jobs: Array
     wall_s: list[Array]
 
@@ -43,17 +43,17 @@ class _Costs:
 def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     """Draw the wall time of a simulation against its number of jobs.
 
-    A point is the mean of the repetitions, its bar goes from the shortest to the longest. Axes are logarithmic where the most
-    jobs are at least 8 times the fewest. The line is a time to begin and a time a job, fitted to the means by least squares of
-    the relative errors; on logarithmic axes it is bent. The legend tells both, the time a job with its 95 % interval, which is
-    that of the repetitions (how far another measurement may be off), not of the line (whether it is one); they are told if
-    every size has equally many repetitions, five or more.
+    A point is the mean of the repetitions, its whiskers end at the shortest and the longest. Axes are logarithmic if the most
+    jobs are at least 8 times the fewest. The line is a constant plus a time per job, fitted to the means by least squares of
+    the relative errors; on logarithmic axes it is bent. Both numbers are in the upper left corner if all sizes have the same
+    number of repetitions, five or more. The 95 % interval of the time per job is for the repetitions: it does not show whether
+    the cost is linear.
 
     Parameters
     ----------
     costs : DataFrame
-        A row a simulation: ``jobs`` (number of jobs), ``wall_s`` (s), and, if there are several kinds, ``group`` (what each
-        is called). Rows without a time are left out.
+        One row per simulation: ``jobs`` (number of jobs), ``wall_s`` (s), and optionally ``group`` (name of its line). Rows
+        without a time are omitted.
 
     Raises
     ------
@@ -65,8 +65,9 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     logarithmic = bool(sizes.max() >= _WIDE * sizes.min())
     with canvas.drawing(5.2, 3.4 + 0.17 * len(groups)) as figure:
         axes = figure.add_subplot()
+        fits = []
         for place, (name, group) in enumerate(groups.items()):
-            look = style(place)
+            of_group = style(place)
             mean = group.mean
             ends = np.array([[times.min(), times.max()] for times in group.wall_s]).T
             axes.errorbar(
@@ -74,11 +75,11 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
                 mean,
                 np.abs(ends - mean),
                 linestyle="none",
-                marker=look.marker,
+                marker=of_group.marker,
                 markersize=4.5,
                 markeredgecolor="white",
                 markeredgewidth=0.4,
-                color=look.colour,
+                color=of_group.colour,
                 elinewidth=1.0,
                 capsize=2.5,
                 label=None if len(group.jobs) > 1 else name or None,
@@ -86,19 +87,25 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
             )
             if len(group.jobs) > 1:
                 x, y = _line(group)
-                text = _told(group)
+                text = _fit_text(group)
                 axes.plot(
                     x,
                     y,
-                    color=look.colour,
-                    linestyle=look.dash,
-                    marker=look.marker,
+                    color=of_group.colour,
+                    linestyle=of_group.dash,
+                    marker=of_group.marker,
                     markersize=0,
                     linewidth=1.2,
-                    label=": ".join(part for part in (name, text) if part),
+                    label=name or None,
                 )
+                fits.append((of_group.colour, ": ".join(part for part in (name, text) if part)))
         if logarithmic:
             axes.set(xscale="log", yscale="log")
+            low, high = axes.get_ylim()
+            if high < 1000 * low:
+                axes.yaxis.set_major_locator(canvas.LogLocator(subs=(1, 2, 5)))
+                axes.yaxis.set_major_formatter("{x:g}")
+                axes.yaxis.set_minor_formatter("")
             if len(set(sizes.tolist())) <= _NAMED:
                 each = sorted(set(sizes.tolist()))
                 axes.set_xticks(each, labels=[f"{size:,.0f}" for size in each])
@@ -109,10 +116,13 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set(xlabel="jobs", ylabel="wall time of a simulation [s]")
         quiet(axes, "both")
         handles, _ = axes.get_legend_handles_labels()
-        if handles:
-            legend_above(figure, handles, 1, handle=3.4, title=title)
+        if len(groups) > 1 and handles:
+            legend_above(figure, handles, min(len(handles), 3), handle=3.4, title=title)
         elif title:
             axes.set_title(title, weight="bold")
+        for line, (colour, text) in enumerate(fits):  # costs grow with jobs, so this corner is free
+            look: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7}
+            axes.annotate(text, (0, 1), (6, -4 - 10 * line), color=colour, **look)
         figure.supxlabel(_remark(groups), fontsize=6.8, color=canvas.GREY)
     return figure
 
@@ -136,7 +146,7 @@ def _groups(costs: pd.DataFrame) -> dict[str, _Costs]:
 
 
 def _weights(group: _Costs) -> Array:
-    # The time to begin and the time a job are these (2, sizes) times the means: least squares of (fitted - mean) / mean.
+    # These (2, sizes) times the means are the constant and the time per job: least squares of (fitted - mean) / mean.
     rows = np.stack([np.ones(len(group.jobs)), group.jobs], axis=1) / group.mean[:, None]
     weights: Array = np.linalg.pinv(rows) / group.mean
     return weights
@@ -149,7 +159,7 @@ def _line(group: _Costs) -> tuple[Array, Array]:
 
 
 def _slope(group: _Costs) -> Estimate | None:
-    # The time a job is linear in the times, so a repetition of all sizes has one, and the mean of these is that of the means.
+    # The time per job is linear in the times: each repetition has one, and their mean is the fitted one.
     repeats = {len(times) for times in group.wall_s}
     if len(repeats) > 1 or max(repeats) < MIN_SEEDS:
         return None
@@ -157,18 +167,18 @@ def _slope(group: _Costs) -> Estimate | None:
     return mean_interval(weights @ times, magnitude=float(np.abs(weights) @ times.max(axis=1)))
 
 
-def _told(group: _Costs) -> str:
+def _fit_text(group: _Costs) -> str:
     slope = _slope(group)
     if slope is None:
         return ""
     begin_s = four_digits(float(_weights(group)[0] @ group.mean))
-    job = interval_text(*(1e3 * one for one in (slope.mean, slope.low, slope.high)))
-    return f"{begin_s} s and {job} ms a job"
+    scale, unit = (1e6, "µs") if slope.mean < 1e-4 else (1e3, "ms")
+    return f"fit: {begin_s} s + {interval_text(*(scale * one for one in (slope.mean, slope.low, slope.high)))} {unit} per job"
 
 
 def _remark(groups: dict[str, _Costs]) -> str:
     counts = [len(times) for group in groups.values() for times in group.wall_s]
     few, most = min(counts), max(counts)
     times = f"{most}" if few == most else f"{few} to {most}"
-    said = f"mean of {times} repetition{'s' * (most > 1)}, shortest to longest; fitted line"
-    return said if few < MIN_SEEDS or few < most else f"{said}, {100 * CONFIDENCE:g} % interval of its time a job"
+    text = f"point: mean of {times} repetition{'s' * (most > 1)}; whiskers: shortest and longest; line: fit"
+    return text if few < MIN_SEEDS or few < most else f"{text}; brackets: {100 * CONFIDENCE:g} % interval"

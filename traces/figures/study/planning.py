@@ -1,4 +1,4 @@
-"""How dispatchers that plan with constraint programming compare: Figures 4 to 7 of the PCP'20 paper (arXiv:2009.10348)."""
+"""Comparison of dispatchers that plan with constraint programming: Figures 4 to 7 of the PCP'20 paper (arXiv:2009.10348)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import PALETTE, Figure
 from traces.figures.drawing.panels import name_rows, title_figure
+from traces.figures.drawing.styles import style
 
-#: Bars begin here where the axis is logarithmic: a slowdown is 1 or more, and waits of less than a second are none.
-_FIRST_SLOWDOWN, _FIRST_WAIT_S = 1.0, 1.0
+#: Smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter.
+_LEAST = 1.0
 
 
 class Planned(NamedTuple):
-    """What a dispatcher did with jobs."""
+    """Mean and standard deviation of the slowdowns and waits of one dispatcher's jobs."""
 
-    name: str
-    # slowdown, slowdown_std: mean and standard deviation of the jobs
+    name: str  # dispatcher, then what follows a comma, as its estimates
     slowdown: float
     slowdown_std: float
     wait_s: float
@@ -27,41 +27,27 @@ class Planned(NamedTuple):
 
 
 def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> Figure:
-    """Draw the mean slowdown and wait of the jobs by dispatcher, with one standard deviation: Figures 4 and 5 of the
-    paper. ``title``: above the panels. Raises InputError if there is no dispatcher."""
+    """Draw the mean slowdown and wait of the jobs by dispatcher as points, with a line up to the mean plus one standard
+    deviation, on logarithmic axes: Figures 4 and 5 of the paper. Raises InputError if there is no dispatcher."""
     if not planned:
         raise InputError("no dispatcher to draw")
+    kinds = list(dict.fromkeys(one.name.split(",")[0] for one in planned))
     with canvas.drawing(7.2, 0.28 * len(planned) + 1.3) as figure:
-        panels = figure.subplots(1, 2, sharey=True)
-        columns = (
-            (
-                [one.slowdown for one in planned],
-                [one.slowdown_std for one in planned],
-                _FIRST_SLOWDOWN,
-                "slowdown of a job",
-            ),
-            ([one.wait_s for one in planned], [one.wait_std_s for one in planned], _FIRST_WAIT_S, "wait of a job [s]"),
-        )
-        colours = {name: PALETTE[k] for k, name in enumerate(dict.fromkeys(one.name.split(",")[0] for one in planned))}
-        for axes, (means, stds, first, label) in zip(panels, columns, strict=True):
-            for row, (one, mean, std) in enumerate(zip(planned, means, stds, strict=True)):
-                colour = colours[one.name.split(",")[0]]
-                axes.barh(row, max(mean, first), 0.62, color=colour, alpha=0.55, edgecolor=canvas.INK, linewidth=0.6)
-                axes.plot([max(mean, first), mean + std], [row, row], color=canvas.INK, linewidth=0.9, zorder=3)
-                axes.plot([mean + std], [row], marker="|", markersize=5, color=canvas.INK, zorder=3)
-                axes.annotate(
-                    f"{mean:,.1f}" if mean < 100 else f"{mean:,.0f}",
-                    (mean + std, row),
-                    (5, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=7,
-                )
-            axes.set_xscale("log")
-            axes.set_xlim(first, 6.0 * max(mean + std for mean, std in zip(means, stds, strict=True)) + first)
-            axes.set_xlabel(label)
-            name_rows(axes, [one.name for one in planned], labelled=axes is panels[0])
-        figure.supxlabel("bar: mean of all jobs; line: one standard deviation more", fontsize=7.5, color=canvas.GREY)
+        for place, axes in enumerate(figure.subplots(1, 2, sharey=True)):
+            mean, std = np.array([one[1 + 2 * place : 3 + 2 * place] for one in planned]).T
+            most = mean + std
+            at = np.maximum(mean, _LEAST)
+            for row, one in enumerate(planned):
+                look = style(kinds.index(one.name.split(",")[0]))
+                axes.plot([at[row], most[row]], [row, row], color=look.colour, linewidth=1.2, marker="|", markevery=[1])
+                axes.plot(at[row], row, color=look.colour, marker=look.marker, markersize=5.5)
+                text = f"{mean[row]:,.1f}" if mean[row] < 100 else f"{mean[row]:,.0f}"
+                axes.annotate(text, (most[row], row), (6, 0), textcoords="offset points", va="center", fontsize=7)
+            axes.set(xscale="log", xlim=(0.6 * at.min(), 6.0 * most.max()))
+            axes.set_xlabel(("slowdown of a job", "wait of a job [s]")[place])
+            name_rows(axes, [one.name for one in planned], labelled=place == 0)
+        remark = "point and number: mean of all jobs; line: up to the mean plus one standard deviation"
+        figure.supxlabel(remark, fontsize=7.5, color=canvas.GREY)
         title_figure(figure, title)
     return figure
 
@@ -69,12 +55,12 @@ def planning_outcomes_figure(planned: Sequence[Planned], *, title: str = "") -> 
 def planning_ratios_figure(
     modelled: Array, units: Array, variables: Array, time: Array, value: Array, *, is_made: Array, title: str = ""
 ) -> Figure:
-    """Draw what PCP'20 needs of what PCP'19 needs, by instance: Figures 6 and 7 of the paper, and the values of the plans.
+    """Draw ratios of PCP'20 to PCP'19 by instance (Figures 6 and 7 of the paper), and of the values of their plans.
 
-    - ``modelled``, ``units``: int (n,), how many jobs are modelled, and of how many units they are.
-    - ``variables``, ``time``, ``value``: float (n,), of the models, of the dispatches, and Z of the plans: those of
-      PCP'20 over those of PCP'19.
-    - ``is_made``: bool (n,), whether PCP'19's model was made; where it was too large its list's plan is compared.
+    - ``modelled``, ``units``: int (n,), modelled jobs, and their units.
+    - ``variables``, ``time``, ``value``: float (n,), ratios of the models' variables, the dispatches' CPU times, and the
+      plans' objective Z.
+    - ``is_made``: bool (n,), whether PCP'19's model was made; if it was too large, its list's plan is compared.
 
     Raises InputError if there is no instance.
     """

@@ -1,0 +1,34 @@
+"""Retired options: the name of each, and what replaces it.
+
+Every surface reads this one table: the command line, study files and keywords in Python.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from traces.base.errors import InputError, Mention, one_of
+
+#: Name on the command line, without dashes → what an error says after it; it may mention options.
+RETIRED: Final[Mapping[str, str]] = {
+    "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
+}
+
+#: Units at the end of a keyword in Python, which are no part of the option's name.
+_UNITS: Final = ("_ns", "_s")
+
+
+def retired(name: str) -> str:
+    """Return what an error says after the name of a retired option, as on the command line or in Python; else nothing."""
+    names = (name, *(name.removesuffix(unit) for unit in _UNITS))
+    return next((RETIRED[one] for each in names if (one := each.replace("_", "-")) in RETIRED), "")
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str) -> InputError:
+    """Return the error for an option that does not exist: its replacement if it is retired, else the known ones, nearest first.
+
+    ``where`` is the place that the message begins with, which ends with the name if that is a key of a file.
+    """
+    if said := retired(name):
+        place = f"{where}: " if where and not where.endswith(name) else where.removesuffix(name)
+        return InputError(f"{place}{name} {said}")
+    return one_of(kind, name, known, where)
