@@ -83,7 +83,7 @@ class Running(State, dim="cores"):
     left_ns: float = 0.0  # least time from then on, at scale 1, without visible effect
     farthest_ns: float = 0.0  # longest rest of a chunk, ns at scale 1
 
-    app: ApplicationState = column()
+    app: ApplicationState = column()  # application
     base_gflops: Floats = column()  # speeds of its cores at factor 1, GFLOP/s
     next_ns: Ints = column()  # next changes of varying speeds
     deferred_ns: Ints = column("deferred")  # instants of deferred scales
@@ -93,7 +93,7 @@ class Running(State, dim="cores"):
 class Sizes(State):
     """The sizes of the dimensions of a ``Running``; 0 for transfers and mappings."""
 
-    # Size of the dimension of this name
+    # Size
     tasks: int = 0
     bounds: int = 0
     cores: int = 0
@@ -155,7 +155,7 @@ class CommandJournal(State, dim="entries"):
 
     first: Ints = column("rows", fill=-1)  # first entry by row, -1 none
     last: Ints = column("rows", fill=-1)  # last entry by row
-    instant: Ints = column()
+    instant: Ints = column()  # instant of the commands
     after: Ints = column()  # next entry of the same row, -1 none
     told_first: Ints = column()  # first command in ``BatchState.told``
     told_stop: Ints = column()  # one past the last command
@@ -217,17 +217,17 @@ class InlineState(State):
     room: DrawingRoom  # work space for drawing tasks
     own_gflops: Floats  # work space for scaled, varying speeds
     application: ApplicationState  # arrays for one application of the largest size; the loop uses their front
-    outcomes: Outcomes = column()
+    outcomes: Outcomes = column()  # results of jobs
     tasks: TaskColumns = column()  # by job, in order of starts
     transfers: TransferColumns = column()  # by job, in order of starts
     running: Running  # current application: ``shared``, a saved one, or a copy of it
     shared: Running  # application in the front of the arrays of ``application``
     seed: Words  # (1,)
-    costs: Costs
+    costs: Costs  # costs of chunks and data
     engines: Ints  # (10,): functions of both engines; 0: not needed
     hooks: Ints  # optional features
-    journal: CommandJournal = column()
-    saved: SavedStates = column()
+    journal: CommandJournal = column()  # journal of commands
+    saved: SavedStates = column()  # saved applications
 
     def grow_rows(self, rows: int) -> None:
         """Make room for this number of rows of the batch state."""
