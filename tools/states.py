@@ -27,8 +27,9 @@ _HEAD = """# Columns of the engines' states
 
 <!-- generated: python -m tools.states -->
 The states of the batch engine, the application engine and the inline coupling, as their classes declare them, and their codes;
-[Kernels](../explanation/kernels.md#a-state) explains states. A column with dimensions in parentheses belongs to its state, and
-begins with 0 if no first value is shown. The caller makes the other columns (1-d, 2-d).
+[Kernels](../explanation/kernels.md#a-state) explains states. A column with dimensions in parentheses belongs to its state; its
+dimension is that of the class (after its module) if none is shown. Values are int64 if no type is shown, and begin with 0 if no
+first value is shown. The caller makes the other columns (1-d, 2-d).
 """
 _FIELD = re.compile(r"^((?: +# .*\n)*)(?:    (\w+)(?:: [\w.]+)?(?: = (.*?))?(?:  # (.*))?)?$", re.MULTILINE)
 
@@ -59,17 +60,31 @@ def _type(field: Field) -> str:
     return " ".join(filter(None, [f"{field.dtype or getattr(field.kind, 'name', '')}", dims, *links]))
 
 
+def _item(kind: str, name: str, first: str, meaning: str) -> str:
+    kind = kind.removeprefix("int64").strip()
+    value = f" = {first}" if first and (first != "0" or name.isupper()) else ""
+    return f"- `{name}`{' ' if kind else ''}{kind}{value}{': ' if meaning else ''}{meaning}"
+
+
 def page() -> str:
     """Return the page."""
     states, lines = listed(BatchState) | listed(ApplicationState) | listed(InlineState), [_HEAD]
     codes = [field.codes for one in states.values() for field in fields_of(one).values() if field.codes]
     for name, declared in (states | {one.__name__: one for one in codes}).items():
-        about, _, is_contract = (declared.__doc__ or "").partition("Attributes\n")
-        lines += [f"## {name}", "", f"{' '.join(about.split())} (`{declared.__module__}`)", ""]
+        # The modules of contracts document their columns for plug-ins.
+        about, is_contract = (declared.__doc__ or "").partition("Attributes\n")[0], "contract" in declared.__module__
         types = {one: _type(field) for one, field in fields_of(states[name]).items()} if name in states else {}
+        dim = getattr(declared, "_dim", None)
+        lines += [
+            f"## {name}",
+            "",
+            f"{' '.join(about.split())} (`{declared.__module__}{f'`; {dim}' if dim else '`'})",
+            "",
+        ]
+        types = {one: kind.replace(f"({dim})", "").strip() for one, kind in types.items()}
         for heading, found in groupby([] if is_contract else rows(declared), key=lambda row: row[0]):
-            lines += [heading, "", "| name | type | first value | meaning |", "|---|---|---|---|"]
-            lines += [*(f"| `{row[1]}` | {types.get(row[1], '')} | {row[2]} | {row[3]} |" for row in found), ""]
+            lines += [heading, ""] if heading else []
+            lines += [*(_item(types.get(row[1], ""), *row[1:]) for row in found), ""]
     return re.sub(r":\w+:`", "`", "\n".join(lines).replace("``", "`"))
 
 

@@ -1,4 +1,4 @@
-"""What only some applications, or some task graphs, do: the slots of the application engine's two tables of hooks."""
+"""Hooks for optional features of applications and task graphs: the slots of two tables."""
 
 import functools
 
@@ -7,7 +7,7 @@ from als.engine.state import GRAPH, ApplicationState, Phases
 from traces.compiled import Array, Hooks, caller, types
 from traces.kernels.signatures import StateKind
 
-#: ``hook(state, t, speed)``, of which each takes what it needs; ``t`` is an instant or a core.
+#: ``hook(state, t, speed)``; ``t`` is an instant or a core. Hooks may ignore arguments.
 HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
@@ -24,11 +24,11 @@ HOOKS = Hooks(
         SERVE_GRAPH: ("requests in a graph", "als.engine.dag.events:serve_graph"),
         CHANGE_GRAPH: ("speeds that change in a graph", "als.engine.dag.changes:change_speed_in_graph"),
         STOP_GRAPH: ("a graph that is stopped", "als.engine.dag.changes:stop_in_graph"),
-        SERVE_LAST: ("cores that other jobs wait for, or that are to leave", "als.engine.features.hints:serve_last"),
+        SERVE_LAST: ("cores that other jobs wait for, or that leave", "als.engine.features.hints:serve_last"),
         RANK: ("a width that changes", "als.engine.features.width:rank"),
         RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.dag.widths:resize_in_graph"),
-        LEAVE_GRAPH: ("cores that are to leave a graph", "als.engine.dag.widths:leave_as_served"),
-        WISH: ("phases that wish for cores", "als.engine.features.wishes:wish"),
+        LEAVE_GRAPH: ("cores that leave a graph", "als.engine.dag.widths:leave_as_served"),
+        WISH: ("phases that request cores", "als.engine.features.wishes:wish"),
     },
 )
 
@@ -47,9 +47,10 @@ def table(
     resizes: bool = False,
     wishes: bool = False,
 ) -> Array:
-    """The table of an application: whether a technique is chosen among several (``selects``), a core may change its
-    speed or the application be stopped (``changes``), other jobs may wait for its cores (``hints``), cores come and
-    leave while it runs (``resizes``), and it requests cores as parts begin (``wishes``)."""
+    """The table of an application.
+
+    ``selects``: a technique is chosen among several; ``changes``: speeds may change, or the application may be stopped;
+    ``hints``: it receives hints; ``resizes``: its width changes; ``wishes``: it requests cores."""
     graph = bool((phases.kind == GRAPH).any())
     needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, WISH: wishes, OPEN_GRAPH: graph}
     needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
@@ -57,7 +58,7 @@ def table(
     return _table(frozenset(slot for slot, some in needed.items() if some))
 
 
-#: ``hook(graph, edge, t)``, of which each takes what it needs.
+#: ``hook(graph, edge, t)``; hooks may ignore arguments.
 GRAPH_HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
 
 #: ``call_graph_hook(graph.hooks[SLOT], (graph, edge, t))``
@@ -73,12 +74,12 @@ GRAPH_HOOKS = Hooks(
         SEND: ("a transfer that begins", "als.engine.features.graph_data:send_edge"),
         ARRIVED: ("transfers that arrive", "als.engine.features.graph_data:arrived"),
         NEXT: ("the instant at which a transfer arrives", "als.engine.features.graph_data:next_ns"),
-        CANCEL: ("a transfer that nobody waits for", "als.engine.features.graph_data:cancel_edge"),
+        CANCEL: ("a transfer that is no longer needed", "als.engine.features.graph_data:cancel_edge"),
     },
 )
 
 
 @functools.cache
 def graph_table(has_network: bool) -> Array:
-    """The table of graphs of jobs on a machine that has a network, or has none."""
+    """The table of graphs on a machine with or without a network."""
     return GRAPH_HOOKS.filled(GRAPH_HOOKS.slots if has_network else ())

@@ -1,7 +1,6 @@
-"""Changes in the middle of an application: a core gets another speed, is lost, comes (back); the application is stopped.
+"""Changes during an application: a core changes its speed, is lost or comes (back); the application is stopped.
 
-One with work left whose cores are all lost for good ends there and then, ``LOST``: as if it were stopped at the instant at
-which the last of them was lost.
+If all cores are lost for good while work is left, the application ends with ``LOST``, as if it were stopped at the last loss.
 """
 
 from als.engine import state as s
@@ -15,19 +14,19 @@ from traces.algorithms.event_heap import heap_settle
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import compiled
 
-#: So many losses in a row that put tasks back, and not one task has ended: with the last of them the application ends.
+#: The application ends after this number of successive losses that put tasks back without any ended task.
 MOST_FRUITLESS = 100_000
 
 #: A task with more than this time left (ns, at its speed) plus this part of its work has not ended.
 _SURE_NS, _SURE_PART = 2.0, 1e-12
 
-#: What :func:`go_on` returns where there is no instant.
+#: Results of :func:`go_on` that are no instants.
 IDLES, OVERFLOWS = -1, -2
 
 
 @compiled(merged=True)
 def is_sure(left: float, work: float, speed: float) -> bool:
-    """Whether a task that had ``work`` left, and has ``left`` now, has not ended, whatever the rounding."""
+    """Whether a task that had ``work`` left and has ``left`` now is unfinished, whatever the rounding."""
     return left > _SURE_NS * 1e-9 * speed + _SURE_PART * work
 
 
@@ -35,8 +34,8 @@ def is_sure(left: float, work: float, speed: float) -> bool:
 def settle(
     state: ApplicationState, c: int, k: int, t: int, work: float, begun: bool, speed: float, now: int
 ) -> tuple[int, int, float, bool]:
-    """Move the start of core ``c``'s held tasks, from ``k`` on, from ``t`` up to now, with the work that the first has left.
-    The records of what ends or begins in between are written, as the latest change of the speed may not have done so."""
+    """Move the start of core ``c``'s held tasks (from ``k``) from ``t`` up to now, with the remaining work of the first.
+    Writes the records of tasks that end or begin in between: the latest change of speed may not have done so."""
     cores, stop_at = state.cores, state.cores.held_stop[c]
     while k < stop_at and t < now:
         if not begun:
@@ -46,7 +45,7 @@ def settle(
             return k, now, left, True
         after = t + duration_ns(work, speed)
         if after > now:
-            # Never quite nothing: a task that runs now has work left, whatever the rounding.
+            # Never 0: a running task has work left, whatever the rounding.
             return k, now, max(left, 1e-300), True
         beyond = float(after - cores.began_ns[c] - cores.shift_ns[c])
         cores.done_squares[c] += beyond * beyond
@@ -73,7 +72,7 @@ def _settle_held(state: ApplicationState, c: int) -> None:
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
-    """Core ``c`` is absent from now on; the tasks that it has not finished are put back."""
+    """Remove core ``c`` and put its unfinished tasks back."""
     cores = state.cores
     now = state.now_ns
     _settle_held(state, c)
@@ -83,7 +82,7 @@ def _lose(state: ApplicationState, c: int) -> None:
     if cores.held_size[c] > 0:
         k, stop_at = cores.held_first[c], cores.held_stop[c]
         put_back = stop_at - k
-        if put_back == 0:  # its last message was still under way
+        if put_back == 0:  # its last message was still on the way
             note_end(state, c, cores.held_from_ns[c])
         elif cores.work_ns[c] < now:
             state.cores.busy_ns[c] += now - cores.work_ns[c]
@@ -107,16 +106,16 @@ def _lose(state: ApplicationState, c: int) -> None:
 
 @compiled()
 def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
-    """From now on core ``c`` runs at ``speed_gflops``, in the middle of a task too; at 0 it is lost.
+    """Change the speed of core ``c`` to ``speed_gflops``, also within a task; at 0 it is lost.
 
-    What a lost core has not finished is handed out again. A core that was lost, or not there from the start, comes when it
-    gets a speed. Returns the engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if
-    tasks were put back ``MOST_FRUITLESS`` times in a row."""
+    Unfinished tasks of a lost core are assigned again. A lost or initially absent core comes when it gets a speed. Returns the
+    engine's status; ``OVERFLOW`` if the held tasks would end beyond the last instant, ``LOST`` if tasks were put back
+    ``MOST_FRUITLESS`` times in a row."""
     cores = state.cores
     if state.status != SUSPENDED:
         return int(state.status)
     if released(state, c):
-        return SUSPENDED  # it is not the job's any more
+        return SUSPENDED  # it no longer belongs to the job
     rank_speed(state, c, speed_gflops)
     if speed_gflops > 0.0 and cores.for_good[c] == 1:
         cores.for_good[c] = 0
@@ -146,10 +145,9 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
 
 @compiled(inner=True)
 def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
-    """Core ``c``, which is there and stays, goes on with what it has at another speed; returns when it will have done it.
+    """Continue the chunk of the present core ``c`` at another speed; returns the end of the chunk.
 
-    ``IDLES`` if it has nothing: its next request finds the new speed. ``OVERFLOWS`` if that is beyond the last instant. The
-    heap is as it was.
+    ``IDLES`` if it has no chunk, ``OVERFLOWS`` if the end is beyond the last instant. The heap is unchanged.
     """
     _settle_held(state, c)
     state.speed[c] = speed_gflops
@@ -158,7 +156,7 @@ def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
 
 @compiled(inner=True)
 def do_held(state: ApplicationState, c: int) -> int:
-    """When core ``c`` will have done its chunk, of which all was done that ends by now; as :func:`go_on`."""
+    """The end of core ``c``'s chunk, all of whose tasks up to now have ended; results as of :func:`go_on`."""
     cores, speed_gflops, stop_at = state.cores, state.speed[c], state.cores.held_stop[c]
     k, t, held = cores.held_first[c], cores.held_from_ns[c], state.cores.held_work[c]
     if k == stop_at:
@@ -185,10 +183,10 @@ def do_held(state: ApplicationState, c: int) -> int:
 
 @compiled()
 def lose_for_good(state: ApplicationState, c: int) -> int:
-    """Core ``c``, there or not, never comes back: it is lost now, if it is there. Returns the engine's status: ``LOST`` if
-    that was the last core and work is left, ``FINISHED`` if none is."""
+    """Remove core ``c`` for good. Returns the engine's status: ``LOST`` if that was the last core and work is left,
+    ``FINISHED`` if none is left."""
     status = set_speed(state, c, 0.0)
-    if status == SUSPENDED and not released(state, c):  # else it is not the job's any more
+    if status == SUSPENDED and not released(state, c):  # otherwise it no longer belongs to the job
         state.n_gone += 1 - state.cores.for_good[c]
         state.cores.for_good[c] = 1
         if state.n_gone + state.n_released == state.speed.size:
@@ -198,7 +196,7 @@ def lose_for_good(state: ApplicationState, c: int) -> int:
 
 @compiled(inner=True)
 def _end_lost(state: ApplicationState, c: int) -> int:
-    """End the application now, and return its status; ``c`` is the last core that was lost, -1 if the tasks never end."""
+    """End the application now and return its status; ``c``: the core lost last, -1 if tasks never end."""
     status = stop(state)
     if status == STOPPED:
         status = state.status = LOST
@@ -208,8 +206,8 @@ def _end_lost(state: ApplicationState, c: int) -> int:
 
 @compiled()
 def stop(state: ApplicationState) -> int:
-    """End the application now: running tasks are cut, the others never run. Returns ``STOPPED``; or ``FINISHED`` if there was
-    nothing to cut: the last task has ended, now or before."""
+    """End the application now: cut running tasks; the others never run. Returns ``STOPPED``, or ``FINISHED`` if the last task
+    has ended by now."""
     if state.status != SUSPENDED:
         return int(state.status)
     part_stop = state.part_first[state.part + 1]
@@ -229,7 +227,7 @@ def stop(state: ApplicationState) -> int:
 
 @compiled(inner=True)
 def _cut_loop(state: ApplicationState) -> bool:
-    """Cut the tasks of the present part, which is no graph; returns whether there was nothing to cut."""
+    """Cut the tasks of the present part, which is not a graph; returns whether there was nothing to cut."""
     cores, now = state.cores, state.now_ns
     completed = state.part == state.part_first.size - 2 and state.n_left == 0
     state.n_ran = state.part_first[state.part + 1] - state.n_left
@@ -251,7 +249,7 @@ def _cut_loop(state: ApplicationState) -> bool:
     if not completed:
         for at in range(state.n_asking):
             state.cores.finish_ns[state.cores.ask_core[at]] = now
-        if state.n_asking == 0:  # between two parts, or nobody is there
+        if state.n_asking == 0:  # between two parts, or without cores
             for c in range(state.speed.size):
                 if not released(state, c):
                     state.cores.finish_ns[c] = now

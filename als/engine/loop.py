@@ -1,12 +1,12 @@
-"""The application engine: the tasks of one job on its cores, advanced to any instant, suspended, changed, resumed.
+"""The loop of the application engine: it advances the tasks of one job to any instant, where they can be changed.
 
-An application is a sequence of parts with a barrier behind each. In a loop a core asks for work as the part begins (in core
-order) and whenever it falls idle (ties by core number); a technique answers with a chunk: one event a chunk, not one a task.
-The request reaches the master ``latency_ns`` later, the answer takes as long again. Where each core calculates its chunks
-(*distributed*), it pays the overhead in between; a *master* serves requests one after another, and each takes the overhead.
+An application is a sequence of parts with a barrier after each. In a loop, a core requests work at the begin of the part (in
+core order) and whenever it is idle (ties by core number); a technique answers with a chunk, so that there is one event per
+chunk. The request reaches the master after ``latency_ns``, and the answer takes as long again. If each core calculates its
+chunks (*distributed*), it pays the overhead in between; a *master* serves requests one after another, each with the overhead.
 
-Changes that are injected at t take effect before any request that arrives at t is served, because :func:`advance` serves the
-requests *before* its limit. Only the kernels here, those that they call, and the hooks change an :class:`ApplicationState`.
+Changes at t take effect before requests that arrive at t, because :func:`advance` serves the requests *before* its limit. Only
+these kernels and the hooks change an :class:`ApplicationState`.
 """
 
 from als.engine import state as s
@@ -22,8 +22,8 @@ from traces.compiled import compiled, reset_numbers
 
 @compiled()
 def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool, releases: bool) -> None:
-    """Put the application at its start: every core that is there is about to ask, in core order. With ``releases``, cores
-    that it does not need any more are released (``als.engine.releases``)."""
+    """Put the application at its start: every present core is about to ask, in core order. With ``releases``, it releases cores
+    that it no longer needs (``als.engine.releases``)."""
     reset_numbers(state)
     state.now_ns = state.began_ns = start_ns
     state.status = SUSPENDED
@@ -48,7 +48,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 
 @compiled(inner=True)
 def _open(state: ApplicationState, t: int) -> None:
-    """Let the part that is due begin at ``t``, or, where it wishes for cores then, when it has heard what came of it."""
+    """Begin the next part at ``t``, or one ns later if it requests cores."""
     if state.wishes.size > 0:
         t = call_hook(state.hooks[WISH], (state, t, 0.0))
     first = state.part_first[state.part]
@@ -80,7 +80,7 @@ def advance(state: ApplicationState, until_ns: int) -> int:
                 break
         elif status == PART_DONE and state.part < state.part_first.size - 2:
             if state.barrier_ns >= until_ns:
-                status = SUSPENDED  # what happens before the barrier happens in the old part
+                status = SUSPENDED  # changes before the barrier belong to the old part
                 break
             state.part += 1
             _open(state, state.barrier_ns)
@@ -107,7 +107,7 @@ def run_until_stop(state: ApplicationState, stop_ns: int) -> int:
 
 @compiled()
 def end_ns(state: ApplicationState) -> int:
-    """When the last core finished: the job's end, once the engine says so."""
+    """The latest finish of a core: the job's end, once it has finished."""
     last = state.cores.finish_ns[0]
     for c in range(state.speed.size):
         last = max(last, state.cores.finish_ns[c])

@@ -1,7 +1,5 @@
-"""Requests, of loops and of graphs: the heap of events, what a rule is told as it begins and of each chunk, and task
-records.
-
-Which of several rules hands out a loop is decided in ``als.engine.features.selection``."""
+"""Requests of loops and graphs: the heap of events, the facts that a rule receives at its begin and for each chunk, and task
+records. ``als.engine.features.selection`` selects among several rules."""
 
 import math
 
@@ -21,13 +19,13 @@ from traces.kernels.signatures import Floats
 
 @compiled(merged=True)
 def push_event(state: ApplicationState, t: int, key: int) -> None:
-    """Put an event at ``t`` into the heap: of a loop, the request of the core ``key``."""
+    """Put an event at ``t`` into the heap; in a loop, ``key`` is the core that asks."""
     state.n_asking = heap_push(state.cores.ask_ns, state.cores.ask_core, state.n_asking, t, key)
 
 
 @compiled(inner=True)
 def place_in_heap(state: ApplicationState, c: int, slots: int) -> int:
-    """Where the event of core ``c`` is in the heap, -1 if it has none; keys of each kind of event are for ``slots`` cores."""
+    """The place of core ``c``'s event in the heap, -1 if it has none; each kind of event has ``slots`` keys."""
     for at in range(state.n_asking):
         key = state.cores.ask_core[at]
         if key == c or key == c + slots or key == c + 2 * slots:
@@ -37,7 +35,7 @@ def place_in_heap(state: ApplicationState, c: int, slots: int) -> int:
 
 @compiled(inner=True)
 def drop_event(state: ApplicationState, at: int) -> None:
-    """Remove the event at a place of the heap, if that is not -1."""
+    """Remove the event at a place of the heap; -1: none."""
     if at >= 0:
         heap_settle(state.cores.ask_ns, state.cores.ask_core, state.n_asking, at, -1)
         state.n_asking = heap_drop_top(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
@@ -45,7 +43,7 @@ def drop_event(state: ApplicationState, at: int) -> None:
 
 @compiled(merged=True)
 def tell_request(state: ApplicationState, flags: int, t: int, chunks: int) -> None:
-    """Tell a rule when a core asks, and what is random."""
+    """Set the facts of a request: its instant, and a random number."""
     state.facts[f.NOW_NS] = float(t)
     if flags & RANDOM != 0:
         fill_words(state.words, state.keys, chunks, CHUNK_STREAM)
@@ -54,7 +52,7 @@ def tell_request(state: ApplicationState, flags: int, t: int, chunks: int) -> No
 
 @compiled(merged=True)
 def tell_chunk(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> None:
-    """Tell a rule of the last chunk of core ``c``, which it has worked on for ``work_ns``, up to ``idle_ns``."""
+    """Set the facts of core ``c``'s last chunk: ``work_ns`` of work, up to ``idle_ns``."""
     cores, facts, size = state.cores, state.facts, state.cores.held_size[c]
     cores.held_size[c] = 0
     facts[f.LAST_SIZE] = float(size)
@@ -66,7 +64,7 @@ def tell_chunk(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> N
 
 @compiled(merged=True)
 def begin_ns(state: ApplicationState, t: int, latency: int, overhead: int, master: bool) -> int:
-    """When the tasks of a chunk begin whose request arrives at ``t``; ``MAX_NS`` if that is beyond all time."""
+    """The begin of the tasks of a chunk whose request arrives at ``t``; ``MAX_NS`` beyond the end of time."""
     begin = max(t, state.master_free_ns) if master else t
     if begin >= MAX_NS - overhead:
         return MAX_NS
@@ -78,14 +76,14 @@ def begin_ns(state: ApplicationState, t: int, latency: int, overhead: int, maste
 
 @compiled(inner=True)
 def forget(state: ApplicationState, first: int, stop: int) -> None:
-    """The tasks from ``first`` up to ``stop`` never ran; where no records are kept, nothing says otherwise."""
+    """Clear the records of the tasks from ``first`` to ``stop``, which never ran."""
     state.start_ns[first:stop] = state.end_ns[first:stop] = -1
     state.core[first:stop] = state.chunk[first:stop] = -1
 
 
 @compiled(inner=True)
 def tell_cores(state: ApplicationState, step: int) -> float:
-    """Tell the rule of the cores and of the time step, as of now; returns the mean speed of a core, GFLOP/s."""
+    """Set the facts about the cores and the time step; returns the mean speed of a core, GFLOP/s."""
     present, total, messages = 0, 0.0, 0.0
     for c in range(state.speed.size):
         if state.speed[c] > 0.0 and (state.width == 0 or stays(state, c)):
@@ -99,8 +97,8 @@ def tell_cores(state: ApplicationState, step: int) -> float:
 
 @compiled(inner=True)
 def tell_moments(state: ApplicationState, lengths: Floats, gflops: float) -> None:
-    """Tell the rule mean and deviation of tasks of these lengths on a core of this speed."""
-    # Counted from the first task's length, so that equal tasks have exactly σ = 0.
+    """Set the facts of mean and deviation of tasks of these lengths on a core of this speed."""
+    # Relative to the first task's length, so that equal tasks have exactly σ = 0.
     n, beyond, squares = lengths.size, 0.0, 0.0
     for k in range(n):
         beyond += lengths[k] - lengths[0]
@@ -113,22 +111,22 @@ def tell_moments(state: ApplicationState, lengths: Floats, gflops: float) -> Non
 
 @compiled(inner=True)
 def tell(state: ApplicationState, needs: int) -> None:
-    """Tell the rule what is known of the loop's remaining tasks, as of now."""
+    """Set the facts about the loop's remaining tasks."""
     gflops = tell_cores(state, state.part // state.phases.kind.size)
     if needs & MOMENTS != 0:
-        # Where some were put back, the moments of the whole loop are as good.
+        # If some were put back, use the whole loop.
         first = state.next_task if state.n_holes == 0 else state.part_first[state.part]
         stop = state.part_first[state.part + 1]
-        if first < stop:  # else it hands out nothing
+        if first < stop:
             tell_moments(state, state.lengths[first:stop], gflops)
 
 
 @compiled(inner=True)
 def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
-    """From now on the rule of this row hands out what is left."""
+    """Let the rule of this row assign the remaining tasks from now on."""
     flags = state.table.flags[row]
     if state.width > 0:
-        call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
+        call_hook(state.hooks[RANK], (state, 0, 0.0))  # cores may have gone since the latest change
     state.rule, state.memo_lo = row, memo_lo
     state.memo_hi = memo_lo + memo_size(state.table, row, state.speed.size)
     state.n_requests, state.rule_tasks, state.rule_base = 0, state.n_left, state.next_task
@@ -144,8 +142,8 @@ def begin_rule(state: ApplicationState, row: int, memo_lo: int) -> None:
 
 @compiled(inner=True)
 def prepare(state: ApplicationState, t: int) -> int:
-    """Before the request that is served next, at ``t``: tell the rule of its loop, or choose one; returns 0, or the fault of
-    a candidate, as from ``als.engine.chunk_dispatch.serve``."""
+    """Prepare or choose the rule before the next request, at ``t``; returns 0, or the fault of a candidate as from
+    ``als.engine.chunk_dispatch.serve``."""
     rules = state.table
     phase = state.part % state.phases.kind.size
     row = state.phases.rule[phase]

@@ -1,4 +1,4 @@
-"""The techniques of a run as arrays that the engine takes: one row per rule, called by its address."""
+"""The techniques of a run as arrays for the engine: one row per rule, called by its address."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,31 +21,31 @@ LEARNS = 4
 PLACES = 8
 RANDOM = 16
 SELECTS = 32
-PLANS = 64  # it is a planner, and its address that of a PLAN; or nothing is asked
+PLANS = 64  # a planner (its address is a PLAN) or a mapped graph
 
 
 class RuleTable(State):
-    """What the kernels know of each rule."""
+    """The rules, one per row."""
 
     flags: Ints  # FULL … PLANS
-    params_first: Ints  # its parameters: params_first … params_stop - 1
-    params_stop: Ints  # likewise
-    memo_size: Ints  # numbers that it keeps for a loop
-    memo_per_core: Ints  # and for each core
-    candidates: Ints  # of a selection: how many; they are the rows after it
-    every_ns: Ints  # of a selection: how long a choice stands at least; 0 for the whole loop
-    params: Floats  # the parameters of all rules, one behind the other
-    calls: Ints  # their addresses (``traces.compiled.function_table``); of a selection its first candidate's
+    params_first: Ints  # first parameter
+    params_stop: Ints  # one past the last parameter
+    memo_size: Ints  # memo numbers per loop
+    memo_per_core: Ints  # further memo numbers per core
+    candidates: Ints  # number of a selection's candidates, in the following rows
+    every_ns: Ints  # least time between two selections; 0: once per loop
+    params: Floats  # parameters of all rules
+    calls: Ints  # addresses (``traces.compiled.function_table``); for a selection, of its first candidate
 
 
 class RuleRows:
-    """The rules of a run: a selection has a row, followed by those of its candidates. Raises PluginError if a rule is
-    compiled for neither form."""
+    """The rules of a run: a selection has a row, followed by its candidates. Raises PluginError if a rule is compiled for
+    neither form."""
 
     def __init__(self, schedulers: Sequence[AnyScheduler]) -> None:
-        self.row: list[int] = []  # of each of ``schedulers``
-        self.names: list[str] = []  # of each row
-        #: The rule of each row; of a selection, its first candidate's; of a planner, one that is never asked.
+        self.row: list[int] = []  # by scheduler
+        self.names: list[str] = []  # by row
+        #: The rule of each row: for a selection its first candidate, for a planner one that is never asked.
         self.techniques: list[Technique] = []
         rows: list[list[int]] = []
         params: list[float] = []
@@ -79,24 +79,24 @@ class RuleRows:
         self._kept = [_value(technique) for technique in self.techniques]
         for row, planner in planners.items():
             self._kept[row] = as_value(planner.plan, PLAN)
-        self.planners = tuple(planners.values())  # they say how much work space they need
+        self.planners = tuple(planners.values())  # they know their work space
         columns = np.ascontiguousarray(np.array(rows, np.int64).T)
         self.table = RuleTable(*columns, np.array(params, np.float64), function_table(self._kept))
         self.selects = bool((self.table.flags & SELECTS).any())
 
     def plan_room(self, n_tasks: int, n_edges: int, n_cores: int) -> tuple[int, int]:
-        """How many numbers and how many places of work space the planners need."""
+        """The work space of the planners: numbers of floats and of ints."""
         sizes = [(one.floats(n_tasks, n_edges, n_cores), one.ints(n_tasks, n_edges, n_cores)) for one in self.planners]
         return max((size[0] for size in sizes), default=0), max((size[1] for size in sizes), default=0)
 
     def forget_all(self) -> None:
-        """No job runs now."""
+        """Discard what techniques keep of jobs: no job runs now."""
         for technique in self.techniques:
             if not technique.by_memo:
                 technique.forget_all()
 
     def error(self, row: int) -> BaseException | None:
-        """What a rule written in Python raised, once; None if there is nothing."""
+        """The exception that a Python rule has raised, once; None without one."""
         return self.techniques[row].error()
 
 
@@ -109,7 +109,7 @@ def _value(technique: Technique) -> Any:
 
 @compiled(inner=True)
 def memo_size(rules: RuleTable, row: int, n_cores: int) -> int:
-    """How many numbers the rule of a row keeps for one loop; of a selection, all of its candidates."""
+    """The memo numbers per loop of a row's rule; for a selection, of all its candidates."""
     total = 0
     for k in range(row, row + 1 + rules.candidates[row]):
         total += rules.memo_size[k] + n_cores * rules.memo_per_core[k]

@@ -1,11 +1,9 @@
-"""Speeds of cores that change while an application runs: scaled by the batch level, as by frequency scaling, or by
-themselves.
+"""Core speeds that change while an application runs: scaled by the batch level, or varying by themselves.
 
-A core runs at its own speed, which may change by itself, times its scale, 1 unless it was given another. One that comes
-has the scale that was set for all cores last. Scales are whole parts per billion, so that they are the same number on
-either side of a bridge. A scale that is set at an instant holds from there on, after the requests that arrive at it:
-the caller advances the application until one ns later, and :func:`rescale` turns its clock back by that, since nothing
-lies between."""
+A core runs at its own (perhaps varying) speed times its scale, initially 1. A new core has the latest scale for all cores.
+Scales are integers in parts per billion, so that both sides of a bridge use the same number. A scale takes effect after the
+requests that arrive at its instant: the caller advances the application until one ns later, and :func:`rescale` turns its clock
+back by that ns, in which nothing happens."""
 
 from als.core_speeds import SpeedState, comes_ns, factor, next_change_ns
 from als.engine import state as s
@@ -25,7 +23,7 @@ from traces.kernels.signatures import Floats, Ints
 
 @compiled(inner=True)
 def scaled(state: ApplicationState, c: int, gflops: float) -> float:
-    """What core ``c`` runs at whose own speed is ``gflops``."""
+    """The scaled speed of core ``c`` with its own speed ``gflops``."""
     if state.scale == 0:
         return gflops
     return float(gflops * (state.cores.scaled[c] / WHOLE))
@@ -33,7 +31,7 @@ def scaled(state: ApplicationState, c: int, gflops: float) -> float:
 
 @compiled()
 def set_scale(state: ApplicationState, c: int, scale: int) -> None:
-    """Core ``c``, or with -1 each core and all that come, is to run at so many parts per billion; :func:`rescale` follows."""
+    """Set the scale (parts per billion) of core ``c``, or (-1) of all present and future cores; :func:`rescale` must follow."""
     row = state.cores.scaled[: state.speed.size]
     if state.scale == 0:
         state.scale = row[:] = WHOLE
@@ -45,10 +43,10 @@ def set_scale(state: ApplicationState, c: int, scale: int) -> None:
 
 @compiled()
 def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
-    """From ``at_ns`` on, now or one ns before, the cores that are there run at what their scales make of their own speeds.
+    """Apply the scales of the present cores from ``at_ns`` on (now, or one ns before).
 
-    ``own`` are these speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end beyond
-    the last instant."""
+    ``own`` are their own speeds at that instant (GFLOP/s). Returns the engine's status; ``OVERFLOW`` if a task would end
+    beyond the last instant."""
     if state.status != SUSPENDED:
         return int(state.status)
     state.now_ns = at_ns
@@ -66,7 +64,7 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
                 state.cores.ask_ns[at] = arrival_ns(state, t, c)
             rank_speed(state, c, gflops)
         heap_order(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
-    for c in range(state.speed.size):  # of a loop, those that wait for others, or for an answer
+    for c in range(state.speed.size):  # in a loop: cores that wait
         gflops = scaled(state, c, own[c])
         if state.speed[c] == 0.0 or gflops == state.speed[c] or released(state, c):
             continue
@@ -75,18 +73,16 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
             if status != SUSPENDED:
                 return int(status)
         else:
-            go_on(state, c, gflops)  # what it had has ended at its speed until now
+            go_on(state, c, gflops)
         rank_speed(state, c, gflops)
     return SUSPENDED
 
 
 @compiled()
 def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
-    """For how many ns behind ``at_ns`` no request arrives, and for how many at least one core has a chunk, if no speed
-    changes.
+    """The times (ns) after ``at_ns`` without any request, and until the last chunk ends, at unchanged speeds.
 
-    Of it only what scales with the speeds counts: at other scales it takes as much less, or more, and no less than that. Both
-    are 0 where that cannot be said: in a graph.
+    Only work that scales with the speeds counts, so that the times scale, too. Both are 0 in a graph.
     """
     cores = state.cores
     if state.status != SUSPENDED or state.n_asking == 0 or part_kind(state) == s.GRAPH:
@@ -103,7 +99,7 @@ def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
 
 @compiled()
 def hands_out(state: ApplicationState, until_ns: int) -> bool:
-    """Whether a request up to ``until_ns`` can affect other cores: it may receive a task, or the technique learns from it."""
+    """Whether a request up to ``until_ns`` can affect other cores: it may get a task, or the technique learns from it."""
     rules = state.table.flags[state.rule] | state.table.flags[state.phases.rule[state.part % state.phases.kind.size]]
     return bool(
         state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0
@@ -114,8 +110,8 @@ def hands_out(state: ApplicationState, until_ns: int) -> bool:
 def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> float:
     """Compute the work left of each core's task at the last change, unless the task ends before; returns the highest factor.
 
-    With the roundings of ``settle``, but each change for all cores before the next: a processor then does several cores at a
-    time. Returns 0 if two successive factors are equal: then no rounding takes place.
+    The roundings are those of ``settle``, but each change is applied to all cores before the next, which vectorizes. Returns 0
+    if two successive factors are equal: then no rounding takes place.
     """
     cores, highest = state.cores, factor[0]
     for j in range(1, n):
@@ -135,8 +131,8 @@ def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Flo
 def _go_on_through(
     state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int
 ) -> int:
-    """As ``go_on`` at each of several changes of core ``c``'s speed in turn, as long as its chunk, which ends at ``ends_ns``
-    as things are, lasts; returns when that ends, or ``OVERFLOWS``."""
+    """``go_on`` at several successive changes of core ``c``'s speed, until its chunk ends (unchanged: at ``ends_ns``); returns
+    the end of the chunk, or ``OVERFLOWS``."""
     cores, held, last = state.cores, state.cores.held_work, -1
     k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
     stop_at = cores.held_stop[c]
@@ -163,11 +159,11 @@ def _go_on_through(
 
 @compiled()
 def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
-    """Apply ``n`` scales of all cores, in turn, to the cores that ask.
+    """Apply ``n`` successive scales of all cores to the cores that ask.
 
-    First advance up to the first of the instants ``at_ns``, which ascend; afterwards advance beyond the last one, and have
-    :func:`rescale` apply the last scale to all cores. No request in between may affect another core (:func:`hands_out`).
-    ``factor`` are the scales, as parts of a core's own speed, and ``left`` is work space.
+    The application must be at the first of the ascending instants ``at_ns``. Afterwards advance beyond the last one, and call
+    :func:`rescale` for the last scale. No request in between may affect another core (:func:`hands_out`). ``factor``: the
+    scales as factors of a core's own speed; ``left``: work space.
     """
     cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
     highest = _left_through(state, own, at_ns, factor, n, left)
@@ -176,7 +172,7 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
         work, from_ns = cores.held_work[c], cores.held_from_ns[c]
         runs = from_ns < at_ns[0] and own[c] * factor[0] != speed[c] and cores.held_first[c] < cores.held_stop[c]
         if highest > 0.0 and runs and is_sure(left[c], abs(work), max(speed[c], own[c] * highest)):
-            if work >= 0.0:  # its first task has not been marked as begun
+            if work >= 0.0:  # its first task is not marked as begun
                 cores.began_ns[c] = from_ns
             cores.held_work[c], cores.held_from_ns[c] = -left[c], last_ns
             speed[c], state.now_ns = own[c] * factor[n - 1], last_ns
@@ -194,8 +190,8 @@ def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Float
 
 @compiled(inner=True)
 def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, stop_ns: int) -> int:
-    """Look up when the speed of each core changes next, for :func:`advance_varying`; cores that never come are lost for good.
-    Each core is at its speed of the start. Returns ``SUSPENDED``, or how the application has ended by that."""
+    """Find the next change of each core's speed, for :func:`advance_varying`; cores that never come are lost for good. Returns
+    ``SUSPENDED``, or the status with which the application has ended."""
     now = state.now_ns
     for c in range(state.speed.size):
         next_ns[c] = next_change_ns(speeds, state.core_number[c], now)
@@ -208,10 +204,10 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
 
 @compiled(inner=True)
 def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, until_ns: int) -> int:
-    """As ``als.engine.loop.advance``, with the changes of ``speeds`` before ``until_ns``.
+    """``als.engine.loop.advance`` with the changes of ``speeds`` before ``until_ns``.
 
-    ``base`` are the speeds at factor 1 (GFLOP/s), and scales of the batch level come on top. A core is lost for good if it
-    never comes back, be it before ``until_ns`` or later.
+    ``base`` are the speeds at factor 1 (GFLOP/s), which scales of the batch level multiply. A core that never comes back is
+    lost for good.
     """
     n = state.speed.size
     while True:

@@ -62,10 +62,10 @@ class Ahead(State, dim="cores"):
     """Copies of columns of ``ApplicationState`` for simulating ahead; empty if no rule is chosen this way."""
 
     numbers: Ints = column("numbers")  # the scalars of the state
-    cores: Cores = column()
-    taken: Bytes = column("tasks")
-    facts: Floats = column(FACTS)
-    memo: Floats = column("memo")
+    cores: Cores = column()  # cores
+    taken: Bytes = column("tasks")  # states of tasks
+    facts: Floats = column(FACTS)  # facts for rules
+    memo: Floats = column("memo")  # memo
 
 
 # Shared by all applications that choose no rule, and never written.
@@ -130,9 +130,9 @@ class ApplicationState(State):
     chosen: Ints = column("rules")  # how often each rule was chosen; empty if none is chosen
     ahead: Ahead  # room for simulating ahead
     start_ns: Ints = column("records", fill=-1)  # task records, empty if not kept; -1: never ran
-    end_ns: Ints = column("records", fill=-1)
-    core: Shorts = column("records", fill=-1)
-    chunk: Shorts = column("records", fill=-1)
+    end_ns: Ints = column("records", fill=-1)  # end
+    core: Shorts = column("records", fill=-1)  # core
+    chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
     wishes: Ints = column("wishes", constant=True)  # cores requested when a part of each phase begins; 0: none
     wished_ns: Ints = column("wished", fill=NEVER)  # instant of each part's request; NEVER: none

@@ -1,5 +1,5 @@
-"""What must hold of an application's state between two calls: every number that is kept twice is counted again, in
-plain numpy, sharing no code with the kernels."""
+"""Invariants of an application's state between two calls: all redundant numbers are recomputed in plain numpy, without code
+of the kernels."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from als.engine.dag import state as g
 from als.engine.state import ApplicationState
 from traces.checks.faults import Checks, first_out_of_order
 
-#: Kind of the event that a core's state has in the heap; no other state has one.
+#: The kind of a core's event in the heap, by activity; other activities have no event.
 _EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}
 
 
 class GraphChecks(Checks):
-    """The checks of the part that runs, which is a graph: its tasks are ``first`` to ``stop - 1`` of the application."""
+    """The checks of a running part that is a graph, with the tasks ``first`` to ``stop - 1`` of the application."""
 
     def __init__(self, state: ApplicationState, where: str) -> None:
         super().__init__(where)
@@ -37,7 +37,7 @@ class GraphChecks(Checks):
         self._check_transfers()
 
     def _check_tasks(self) -> None:
-        # Who waits for whom, as far as the records say who has ended.
+        # Dependencies, as far as records show ended tasks.
         state, graph, tasks, taken, first, stop = self.state, self.graph, self.tasks, self.taken, self.first, self.stop
         self.count("tasks that are left", state.n_left, int((state.taken[first:stop] == 0).sum()))
         wrong = (tasks.pending < 0) | (tasks.missing < 0)
@@ -60,7 +60,7 @@ class GraphChecks(Checks):
         )
 
     def _check_cores(self) -> None:
-        # What each core does, and that it will be looked at again.
+        # The activity of each core, and its next event.
         state, graph, first = self.state, self.graph, self.first
         cores, n_cores = graph.cores, len(state.speed)
         keys = state.cores.ask_core[: state.n_asking]
@@ -137,11 +137,10 @@ _FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 
 
 def validate(state: ApplicationState, name: str = "application") -> None:
-    """Check an application's state between two calls of ``als.engine.loop``, of which none has ended in a fault.
+    """Check an application's state between two calls of ``als.engine.loop`` that had no fault.
 
-    A core that is there asks, works or was sent away; no task is held twice; tasks that are left, put back or assigned
-    are as many as is counted; heaps are in order; the records of tasks say who has which. Raises InvariantError, which
-    names the first fault."""
+    A present core asks, works or was sent away; no task is held twice; the counts of remaining, returned and assigned tasks
+    are correct; heaps are ordered; task records agree with cores. Raises InvariantError with the first fault."""
     _Application(state, name).check()
 
 
@@ -184,7 +183,7 @@ class _Application(Checks):
         both = gone & ((speed > 0) | released)
         self.none(both, lambda core: f"core {core} is lost for good, and has speed {speed[core]} or was released")
         if (gone | released).all() and gone.any():
-            self.fault("all cores are lost for good, and it goes on")
+            self.fault("all cores are lost for good, and the application continues")
         self.count("cores that are released", state.n_released, int(released.sum()))
         self.count("cores that are there", state.n_present, int(((speed > 0) & ~released).sum()))
 
@@ -224,7 +223,7 @@ class _Application(Checks):
         self.none(later, lambda k: f"task {stop + k}, of a part that has not begun, is assigned")
 
     def _check_held(self) -> None:
-        # The tasks that cores are at.
+        # The tasks that cores hold.
         state, cores = self.state, self.state.cores
         holder = np.full(len(state.lengths), -1)
         asks = state.cores.ask_core[: state.n_asking]
@@ -255,7 +254,7 @@ class _Application(Checks):
         self.none((end >= 0) & (end < start), lambda k: f"task {k} runs from {start[k]} to {end[k]} ns")
         free = began & (state.taken[: len(start)] != _TAKEN) & suspended
         self.none(free, lambda k: f"task {k} began at {start[k]} ns, and is not assigned")
-        # A slot may have been another core's before.
+        # Another core may have had a slot before.
         known = np.isin(core, state.core_number) if state.width == 0 else core >= 0
         wrong = (began & ~known) | (~began & (core >= 0))
         self.none(wrong, lambda k: f"task {k}, begun at {start[k]} ns, is on core {core[k]}")

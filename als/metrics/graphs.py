@@ -26,7 +26,7 @@ GRAPH_METRICS = (
 class TransferColumns(State, dim="transfers"):
     """The columns of ``traces.ledger.TransferRecords``, application by application; of size 0 if none are kept."""
 
-    # The column of the same name there
+    # As there
     source: Shorts = column()
     target: Shorts = column()
     bytes: Floats = column()

@@ -13,7 +13,7 @@ class Heap(State, dim="entries"):
 
     n: int = 0  # entries in use
     ns: Ints = column(used=("n",))  # instant
-    key: Ints = column(used=("n",))
+    key: Ints = column(used=("n",))  # row, host …
 
     def entries(self) -> tuple[Array, Array]:
         """The instants and keys of the entries in use, unordered."""

@@ -15,7 +15,7 @@ class Jobs(State, dim="rows"):
     """
 
     # Inputs:
-    submit_ns: Ints = column(constant=True)
+    submit_ns: Ints = column(constant=True)  # submit
     estimate_ns: Ints = column()  # the scheduler's estimate of the run time, from the arrival on
     cores: Ints = column()  # requested cores
     run_ns: Ints = column()  # run time at full width and speed; -1: from the application level
@@ -28,7 +28,7 @@ class Jobs(State, dim="rows"):
     think_ns: Ints = column(constant=True)  # time from that end to the arrival
     cancel_ns: Ints = column(fill=NEVER)  # cancellation by its user
     preset: Ints = column(constant=True)  # 1: runs from the start
-    partition: Ints = column(constant=True)
+    partition: Ints = column(constant=True)  # number of its partition
     user: Ints = column(constant=True)  # dense number
     unit_cores: Ints = column(fill=1, constant=True)  # cores per unit
     switch_limit: Ints = column(constant=True)  # most leaf switches, 0: no limit
@@ -38,8 +38,8 @@ class Jobs(State, dim="rows"):
 
     # Results:
     eligible_ns: Ints = column(fill=-1)  # arrival in the queue
-    start_ns: Ints = column(fill=-1)
-    end_ns: Ints = column(fill=-1)
+    start_ns: Ints = column(fill=-1)  # start
+    end_ns: Ints = column(fill=-1)  # end
     stop_ns: Ints = column(fill=NEVER)  # latest end: it is cut then
     stop_state: Ints = column(codes=Ending)  # state if it is cut then
     promise_ns: Ints = column(fill=-1)  # earliest end promised by its application
@@ -48,7 +48,7 @@ class Jobs(State, dim="rows"):
     held_count: Ints = column()  # number of these intervals
     held_cores: Ints = column()  # cores that it holds
     why: Ints = column(fill=-1, codes=Reason)  # reason of its start
-    state: Ints = column(fill=-1, codes=Ending)
+    state: Ints = column(fill=-1, codes=Ending)  # final state
     reserved: Ints = column()  # 1 after it has had a reservation
     slot_ns: Ints = column(fill=NEVER)  # start of its kept reservation
     plan_first: Ints = column()  # first interval of the reserved cores in BatchState.kept
@@ -75,10 +75,9 @@ class Jobs(State, dim="rows"):
     needs_no_more: Ints = column()  # 1 after it has released a core unasked
 
     # Requests of jobs that started with another width; else 0:
-    was_cores: Ints = column()
-    was_estimate_ns: Ints = column()
-    was_walltime_ns: Ints = column()
-
+    was_cores: Ints = column()  # requested cores
+    was_estimate_ns: Ints = column()  # requested estimate
+    was_walltime_ns: Ints = column()  # requested walltime
     boot_wait_ns: Ints = column()  # wait for booting hosts before the start
 
 

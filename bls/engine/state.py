@@ -188,13 +188,13 @@ class BatchState(State):
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
     releasing: Heap = column("releasing")  # future releases: row · M + core; future requests: ``WISH_KEY`` + row
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.queue``)
-    queue_starts: Ints
+    queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
-    free_starts: Ints
+    free_starts: Ints  # first word of each level
     pool: Pool = column(saved=False)  # allocations, in the order in which jobs started
     wanted_first: Ints  # (n + 1,): job k requests the intervals of cores wanted_first[k] … wanted_first[k + 1] - 1
-    wanted_lo: Ints
-    wanted_hi: Ints
+    wanted_lo: Ints  # first core of each
+    wanted_hi: Ints  # one past its last core
     started: Ints = column("running", used=("n_started",))  # the jobs of the latest pass that await an answer
     profile: Slices = column()  # expected free cores over time, after kept reservations
     plan: Slices = column("plan_slices", saved=False)  # the same while a plan is rebuilt
@@ -211,7 +211,7 @@ class BatchState(State):
     kept: Pool = column("kept", used=("kept_used",))  # cores of kept reservations
     cancel_order: Ints  # cancelled rows, by (instant, row)
     child_first: Ints  # (rows + 1,): on row r depend the rows child_row[child_first[r]:child_first[r + 1]]
-    child_row: Ints
+    child_row: Ints  # dependent rows
     unmet: Ints = column("children")  # preceding jobs that each row still waits for; empty if none has several
     host_first: Ints  # (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
     host_free: Ints = column("hosts")  # free cores of each host, for allocators that need them
@@ -264,4 +264,4 @@ class BatchState(State):
     roles: Ints  # (ROLES,): kernel of each role (``bls.engine.hooks``)
     played: Ints  # (ROLES,): 1 if a feature plays it
     first_subscriber: Ints  # (EVENTS + 1,): event e calls subscribers[first_subscriber[e]:first_subscriber[e + 1]]
-    subscribers: Ints
+    subscribers: Ints  # their kernels

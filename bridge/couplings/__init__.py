@@ -1,4 +1,4 @@
-"""The couplings: how applications are run, and their contract. All give the same result; only cost differs.
+"""The couplings, which run the applications, and their contract. All give the same results; only their cost differs.
 
 To add one: a file here, a line in :data:`COUPLINGS`.
 """
@@ -28,7 +28,7 @@ from traces.ledger import TaskRecords, TransferRecords
 
 __all__ = ["COUPLINGS", "Applications", "BatchLevel", "Coupling", "RunWatch", "Watch", "check_execution", "coupling"]
 
-#: Name → module and function; imported when chosen, since each brings its own machinery.
+#: Name → module and function; imported when chosen.
 COUPLINGS: dict[str, tuple[str, str]] = {
     "inline": ("bridge.couplings.inline", "run_inline"),
     "pool": ("bridge.couplings.processes", "run_pool"),
@@ -37,14 +37,13 @@ COUPLINGS: dict[str, tuple[str, str]] = {
 
 
 class BatchLevel(Protocol):
-    """What the bridge needs of a batch level: jobs by row, and what becomes of them.
+    """The part of a batch level that the bridge uses; jobs are named by row.
 
-    ``bls.simulator.BatchSimulator`` says what its attributes and methods mean. A level is driven as the module
-    ``bridge.couplings.processes`` says. One that is a ``bls.running_jobs.RunningJobs`` may also send running jobs commands;
-    any other only starts and ends them.
+    ``bls.simulator.BatchSimulator`` describes the attributes and methods, and ``bridge.couplings.processes`` the order of
+    calls. A ``bls.running_jobs.RunningJobs`` may also send commands to running jobs; other levels only start and end jobs.
     """
 
-    deadline_ns: Array  # of the workload's jobs
+    deadline_ns: Array  # by job of the workload
 
     @property
     def now_ns(self) -> int: ...
@@ -70,9 +69,9 @@ class BatchLevel(Protocol):
 
 
 class TaskColumns(State, dim="records"):
-    """The columns of ``traces.ledger.TaskRecords``, job by job; of size 0 if none are kept."""
+    """The columns of ``traces.ledger.TaskRecords``, job by job; empty without records."""
 
-    # The column of the same name there
+    # As there
     start_ns: Ints = column()
     end_ns: Ints = column()
     core: Shorts = column()
@@ -82,22 +81,22 @@ class TaskColumns(State, dim="records"):
 
 @dataclass(frozen=True)
 class Applications:
-    """What became of the applications, by the rows of the simulator; the columns of ``traces.ledger.JobRecords``."""
+    """The results of the applications, by row of the simulator; columns of ``traces.ledger.JobRecords``."""
 
     # int64 (rows,)
     tasks: Array
     chunks: Array
     length_gflop: Array  # float64 (rows,)
-    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure``; NaN where there was no application level
+    # float64 (rows, len(LOOP_METRICS)): ``als.metrics.loops.measure``; NaN without an application level
     loops: Array
-    chosen: Array | None  # int64 (rows, rules) or None: how often each rule was chosen; None where nothing was
-    ahead_chunks: Array  # int64 (rows,): chunks that were simulated to choose
-    records: TaskRecords | None  # None where task records were not kept, or there was no application level
-    # float64 (rows, len(GRAPH_METRICS)) or None: ``als.metrics.graphs.measure_graph``, NaN of jobs that have no
-    # graph; None where none can have one
+    chosen: Array | None  # int64 (rows, rules) or None: how often each rule was selected; None without selections
+    ahead_chunks: Array  # int64 (rows,): chunks that were simulated for selections
+    records: TaskRecords | None  # None if records were not kept, or without an application level
+    # float64 (rows, len(GRAPH_METRICS)): ``als.metrics.graphs.measure_graph``, NaN for jobs without graphs; None if no job
+    # can have one
     graphs: Array | None = None
-    transfers: TransferRecords | None = None  # None where task records were not kept, or there was no network
-    # what the coupling cost, for run.json: numbers by name; and of ``hosts``, where others may join, a list of such
+    transfers: TransferRecords | None = None  # None if records were not kept, or without a network
+    # the cost of the coupling, for run.json: numbers by name, and a list of such for ``hosts`` if other hosts may join
     cost: dict[str, Any] = field(default_factory=dict)
 
     def metric(self, name: str) -> Array:
@@ -108,9 +107,8 @@ class Applications:
 class Coupling(Protocol):
     """Runs both levels of a scenario to the end.
 
-    ``simulator`` is at its start and is driven to ``DONE``; ``keep_tasks`` says whether task records are wanted;
-    ``watch`` is called now and then; ``execution`` matters to couplings with processes. Raises
-    ``traces.base.errors.TwolevelError``.
+    ``simulator`` is at its start and is run to ``DONE``. ``keep_tasks``: whether to keep task records. ``watch`` is called
+    at intervals. ``execution`` concerns couplings with processes only. Raises ``traces.base.errors.TwolevelError``.
     """
 
     def __call__(
@@ -125,7 +123,7 @@ class Coupling(Protocol):
 
 
 def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
-    """The columns where there is no application level: no tasks, nominal lengths, no balance."""
+    """The columns of a run without an application level: no tasks, nominal lengths, no balance."""
     length = (core_gflop(scenario) * scenario.workload.cores)[level.column("origin")]
     length[level.column("start_ns") < 0] = 0.0
     tasks, chunks, ahead_chunks = np.zeros((3, level.rows), np.int64)
@@ -134,12 +132,12 @@ def nothing_done(scenario: ReadyScenario, level: BatchLevel) -> Applications:
 
 
 def core_gflop(scenario: ReadyScenario) -> Array:
-    """Length of each job over its cores, float64 (n,): the slowest core it may get × its recorded run time."""
+    """Work of each job per core, float64 (n,), GFLOP: the slowest core of the platform × its recorded run time."""
     return np.asarray(scenario.platform.slowest_gflops * (scenario.workload.run_ns / 1e9))
 
 
 def coupling(name: str) -> Coupling:
-    """The coupling of this name. Raises InputError if there is none; the message lists the known ones, nearest first."""
+    """The coupling of this name. Raises InputError if there is none, with the known names, nearest first."""
     if name not in COUPLINGS:
         raise one_of("coupling", name, COUPLINGS, at(str(COUPLING), name))
     module, function = COUPLINGS[name]
@@ -147,7 +145,7 @@ def coupling(name: str) -> Coupling:
 
 
 def check_execution(execution: Execution) -> None:
-    """See that there is such a coupling, and that other hosts can join where they may. Raises InputError if not."""
+    """Raise InputError if the coupling is unknown, or other hosts cannot join as configured."""
     coupling(execution.coupling)
     check(PROCESSES, execution)
     listen, token_file = execution.listen, execution.token_file

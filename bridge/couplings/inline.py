@@ -1,4 +1,4 @@
-"""The inline coupling: both engines called in this process (see ``bridge.couplings.inline_kernel``)."""
+"""The inline coupling, which calls both engines in this process (``bridge.couplings.inline_kernel``)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from traces.ledger import TaskRecords, TransferRecords
 def run_inline(
     scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool, watch: Watch, execution: Execution
 ) -> Applications:
-    """Run a scenario inline (``execution`` has no say here); a ``bridge.couplings.Coupling``."""
+    """Run a scenario inline (``execution`` is ignored); a ``bridge.couplings.Coupling``."""
     run = InlineRun(scenario, simulator, keep_tasks=keep_tasks)
     done = run.go_on(watch)
     assert done
@@ -49,8 +49,8 @@ def run_inline(
 
 
 class InlineRun:
-    """A run of both engines in this process, which pauses where its batch simulator does. ``keep_tasks``: whether to
-    keep a record of every task."""
+    """A run of both engines in this process, which pauses when its batch simulator does. ``keep_tasks``: whether to keep a
+    record of every task."""
 
     def __init__(self, scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
@@ -59,9 +59,9 @@ class InlineRun:
         self.inline = new_inline_state(scenario, simulator, keep_tasks=keep_tasks)
 
     def fork(self, simulator: BatchSimulator) -> InlineRun:
-        """Return a copy that goes on by itself, with a fork of the batch simulator."""
+        """Return an independent copy, with a fork of the batch simulator."""
         other = copy(self)
-        # Between two instants no application is under way but those that are saved: both share the room for another.
+        # Between two instants only saved applications are active, so both copies can share the work space.
         other.simulator, other.inline = simulator, with_application(self.inline.fork(), self.inline.application)
         other._settle()
         return other
@@ -74,14 +74,14 @@ class InlineRun:
             settle(self.inline)
 
     def go_on(self, watch: Watch) -> bool:
-        """Run until everything is done (true), or until the batch simulator pauses (false)."""
+        """Run to the end (True), or until the batch simulator pauses (False)."""
         simulator, pace = self.simulator, Pace()
         self._check()
         while True:
             status = drive(simulator.state, self.inline, min(pace.ends(), simulator.most_ends))
             for hooks in (HOOKS, application_hooks.HOOKS, application_hooks.GRAPH_HOOKS, program_drawing.HOOKS):
                 hooks.check()
-            self.programs.rules.forget_all()  # applications of which these keep objects run to their ends within drive()
+            self.programs.rules.forget_all()  # applications with Python objects run to their ends within drive()
             watch(simulator.ended, simulator.now_ns)
             simulator.check(status)
             if status < 0:
@@ -97,12 +97,12 @@ class InlineRun:
             validate_inline(self.simulator.state, self.inline)
 
     def _make_room(self, status: int) -> None:
-        # For what the loop has run out of room for; or raise its fault.
+        # Make the room that the loop needs, or raise its fault.
         inline, simulator, programs, row = self.inline, self.simulator, self.programs, int(self.inline.job)
         job = simulator.job_number(row)
         if status == InlineStatus.LENGTHS_FULL and len(inline.application.lengths) < MAX_TASKS_PER_JOB:
             self.inline = with_room(inline, programs)
-            for kept in np.flatnonzero(inline.saved.first >= 0).tolist():  # their work space is another one from now on
+            for kept in np.flatnonzero(inline.saved.first >= 0).tolist():  # their work space has changed
                 give_again(inline.saved.words, int(inline.saved.first[kept]), inline.shared, self.inline.shared)
         elif status in (InlineStatus.LENGTHS_FULL, InlineStatus.LENGTHS_FAULT):
             place = int(self.scenario.program[simulator.origin(row)])
@@ -123,15 +123,15 @@ class InlineRun:
             inline.grow_rows(len(simulator.state.jobs.number))
             self._settle()
         elif status == InlineStatus.RELEASES_FAULT:
-            raise RuntimeError(f"job {job} releases cores that it does not hold, or wishes in the past")
+            raise RuntimeError(f"job {job} releases cores that it does not hold, or requests cores in the past")
         elif status == InlineStatus.OUTCOME_FAULT:
-            raise RuntimeError(f"job {job} ends at another instant than can be")
+            raise RuntimeError(f"job {job} ends at an impossible instant")
         else:
             assert status == InlineStatus.APPLICATION_FAULT
             raise application_fault(int(inline.fault_status), inline.shared.app, programs.rules, f"job {job}: ")
 
     def applications(self) -> Applications:
-        """What became of all applications, once everything is done."""
+        """The results of all applications, at the end."""
         inline, keep_tasks, rows = self.inline, self.keep_tasks, self.simulator.rows
         if len(inline.outcomes.n_rows) < rows:
             inline.grow_rows(rows)
@@ -148,12 +148,12 @@ class InlineRun:
 
 
 def _more(column: Array, of_one: Array) -> int:
-    # Half as many entries again, and those of one more job.
+    # 1.5 times the entries, and room for one more job.
     return len(column) + len(column) // 2 + len(of_one)
 
 
 def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> list[Array]:
-    """Where each job's ``rows`` begin in workload order, and the columns so; they were at ``first``, as jobs started."""
+    """The first of each job's ``rows`` in workload order, and the sorted columns; before they were at ``first``, by start."""
     wanted = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(rows, out=wanted[1:])
     used = int(wanted[-1])
@@ -169,7 +169,7 @@ def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> l
 def _application_room(
     scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, wishes: bool
 ) -> ApplicationState:
-    # Room for one application, as large as any needs.
+    # Room for one application of the largest size.
     programs, rules = scenario.programs, scenario.options.batch
     assert programs is not None
     resizes = rules.resizing > 0
@@ -200,7 +200,7 @@ def _application_room(
 
 
 def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep_tasks: bool) -> InlineState:
-    """The inline state of a scenario that this simulator runs."""
+    """The inline state for a scenario and its simulator."""
     workload, programs, program, level = (
         scenario.workload,
         scenario.programs,
@@ -217,7 +217,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
     expected = programs.expected_tasks(program, cores)
-    # The draws overshoot their sum by half a task or so a job.
+    # The draws exceed their sum by about half a task per job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     memo = programs.memo(program, most)
     work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, wishes=wishes)
@@ -272,7 +272,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
 def _graph_room(
     programs: Programs, n_tasks: int, n_edges: int, widest: int, network: NetworkState, resizes: bool
 ) -> graphs.GraphState:
-    # The work space of one job's graphs, as large as any job needs.
+    # The work space of one job's graphs, of the largest size.
     ends = np.empty(n_edges, np.int64)
     plans = resizes and bool(programs.rules.planners)
     return graphs.new_graph_state(
@@ -288,7 +288,7 @@ def _graph_room(
 
 
 def with_application(inline: InlineState, work: ApplicationState) -> InlineState:
-    """The same with other arrays of an application, or other room for edges."""
+    """The same state with other arrays of an application, or other room for edges."""
     room, graph = inline.room, work.graph
     if graph.exists:
         graph = graph._replace(source=room.source, target=room.target, bytes=room.bytes)
@@ -299,7 +299,7 @@ def with_application(inline: InlineState, work: ApplicationState) -> InlineState
 
 
 def with_room(inline: InlineState, programs: Programs) -> InlineState:
-    """The same with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
+    """The same state with room for twice as many tasks and edges of one job, up to ``MAX_TASKS_PER_JOB``."""
     work = inline.application
     more = min(2 * len(work.lengths), MAX_TASKS_PER_JOB)
     ahead = work.ahead._replace(taken=np.zeros(more, np.uint8)) if len(work.ahead.taken) else work.ahead

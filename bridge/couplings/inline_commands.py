@@ -1,4 +1,4 @@
-"""Running applications and their commands, in the inline coupling: speeds change, or are scaled; cores come and go."""
+"""Commands to running applications in the inline coupling: varying and scaled speeds, cores that come and go."""
 
 from als.core_speeds import comes_ns, factor, next_change_ns
 from als.engine.codes import SUSPENDED
@@ -17,13 +17,13 @@ from traces.compiled import compiled
 
 @compiled(merged=True)
 def commanded_at(state: BatchState, job: int) -> int:
-    """When a running job receives its commands of now: as it starts, where deciding takes time, or its hosts are to boot."""
+    """The instant at which a job receives its present commands: now, or its start if decision time or boots delay it."""
     return int(max(state.now_ns, state.jobs.start_ns[job]))
 
 
 @compiled(inner=True)
 def advance_to(inline: InlineState, until_ns: int) -> int:
-    """Advance the application that runs, with the changes of its cores' speeds."""
+    """Advance the current application, with its changes of speed."""
     of, run = inline.running, inline.running.app
     if inline.speeds.component.size == 0:
         return int(advance(run, until_ns))
@@ -32,14 +32,14 @@ def advance_to(inline: InlineState, until_ns: int) -> int:
 
 @compiled(inner=True)
 def run_to(inline: InlineState, stop_ns: int) -> int:
-    """Run the application to its end, or to its stop."""
+    """Run the current application to its end or its stop."""
     status = advance_to(inline, stop_ns)
     return int(run_until_stop(inline.running.app, stop_ns)) if status == SUSPENDED else status
 
 
 @compiled(HOOK)
 def set_speeds(_: BatchState, inline: InlineState, n_cores: int, t_ns: int) -> int:
-    """Give the cores of the application that runs their speeds of an instant, where these change."""
+    """Set the speeds of the current application's cores to those of an instant; for varying speeds."""
     app, base = inline.running.app, inline.running.base_gflops
     for c in range(n_cores):
         app.speed[c] = base[c] * factor(inline.speeds, app.core_number[c], t_ns)
@@ -48,20 +48,20 @@ def set_speeds(_: BatchState, inline: InlineState, n_cores: int, t_ns: int) -> i
 
 @compiled(HOOK)
 def run_varying(_: BatchState, inline: InlineState, _cores: int, stop_ns: int) -> int:
-    """Run the application, which is at its start, to its end or its stop, where speeds change."""
+    """Run the current application from its start to its end or its stop, with varying speeds."""
     status = begin_varying(inline.running.app, inline.speeds, inline.running.next_ns, stop_ns)
     return run_to(inline, stop_ns) if status == SUSPENDED else status
 
 
 @compiled(inner=True)
 def apply_scales(state: BatchState, inline: InlineState, first: int, stop: int, at_ns: int) -> int:
-    """Scale speeds of the application that runs by its commands from ``first`` on; returns the engine's status."""
+    """Scale speeds of the current application by its commands from ``first`` on; returns the engine's status."""
     told, run, base, scales = state.told, inline.running.app, inline.running.base_gflops, False
     for k in range(first, stop):
         if told.what[k] == b.SCALED:
             scales, everywhere = True, told.core[k] < 0
             slot = -1 if everywhere else slot_of(run, told.core[k])
-            if everywhere or slot >= 0:  # else it has released the core
+            if everywhere or slot >= 0:  # otherwise it has released the core
                 set_scale(run, slot, told.value[k])
     if not scales:
         return int(SUSPENDED)
@@ -75,7 +75,7 @@ def apply_scales(state: BatchState, inline: InlineState, first: int, stop: int, 
 
 @compiled(merged=True)
 def slot_of(run: ApplicationState, number: int) -> int:
-    """The slot of a core of the machine that an application has; -1 if it has none, or has released it."""
+    """The slot of a core of the machine in an application; -1 if it does not have the core, or has released it."""
     for slot in range(run.speed.size):
         if run.core_number[slot] == number and run.cores.released_ns[slot] == NEVER:
             return slot
@@ -84,7 +84,7 @@ def slot_of(run: ApplicationState, number: int) -> int:
 
 @compiled(inner=True)
 def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
-    """A core comes to the application that runs, at the speed that it has then."""
+    """Add a core to the current application, at its present speed."""
     of, run = inline.running, inline.running.app
     now, slot = run.now_ns, slot_for(run)
     if slot == run.speed.size:
@@ -104,9 +104,9 @@ def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
 
 @compiled(inner=True)
 def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) -> int:
-    """Have cores come to the application that runs, or leave it, by its commands; returns the place of the first other one.
+    """Add and remove cores of the current application by its commands; returns the place of the first other command.
 
-    A core that it was asked for does not leave if it was released, or if no core would stay.
+    A requested core does not leave if it is released already, or is the last.
     """
     run, told, k = inline.running.app, state.told, first
     while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
@@ -124,8 +124,8 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
 
 @compiled(HOOK)
 def bind_wishes(state: BatchState, inline: InlineState, row: int, _flag: int) -> int:
-    """Let the application that runs, of the job in a row of the workload, request cores as its program says, if it may have
-    others than it asks for."""
+    """Set the requests for cores of the current application from its program, if the width of its job (a row of the workload)
+    may change."""
     work, run = inline.application, inline.running.app
     least, most = state.jobs.min_cores[row], state.jobs.max_cores[row]
     phases, parts = run.phases.kind.size, run.part_first.size - 1

@@ -1,10 +1,10 @@
-"""Scales that are deferred, in the inline coupling: an application applies them when that can first be seen.
+"""Deferred scales in the inline coupling: an application applies them when they first have a visible effect.
 
-A power limit may set the speeds of all running jobs again and again, and so change every core of the machine each time. But
-a scale shows only as a request arrives, or as the job ends. How much a core has left of its chunk is known, in ns at its own
-speed, and so the first instant at which anything can show, whatever the scales are by then. Until there a scale is deferred,
-with its instant. The application applies the deferred scales in one step, with the roundings of one after another. While tasks
-are left to hand out, one step covers only the scales between two requests. Other commands follow at once.
+A power limit may set the speeds of all running jobs repeatedly, and so change every core of the machine each time. But a scale
+has a visible effect only at a request or at the end of the job. The rest of a core's chunk is known in ns at its own speed;
+this gives the first instant at which anything can be visible, at any future scales. Until then a scale is deferred, with its
+instant. The application applies deferred scales in one step, with the same roundings as one by one. While tasks are left, one
+step covers only the scales between two requests. Other commands take effect at once.
 """
 
 from als.engine.codes import SUSPENDED
@@ -19,14 +19,14 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 
-#: Each task of a chunk is rounded to a ns at the scale of now and at any to come, which is 2 at the most; in ns at scale 1 that
-#: is less than the first number per task, and the sums here are right but for the second, a part of what there was at first.
+#: Bounds of rounding errors: ns (at scale 1) per task, since each task is rounded to a ns at the present and at future scales
+#: (at most 2); and the relative error of the sums here.
 _NS_A_TASK, _PART = 3, 1e-12
 
 
 @compiled(inner=True)
 def _surely(inline: InlineState, ns: int, scale: int) -> float:
-    """How long, at scale 1, what takes ``ns`` at ``scale`` takes at the least, whatever the scales to come."""
+    """The least time, ns at scale 1, of work that takes ``ns`` at ``scale``, with any future scales."""
     run, tasks = inline.running.app, 1
     for at in range(run.n_asking):
         c = run.cores.ask_core[at]
@@ -36,7 +36,7 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 
 @compiled(inner=True)
 def defer(state: BatchState, inline: InlineState, job: int) -> int:
-    """Defer the latest scale of a job, if it does not show yet; returns the instant before which nothing does, or 0."""
+    """Defer the latest scale of a job if it has no visible effect yet; returns the instant until which there is none, or 0."""
     of, now, k = running_of(inline, job), commanded_at(state, job), state.jobs.told_first[job]
     if of.scale == 0 or of.n_deferred == MOST_DEFERRED or state.jobs.told_count[job] != 1:
         return 0
@@ -57,9 +57,9 @@ def defer(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def _before_requests(inline: InlineState, k: int, scale: int) -> int:
-    """How many of the instants from place ``k`` on come before the next request; the first one does.
+    """The number of instants from place ``k`` on that are before the next request; the first one is.
 
-    All cores that ask have a chunk, which began ``OVERHEAD`` from now at the latest.
+    All cores that ask have a chunk, which begins at most the overhead after now.
     """
     run, at_ns, factor = inline.running.app, inline.running.deferred_ns, inline.saved.factor
     first = run.cores.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
@@ -75,7 +75,7 @@ def _before_requests(inline: InlineState, k: int, scale: int) -> int:
 
 @compiled(inner=True)
 def apply_deferred(inline: InlineState) -> int:
-    """Apply the deferred scales to the application that runs, in place; returns its status."""
+    """Apply the deferred scales to the current application, in place; returns its status."""
     of, run, factor = inline.running, inline.running.app, inline.saved.factor
     n, k, status = of.n_deferred, 0, int(SUSPENDED)
     if n == 0:
@@ -109,7 +109,7 @@ def apply_deferred(inline: InlineState) -> int:
 
 @compiled(inner=True)
 def look_ahead(state: BatchState, inline: InlineState, job: int) -> None:
-    """Find out until when scales may be deferred for the job whose application runs, in place, at this instant."""
+    """Find the instant until which scales of the current application, in place, may be deferred."""
     of, run, costs, now = inline.running, inline.running.app, inline.costs, commanded_at(state, job)
     of.scale = 0
     if costs.latency_ns != 0 or costs.master != 0 or inline.speeds.component.size > 0 or run.graph.exists == 1:

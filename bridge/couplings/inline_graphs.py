@@ -1,4 +1,4 @@
-"""Applications that are task graphs, in the inline coupling: what is measured and recorded of them only."""
+"""Metrics and records of task graphs in the inline coupling."""
 
 from als.engine.loop import end_ns
 from als.engine.state import GRAPH
@@ -11,8 +11,8 @@ from traces.compiled import compiled
 
 @compiled(HOOK)
 def measure(_: BatchState, inline: InlineState, job: int, stopped: int) -> int:
-    """Measure the application that has ended, if a part of it is a graph, and keep the records of its transfers; ``stopped``
-    says whether (1 or 0) it was cut."""
+    """Measure the ended application if a part of it is a graph, and keep the records of its transfers; ``stopped``: 1 if it
+    was cut."""
     app, found = inline.running.app, inline.outcomes
     for phase in range(app.phases.kind.size):
         if app.phases.kind[phase] == GRAPH:

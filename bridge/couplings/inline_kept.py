@@ -1,11 +1,11 @@
-"""What the inline coupling keeps of running applications that may receive commands: their states, or a journal.
+"""Saved states, or a journal of commands, of running applications that may receive commands in the inline coupling.
 
-Each is kept in its state at a past instant: a slab of memory (:mod:`traces.kernels.slabs`) within one shared column. What is
-certain happens there, in place: it is made the current application (:func:`running_of`), and the one in the shared room
-afterwards. To look further ahead, its slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
+A saved state is a slab of memory (:mod:`traces.kernels.slabs`) in one shared column, at a past instant. It advances in place as
+far as no command can intervene: it becomes the current application (:func:`running_of`), and the one in the shared work space
+afterwards. To simulate further ahead, the slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
 
-Applications that cannot be kept so are simulated again, with all commands of a journal: as often as they receive commands, and
-once more. What an application did before a command comes out as it did before: it depends on nothing else.
+Applications that cannot be saved are simulated again from their start, with all commands of a journal, whenever they receive
+commands. Their past is reproduced exactly, since it depends on nothing else.
 """
 
 from typing import Any
@@ -26,9 +26,9 @@ from traces.kernels.slabs import CHANGING, WHOLE
 
 @compiled(inner=True)
 def _measure(state: BatchState, inline: InlineState, job: int) -> int:
-    """How many words the application that runs, which is the job's, needs, however wide it may be; ``sizes`` says of what."""
+    """The number of words for the current application of a job at any width; sets ``sizes``."""
     run, sizes = inline.running.app, inline.saved.sizes
-    # The most cores that it may have at once, or had and has released.
+    # The most cores at once, including released ones.
     n_cores = max(state.jobs.cores[job], state.jobs.max_cores[state.jobs.origin[job]])
     reset_numbers(sizes)
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
@@ -45,7 +45,7 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def keep(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Move the current application, which is the job's, into a slab of its own; False if there is no room for it."""
+    """Move the current application of a job into its own slab; False if there is no room."""
     saved, slots = inline.saved, inline.running.app.speed.size
     saved.wanted = _measure(state, inline, job)
     if saved.used + saved.wanted > saved.words.size or saved.wanted > saved.ahead.size:
@@ -80,7 +80,7 @@ def copy_out(inline: InlineState, job: int) -> None:
 
 @compiled(inner=True)
 def leave(inline: InlineState) -> None:
-    """Let the application in the shared room be the current one again, with the fault of the one before, if it had one."""
+    """Make the application in the shared work space the current one again, with the fault of the previous one, if any."""
     if inline.fault_status != 0:
         inline.shared.app.lengths = inline.application.lengths[: inline.running.app.lengths.size]
         copy_columns(inline.shared, inline.running, NEVER)
@@ -98,7 +98,7 @@ def settle(inline: InlineState) -> None:
 
 @compiled(merged=True)
 def note(state: BatchState, inline: InlineState, job: int) -> bool:
-    """Note the commands that a running job receives now, unless they are noted; False if there is no room."""
+    """Add the present commands of a running job to the journal, unless they are there; False if there is no room."""
     journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
     entry, at = inline.journal_used, inline.cores_used
     if last >= 0 and journal.told_first[last] == jobs.told_first[job]:
@@ -126,7 +126,7 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
 
 @compiled(inner=True)
 def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
-    """Apply the commands of an entry to the application that runs; returns its status."""
+    """Apply the commands of an entry to the current application; returns its status."""
     run, journal, stop = inline.running.app, inline.journal, inline.journal.told_stop[entry]
     k = apply_widths(state, inline, journal.told_first[entry], stop)
     if k < stop and state.told.what[k] == b.HINTED:
@@ -141,14 +141,14 @@ def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
 
 @compiled(inner=True)
 def _replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> int:
-    """Run the application, which is at its start, to its end or its stop, with the commands of its job at their instants."""
+    """Run the current application from its start to its end or its stop, with the commands of its job at their instants."""
     journal, entry = inline.journal, inline.journal.first[job]
     if inline.speeds.component.size > 0:
         status = begin_varying(inline.running.app, inline.speeds, inline.running.next_ns, stop_ns)
         if status != SUSPENDED:
             return int(status)
     while entry >= 0 and journal.instant[entry] < stop_ns:
-        # All requests up to that instant were served before the batch level did anything at it.
+        # Requests of that instant are served before its commands.
         status = advance_to(inline, journal.instant[entry] + 1)
         if status == SUSPENDED:
             status = _apply_again(state, inline, entry)
@@ -160,9 +160,9 @@ def _replay(state: BatchState, inline: InlineState, job: int, stop_ns: int) -> i
 
 @compiled(inner=True)
 def run_again(state: BatchState, inline: InlineState, job: int) -> int:
-    """Run a job's application from its start to its end, with all its commands; returns 0, or an ``InlineStatus``."""
+    """Run a job's application from its start to its end, with all its commands; returns 0 or an ``InlineStatus``."""
     while True:
-        need = set_up(state, inline, job, True)  # again where it is to stop later: its width may have changed
+        need = set_up(state, inline, job, True)  # each time: its width may have changed
         if need != 0:
             return int(need)
         app, costs = inline.running.app, inline.costs

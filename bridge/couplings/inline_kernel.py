@@ -1,7 +1,7 @@
-"""The inline coupling: both engines in this process, driven by one compiled loop.
+"""The compiled loop of the inline coupling, which drives both engines in this process.
 
-The loop below only carries messages: it lets the batch engine run until jobs have started, runs each job's application
-to its end, and injects the outcomes. It holds no rule of either level.
+The loop lets the batch engine run until jobs have started, runs each job's application to its end, and reports the outcomes. It
+contains no rule of either level.
 """
 
 import math
@@ -28,7 +28,7 @@ _PAUSED = int(BatchStatus.PAUSED)  # a kernel that returns members of two enumer
 
 @compiled(merged=True)
 def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) -> int:
-    """Give the application the first ``n_cores`` of the cores that its job holds, and their hosts; returns how many hosts."""
+    """Give the application the first ``n_cores`` cores of its job, and their hosts; returns the number of hosts."""
     work = inline.application
     graph = work.graph
     has_graph = graph.exists == 1
@@ -44,7 +44,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
             work.core_number[c] = number
             work.latency_ns[c] = _message_ns(host, state.host_of[work.core_number[0]], inline.costs.latency_ns)
             if has_graph:
-                # A job holds its cores in order, and so its hosts.
+                # Cores, and therefore hosts, are in order.
                 if hosts == 0 or graph.host_number[hosts - 1] != host:
                     graph.host_number[hosts] = host
                     hosts += 1
@@ -56,7 +56,7 @@ def _take_cores(state: BatchState, inline: InlineState, job: int, n_cores: int) 
 
 @compiled(merged=True)
 def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -> bool:
-    """Return whether a job that ended with ``status`` was cut by a failure of hosts that it had released by then; it is then
+    """Whether a job that ended with ``status`` was cut by a failure of hosts that it had released by then; it must then be
     simulated again with a later stop."""
     if inline.engines[i.RELEASE] == 0 or status != STOPPED:
         return False
@@ -67,9 +67,9 @@ def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -
 
 @compiled(merged=True)
 def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
-    """Report to the batch level which cores a job that has run releases before an instant, and how many it requests.
+    """Report the releases and requests of a job before an instant to the batch level.
 
-    Returns 0, or an ``InlineStatus``.
+    Returns 0 or an ``InlineStatus``.
     """
     if inline.engines[i.RELEASE] == 0:
         return 0
@@ -86,7 +86,7 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
 
 @compiled(merged=True)
 def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int:
-    """Draw a started job's tasks, and put its application on its cores, ``again`` or not; returns 0, or an ``InlineStatus``."""
+    """Draw a started job's tasks and put its application on its cores, ``again`` or not; returns 0 or an ``InlineStatus``."""
     work, jobs, table = inline.application, state.jobs, inline.table
     n_cores, origin = jobs.cores[job], jobs.origin[job]
     place = inline.program[origin]
@@ -128,7 +128,7 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
 
 @compiled(merged=True)
 def keep_rows(inline: InlineState, job: int) -> None:
-    """What :func:`set_up` has drawn for a job that has started, and its rows in the records, are its from now on."""
+    """Assign the tasks drawn by :func:`set_up`, and rows of the records, to a job that has started."""
     app, found, keep_tasks = inline.running.app, inline.outcomes, inline.tasks.start_ns.size > 0
     found.n_rows[job] = app.lengths.size
     found.first[job] = inline.ledger_used if keep_tasks else -1
@@ -139,7 +139,7 @@ def keep_rows(inline: InlineState, job: int) -> None:
 
 @compiled(merged=True)
 def report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
-    """Report to the batch level how the application that has run ends, and note its outcome; 0, or an ``InlineStatus``."""
+    """Report the end of the current application to the batch level and store its outcome; 0 or an ``InlineStatus``."""
     if status != FINISHED and status != STOPPED and status != LOST:
         inline.fault_status = status
         return InlineStatus.APPLICATION_FAULT
@@ -148,7 +148,7 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
     need = report_releases(state, inline, job, stop_ns)
     if need != 0:
         return int(need)
-    if inline.speeds.component.size > 0:  # the measures count with the speeds at the start
+    if inline.speeds.component.size > 0:  # metrics use the speeds at the start
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, start_ns))
     elif app.scale != 0:
         for c in range(n_cores):
@@ -173,7 +173,7 @@ def report_end(state: BatchState, inline: InlineState, job: int, status: int) ->
 
 @compiled(inner=True)
 def _run_application(state: BatchState, inline: InlineState, job: int) -> int:
-    """Run a started job's application to its end; returns 0, or an ``InlineStatus``."""
+    """Run a started job's application to its end; returns 0 or an ``InlineStatus``."""
     need = set_up(state, inline, job, False)
     if need != 0:
         return int(need)
@@ -197,7 +197,7 @@ def _run_application(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled()
 def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
-    """Run both levels until the end, a pause, a fault, or more room is needed; returns which."""
+    """Run both levels until the end, a pause, a fault, or a need for more room; returns a status."""
     pause_at, keeps = state.n_ended + max_ends, inline.saved.flags.size > 0
     while True:
         while state.n_answered < state.n_started:
@@ -210,7 +210,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
                 need = _run_application(state, inline, job)
             if need != 0:
                 return int(need)
-        if state.n_reached > 0:  # those that have just started, too
+        if state.n_reached > 0:  # includes jobs that have just started
             need = call_hook(inline.hooks[i.REACH], (state, inline, 0, 0))
             if need != 0:
                 return int(need)
@@ -222,14 +222,14 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
         elif status != BatchStatus.STARTED and status != BatchStatus.REACHED:
             return int(status)
         elif state.n_ended >= pause_at:
-            return _PAUSED  # what has started is answered for when it goes on
+            return _PAUSED  # started jobs are answered in the next call
 
 
 @compiled()
 def reorder(source: Shorts, target: Shorts, source_first: Ints, target_first: Ints) -> None:
-    """Copy the rows of each job that has started, from ``source_first`` to ``target_first``."""
+    """Copy the rows of each started job from ``source_first`` to ``target_first``."""
     for job in range(source_first.size):
         if source_first[job] < 0:
-            continue  # it never started
+            continue
         size = target_first[job + 1] - target_first[job]
         copy_first(target[target_first[job] :], source[source_first[job] :], size)

@@ -1,14 +1,14 @@
-"""Running jobs that receive commands, in the inline coupling: hooks of the loop in ``bridge.couplings.inline_kernel``.
+"""Running jobs that receive commands in the inline coupling: hooks of the loop in ``bridge.couplings.inline_kernel``.
 
-A job that has started is run to its end at once, as there, and its state at its start is kept. When it receives commands, its
-reported end is taken back; it is advanced, in place, to that instant, and no further. Until its next request, or where nothing
-is released the end of its last chunk, nothing of it is visible: that is promised, and as the promise comes due the job is
-advanced to there, and so on. After many such steps a copy is run ahead for a stride, and what it does by then is reported; as
-that comes due, the job is advanced to that instant, and a copy is run ahead for twice as long. So what is computed in vain is
-at the most a few times what lies between two commands, however often a job receives some.
+A started job is run to its end at once, and its state at the start is saved. When it receives commands, its reported end is
+withdrawn, and its saved state advances in place to that instant only. Nothing of the job is visible until its next request (or,
+without releases, until the end of its last chunk): this is its promise. When the promise expires, the saved state advances to
+that instant, and so on. After many such steps, a copy is simulated ahead for a stride and its visible actions are reported;
+when these are due, the saved state advances, and the stride doubles. The wasted work between two commands is therefore at most
+a few times the work between them.
 
-Where jobs are planned with the ends that they promise, a copy is always run to its end. Where a technique keeps objects of
-Python's, or transfers share a network, nothing is kept, and a job is simulated again from its beginning (``inline_kept``).
+If the scheduler uses promised ends, a copy is always run to its end. If a technique keeps Python objects, or transfers share a
+network, no state is saved, and a job is simulated again from its start (``inline_kept``).
 """
 
 from als.engine.codes import SUSPENDED
@@ -28,18 +28,18 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
 
-#: The first stride is not shorter than this part of the time for which the job has run.
+#: The first stride is at least the job's elapsed run time divided by this number.
 _LEAST_STRIDE = 4096
 
-#: So many numbers are copied in the time of a step from one sure instant to the next.
+#: Numbers copied in the time of a step from one promised instant to the next.
 _NUMBERS_A_STEP = 512
 
 
 @compiled(inner=True)
 def _not_before(inline: InlineState, until_ns: int) -> int:
-    """Before this instant the application, which was advanced to ``until_ns``, does not end.
+    """A lower bound of the end of the application, which has advanced to ``until_ns``.
 
-    A core that asks may have ended the last task before: a request is under way for a while.
+    A core that asks may have ended the last task before: its request takes some time.
     """
     run = inline.running.app
     asking = run.n_asking
@@ -50,7 +50,7 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
     for at in range(asking):
         c = run.cores.ask_core[at]
         if in_graph:
-            if c < run.graph.cores.does.size:  # the kind of an event is in its key: a task ends
+            if c < run.graph.cores.does.size:  # the key of a task's end
                 latest = max(latest, run.cores.ask_ns[at])
         elif run.cores.held_size[c] > 0:
             latest = max(latest, run.cores.ask_ns[at] - run.latency_ns[c])
@@ -59,10 +59,10 @@ def _not_before(inline: InlineState, until_ns: int) -> int:
 
 @compiled(inner=True)
 def _goes_on_until(inline: InlineState, now: int) -> int:
-    """Up to this instant nothing is visible of the application that runs, without commands; now where that is not known.
+    """The instant until which nothing of the current application is visible without commands; now if unknown.
 
-    Cores are released, and it ends, only as a request is served; without releases it ends no sooner than the last chunk that
-    is under way, unless a speed changes by itself before. Messages that are under way make it another matter, and graphs.
+    It releases cores and ends only when a request is served. Without releases it ends no sooner than its last present chunk,
+    unless a speed varies before. Unknown with latencies, a master, or graphs.
     """
     of, run, costs = inline.running, inline.running.app, inline.costs
     if run.n_asking == 0 or costs.latency_ns != 0 or costs.master != 0 or run.graph.exists == 1:
@@ -76,7 +76,7 @@ def _goes_on_until(inline: InlineState, now: int) -> int:
 
 @compiled(inner=True)
 def _report_end(state: BatchState, inline: InlineState, job: int, status: int) -> int:
-    """Report how the application that runs, which is a copy, ends, and note its records; returns 0, or an ``InlineStatus``."""
+    """Report the end of the current application, a copy, and store its records; returns 0 or an ``InlineStatus``."""
     need = report_end(state, inline, job, status)
     if need != 0:
         return int(need)
@@ -93,7 +93,7 @@ def _report_end(state: BatchState, inline: InlineState, job: int, status: int) -
 
 @compiled(inner=True)
 def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
-    """Run the application, which is a copy, to its end, and report it; returns 0, or an ``InlineStatus``."""
+    """Run the current application, a copy, to its end and report it; returns 0 or an ``InlineStatus``."""
     while True:
         status = run_to(inline, state.jobs.stop_ns[job])
         if not stops_later(state, inline, job, status):
@@ -103,8 +103,8 @@ def _run_to_end(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(HOOK)
 def start(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
-    """Run the application of a job that has started, and keep its state at its start; returns 0, or an ``InlineStatus``."""
-    if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for what it releases
+    """Run the application of a started job and save its state at the start; returns 0 or an ``InlineStatus``."""
+    if inline.saved.first[job] < 0:  # otherwise the batch level had to make room for its releases
         need = set_up(state, inline, job, False)
         if need != 0:
             return int(need)
@@ -123,14 +123,14 @@ def start(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
 
 @compiled(inner=True)
 def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: int) -> int:
-    """Promise that nothing of a job is visible before an instant; returns 0, or an ``InlineStatus``."""
+    """Promise that nothing of a job is visible before an instant; returns 0 or an ``InlineStatus``."""
     kept = i.promise(inline.engines[i.PROMISE], (state, job, not_before_ns))
     return 0 if kept else InlineStatus.OUTCOME_FAULT
 
 
 @compiled(inner=True)
 def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
-    """Promise that nothing is visible before ``until_ns`` but what the application that runs releases, and requests."""
+    """Report the current application's releases and requests before ``until_ns``; promise that nothing else is visible."""
     run, need = inline.running.app, 0
     if run.n_released > 0 or run.wishes.size > 0:
         need = report_releases(state, inline, job, until_ns)
@@ -139,9 +139,9 @@ def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: in
 
 @compiled(inner=True)
 def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool:
-    """Whether the application that runs, in place, goes on to ``until``, which is sure, and is not run ahead in a copy.
+    """Whether to advance the current application in place to ``until`` later, instead of simulating a copy ahead.
 
-    A step is cheaper than a copy, but not if many follow.
+    A step is cheaper than a copy, but many steps are not.
     """
     now, saved, of = commanded_at(state, job), inline.saved, inline.running
     if until <= now or until >= state.jobs.stop_ns[job] or state.settings.promises != 0:
@@ -152,7 +152,7 @@ def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool
 
 @compiled(inner=True)
 def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
-    """Run a copy of a job's application ahead for a stride, and report what is sure by that; 0, or an ``InlineStatus``."""
+    """Simulate a copy of a job's application ahead for a stride and report its actions; 0 or an ``InlineStatus``."""
     now, stop = commanded_at(state, job), state.jobs.stop_ns[job]
     copy_out(inline, job)
     stride = inline.running.stride_ns
@@ -169,7 +169,7 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
-    """Apply the latest commands of its job to the application that runs; returns its status."""
+    """Apply the latest commands of its job to the current application; returns its status."""
     run, flags, first = inline.running.app, inline.saved.flags, state.jobs.told_first[job]
     stop = first + state.jobs.told_count[job]
     k = apply_widths(state, inline, first, stop)
@@ -183,16 +183,16 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 
 @compiled(inner=True)
 def _arrive(inline: InlineState, now: int) -> int:
-    """Let the application that runs, in place, be at an instant, after the requests at it; returns its status."""
+    """Advance the current application in place to an instant, after its requests; returns its status."""
     status = apply_deferred(inline)
     return advance_to(inline, now + 1) if status == SUSPENDED else int(status)
 
 
 @compiled(inner=True)
 def _command(state: BatchState, inline: InlineState, job: int) -> int:
-    """Give a running job its commands, and see how far it goes on; returns 0, or an ``InlineStatus``."""
+    """Apply the commands of a running job and report or promise its future; returns 0 or an ``InlineStatus``."""
     now, of = commanded_at(state, job), running_of(inline, job)
-    if inline.applied_upto > inline.reached_at:  # room had to be made for what it releases
+    if inline.applied_upto > inline.reached_at:  # applied before there was room for its releases
         return _run_ahead(state, inline, job)
     of.steps = 0
     if of.commanded_ns < now:
@@ -204,7 +204,7 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
         if until > 0:
             return _promise(state, inline, job, until)
     inline.running = of
-    # All requests up to this instant were served before the batch level did anything at it.
+    # Requests of this instant are served before its commands.
     status = _arrive(inline, now)
     if status == SUSPENDED:
         status = _apply(state, inline, job, now)
@@ -214,10 +214,10 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> int:
-    """See how far the application that runs, in place, goes on; returns 0, or an ``InlineStatus``."""
+    """Report or promise the future of the current application, in place; returns 0 or an ``InlineStatus``."""
     now, of = commanded_at(state, job), inline.running
     if status != SUSPENDED:
-        copy_out(inline, job)  # there may be commands at this very instant
+        copy_out(inline, job)  # there may be commands at this instant
         return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
     if state.settings.directs != 0:
@@ -225,7 +225,7 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
     if _steps(state, inline, job, until):
         of.steps += 1
         return _promise_rest(state, inline, job, until)
-    if of.steps > 0:  # many steps, and there were no commands meanwhile
+    if of.steps > 0:  # many steps without commands
         of.stride_ns = max(of.stride_ns, now - of.commanded_ns)
     need = _run_ahead(state, inline, job)
     of.stride_ns *= 2
@@ -234,8 +234,8 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
 
 @compiled(HOOK)
 def come_due(state: BatchState, inline: InlineState, job: int, _flag: int) -> int:
-    """Advance a job to now, which its promise was for, and see how far it goes on; returns 0, or an ``InlineStatus``."""
-    # What it releases at this very instant is reported before the batch level inspects any.
+    """Advance a job to now, the end of its promise, and report or promise its future; returns 0 or an ``InlineStatus``."""
+    # Its releases of this instant are reported before the batch level handles releases.
     inline.job, inline.running = job, running_of(inline, job)
     need = _go_ahead(state, inline, job, _arrive(inline, state.now_ns))
     leave(inline)
@@ -244,11 +244,11 @@ def come_due(state: BatchState, inline: InlineState, job: int, _flag: int) -> in
 
 @compiled(HOOK)
 def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
-    """Give running jobs the commands of the latest pass; returns 0, or an ``InlineStatus``."""
+    """Give running jobs the commands of the latest pass; returns 0 or an ``InlineStatus``."""
     replays = inline.saved.flags.size == 0
     while inline.reached_at < state.n_reached:
         inline.job = job = state.reached[inline.reached_at]
-        # Where room had to be made for what follows, both are done again, and change nothing.
+        # After making room, both of these are repeated without effect.
         if replays and not note(state, inline, job):
             return InlineStatus.JOURNAL_FULL
         i.take_back(inline.engines[i.TAKE_BACK], (state, job))

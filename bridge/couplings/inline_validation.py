@@ -1,4 +1,4 @@
-"""What must hold of the inline loop between two calls: what it has noted of each job, and the records of tasks."""
+"""Invariants of the inline loop between two calls: outcomes of jobs, task records, and saved applications."""
 
 import numpy as np
 
@@ -13,23 +13,22 @@ from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 
 
 def validate_inline(state: BatchState, inline: InlineState) -> None:
-    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state is sound.
+    """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state must be valid.
 
-    The jobs that have started, and whose run time was not known, have tasks, and no others; those that ran are all,
-    unless the job was cut; the records of tasks are the jobs', one after the other, and none runs before or after its
-    job; the application that ran last has ended; the slabs of kept applications follow each other, and say where they
-    are. Raises InvariantError: naming the first job that is wrong.
+    Exactly the started jobs without a known run time have tasks, and these have all run unless the job was cut. Task records
+    are grouped by job, within its run time. The application that ran last has ended. The slabs of saved applications are
+    consecutive and contain their addresses. Raises InvariantError with the first wrong job.
     """
     rows = min(int(state.n_rows), len(inline.outcomes.n_rows))  # later attempts may have no room yet
     jobs, drawn = state.jobs.front(rows), inline.outcomes.n_rows[:rows]
-    # Those whose run time is known beforehand are not computed.
+    # Jobs with known run times are not simulated.
     done = (jobs.start_ns >= 0) & (jobs.end_ns >= 0) & (jobs.run_ns < 0)
-    is_open = jobs.promise_ns >= 0  # they received commands, or are about to be run
+    is_open = jobs.promise_ns >= 0  # they have received commands, or are about to run
     if len(inline.saved.flags):
         is_open |= (inline.saved.first[:rows] >= 0) & (jobs.end_ns < 0)
     ran, cut = inline.outcomes.n_tasks[:rows], jobs.cut != b.BY_ITSELF
     for wrong, what in (
-        ((done != (drawn > 0)) & ~is_open, "has tasks, and no end, or the other way round"),
+        ((done != (drawn > 0)) & ~is_open, "has tasks but no end, or an end but no tasks"),
         ((ran < 0) | (ran > drawn), "ran more tasks than it has"),
         (done & (ran < drawn) & ~cut, "was not cut, and did not run all of its tasks"),
         (inline.outcomes.n_chunks[:rows] < 0, "has fewer than no chunks"),
@@ -78,7 +77,7 @@ def _check_kept(state: BatchState, inline: InlineState) -> None:
 
 
 def _check_records(state: BatchState, inline: InlineState, jobs: Jobs, rows: Array) -> None:
-    drawn = np.flatnonzero(inline.outcomes.n_rows[: len(jobs.number)])  # of those that may be reached the end is open
+    drawn = np.flatnonzero(inline.outcomes.n_rows[: len(jobs.number)])
     order = drawn[np.argsort(inline.outcomes.first[drawn], kind="stable")]
     first, count = inline.outcomes.first[order], inline.outcomes.n_rows[order]
     expected = np.cumsum(count) - count

@@ -1,4 +1,4 @@
-"""What a worker is sent of each job: its cores, its tasks or how to draw them, what will happen to it, and what it promises."""
+"""Orders for workers: a job's cores, tasks or a recipe for drawing them, future changes, and a bound of its end."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class _Commands:
-    """The commands that the job of a row has received so far."""
+    """The commands that a job has received so far."""
 
     hints: list[m.Hint] = field(default_factory=list)
     resizes: list[m.WidthChange] = field(default_factory=list)
@@ -44,7 +44,7 @@ class _Commands:
 
 
 class Orders:
-    """Makes the orders of a run. ``level``: it is only read. ``records``: whether records are wanted."""
+    """Makes the orders of a run. ``level`` is only read. ``records``: whether to keep records."""
 
     def __init__(self, scenario: ReadyScenario, level: BatchLevel, *, records: bool) -> None:
         assert scenario.programs is not None
@@ -52,7 +52,7 @@ class Orders:
         self._running = level if isinstance(level, RunningJobs) else None
         self._dealings = level.dealings
         self._programs = scenario.programs
-        # What a worker can look each phase's technique up by; None for a serial part.
+        # The name by which a worker finds each phase's technique; None for a serial part.
         self._techniques = [
             [None if isinstance(phase, Serial) else _technique_name(phase.technique) for phase in program.phases]
             for program in scenario.applications
@@ -60,27 +60,27 @@ class Orders:
         self._sure_phases = [
             [at for at, phase in enumerate(program.phases) if _is_sure(phase)] for program in scenario.applications
         ]
-        # Empty where a recipe says all of a program.
+        # Empty if the recipe describes the whole program.
         self._texts = ["" if _is_plain(program) else program.to_json() for program in scenario.applications]
         self._network = network_of(scenario.network, scenario.platform.network.topology)
         self._core_host = scenario.platform.core_host
         self._core_gflop = core_gflop(scenario)
         self._core_speed = scenario.platform.core_speed_gflops
         self._most_tasks: dict[tuple[int, int], int] = {}  # by program and cores
-        self._places: dict[int, Places] = {}  # the cores that jobs under way compute on, or did
+        self._places: dict[int, Places] = {}  # present and past cores of running jobs
         self._commands: dict[int, _Commands] = {}  # by row
-        #: Whether applications release cores that they need no more.
+        #: Whether applications release cores that they no longer need.
         self.own_releases = bool(scenario.options.batch.releases)
-        self._answered: dict[int, int] = {}  # the attempts that have answered, where a row may be ordered again
+        self._answered: dict[int, int] = {}  # latest answered attempt, by row
 
     @property
     def technique(self) -> str:
-        """One that most jobs have, to be loaded in advance."""
+        """The most frequent technique, to be loaded in advance."""
         return self._techniques[-1][0] or "static"
 
     @property
     def program(self) -> str:
-        """The program that goes with it, as JSON; empty where the technique says all."""
+        """Its program as JSON; empty if the technique suffices."""
         return self._texts[-1]
 
     def names(self) -> list[str]:
@@ -115,7 +115,7 @@ class Orders:
             program=self._texts[place],
         )
         ahead, gone = self._ahead(row, places, start_ns), self._gone(places)
-        # Between which numbers of cores its job may request others, where it may.
+        # The range of widths that the job may request.
         least, most = running.width_range(row) if running is not None and self._dealings.evolves else (0, 0)
         latency, host = options.application.latency_ns, self._core_host[numbers]
         start = SimulateJob(
@@ -148,7 +148,7 @@ class Orders:
         highest = scenario.speeds.highest_factor * (HIGHEST if self._dealings.scales else 1.0)
         bound_ns = earliest_end_ns(start_ns, surely, surely / n, base * highest)
         if resizes:
-            bound_ns = start_ns  # more cores are sooner done
+            bound_ns = start_ns  # more cores may end it sooner
         if stop_ns is not None:
             bound_ns = min(bound_ns, stop_ns)
         if scenario.speeds.loses:
@@ -170,8 +170,8 @@ class Orders:
         drawn = drawn_program(self._programs, place, seed, job, cores, core_gflop, speed, bytes_per_gflop)
         if len(drawn.part_tasks) > m.MAX_PARTS:
             raise InputError(
-                f"job {job}: {len(drawn.part_tasks)} parts, phases times steps; a simulator that asks for lengths can be told "
-                f"of {m.MAX_PARTS}; use inline"
+                f"job {job}: {len(drawn.part_tasks)} parts (phases times steps); a simulator that asks for lengths can receive "
+                f"{m.MAX_PARTS}; use inline"
             )
         wishes = [0] if width is None else program.wishes_of(cores, width.least, width.most)
         if len(drawn.part_tasks) == 1 and isinstance(program.phases[0], Loop) and not any(wishes):
@@ -190,7 +190,7 @@ class Orders:
         return TaskPayload(drawn.lengths, parts, drawn.source, drawn.target, drawn.bytes)
 
     def _work(self, place: int, cores: int, core_gflop: float) -> tuple[float, float, int]:
-        """Mean task length, all the work (both GFLOP) and the number of tasks of a job that are expected."""
+        """Expected mean task length and total work (GFLOP), and expected number of tasks of a job."""
         program = self._scenario.applications[place]
         if not self._texts[place]:
             tasks_per_core = program.loops[0].tasks_per_core or 1
@@ -202,8 +202,8 @@ class Orders:
         return total / n, total, n
 
     def _ahead(self, row: int, places: Places, from_ns: int) -> CoreForecast:
-        """What changes after an instant, if a message holds it: enough for twice the recorded run time, or for as
-        long again as the job has lasted."""
+        """The changes of speed after an instant, as far as a message can hold them: for twice the recorded run time, or for
+        the elapsed time of the job."""
         speeds = self._scenario.speeds
         if speeds.steady:
             return CoreForecast()
@@ -229,7 +229,7 @@ class Orders:
         return CoreForecast(changes, None if next_ns.min() == NEVER else found.complete_ns + 1)
 
     def _for_good(self, numbers: Array, losses: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Which losses of a job's cores, (instant, core within the job), are for good."""
+        """The losses, (instant, core within the job), that are for good."""
         if not losses:
             return set()
         at_ns, core = np.array(losses, np.int64).T
@@ -237,7 +237,7 @@ class Orders:
         return {loss for loss, good in zip(losses, gone.tolist(), strict=True) if good}
 
     def _gone(self, places: Places) -> tuple[m.Change, ...]:
-        """Those of a job's cores that are lost for good as they come."""
+        """The cores of a job that are lost for good when they come."""
         if not self._scenario.speeds.loses:
             return ()
         lost: list[tuple[int, int]] = []
@@ -255,11 +255,11 @@ class Orders:
         return base if speeds.steady else base * speeds.factors(numbers, now_ns)
 
     def answered(self, row: int, attempt: int) -> None:
-        """An attempt at a row was answered: the next :meth:`order` for it is for another one."""
+        """Note that an attempt at a row was answered: the next :meth:`order` for it is for another attempt."""
         self._answered[row] = attempt
 
     def command(self, row: int, now_ns: int) -> None:
-        """From now on every :meth:`order` for a row has its commands of now, for its start if that is later."""
+        """Add the present commands of a row to all following orders for it, at its start if that is later."""
         running, now_ns = self._running, max(now_ns, self._level.start_ns(row))
         if running is None:
             return
@@ -290,8 +290,7 @@ class Orders:
         _check_room(what, len(scales), m.MAX_SCALES, named, m.MAX_SCALED)
 
     def _placed(self, row: int) -> Places:
-        """The cores of a job; until it is given others, those that it has started with: of those that it holds, in order, as
-        many as it asked for."""
+        """The cores of a job: initially the first of its allocation, as many as it requested."""
         places = self._places.get(row)
         if places is None:
             held = [np.arange(lo, hi) for lo, hi in self._level.allocation(row)]
@@ -330,27 +329,27 @@ class Orders:
         wanted = np.flatnonzero(self._placed(row).last_there & wanted)
         hints.append(m.Hint(at_ns=now_ns, cores=pack_int32(wanted)))
         hinted = sum(len(one.cores) // 4 for one in hints)
-        what = f"{COORDINATION:{self._scenario.options.batch.coordination}}: job {self._level.job_number(row)} is told"
-        what += f" {len(hints)} times of {hinted} cores in all"
+        what = f"{COORDINATION:{self._scenario.options.batch.coordination}}: job {self._level.job_number(row)} receives"
+        what += f" {len(hints)} hints with {hinted} cores in all"
         _check_room(what, len(hints), m.MAX_HINTS, hinted, m.MAX_HINTED)
 
     def numbers(self, row: int) -> Array:
-        """The global numbers of the cores of a job under way, by place."""
+        """The global core numbers of a running job, by place."""
         return self._places[row].latest
 
     def ended(self, row: int) -> Places:
-        """The cores of a job that has ended; once, unless it may have to be simulated again with others."""
+        """The cores of an ended job; only once, unless widths change and it may be simulated again."""
         return self._places[row] if self._dealings.resizes else self._places.pop(row)
 
 
 def _check_room(what: str, commands: int, most: int, cores: int, most_cores: int) -> None:
-    """See that a message holds all commands of a kind that a job has received, and their cores."""
+    """Raise InputError if a message cannot hold all commands of a kind to a job, and their cores."""
     if commands > most or cores > most_cores:
         raise InputError(f"{what}; a message holds {most} and {most_cores}; use inline")
 
 
 def _lost_ns(n_cores: int, changes: Iterable[m.Change], until_ns: int | None) -> int:
-    """Before this instant a job does not lose the last of its cores, by what is known up to and without ``until_ns``."""
+    """The instant at which a job loses its last core; at least ``until_ns``, up to which changes are known."""
     gone: set[int] = set()
     for change in changes:
         if change.speed_gflops is None:
@@ -361,7 +360,7 @@ def _lost_ns(n_cores: int, changes: Iterable[m.Change], until_ns: int | None) ->
 
 
 def _is_plain(program: Program) -> bool:
-    """Whether a recipe says it all: one loop of normal lengths, with a number of tasks per core."""
+    """Whether a recipe suffices: one loop of normal lengths with a number of tasks per core."""
     loop = program.phases[0]
     once = len(program.phases) == program.steps == 1 and loop.cores is None
     return once and isinstance(loop, Loop) and not loop.lengths and loop.tasks is None
@@ -374,7 +373,7 @@ def _phases_gflop(program: Program, cores: int, core_gflop: float, phases: Itera
 
 
 def _is_sure(phase: Serial | Loop | Graph) -> bool:
-    """Whether a phase's tasks have no less work together than its share; the lengths of a file need not."""
+    """Whether a phase's tasks have at least the work of its share; lengths from a file may have less."""
     if isinstance(phase, Serial):
         return True
     if isinstance(phase, Graph):

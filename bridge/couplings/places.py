@@ -1,4 +1,4 @@
-"""Which core of the machine a running job has at each of its places, where cores come to it and leave it."""
+"""The cores of a running job by place, while cores come and leave."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The cores that a job has, or had, in the order in which they came; int64 (k,) each."""
+    """The present and past cores of a job, in the order in which they came; int64 (k,) each."""
 
     place: Array  # index within the job
     number: Array  # in the machine
-    from_ns: Array  # from when on it is there: its job's start, or 1 ns after the instant at which it was given
-    at_start: Array  # the numbers of those with which its job starts
+    from_ns: Array  # arrival: the job's start, or 1 ns after the command that gave it
+    at_start: Array  # numbers of the cores at the start
 
     @classmethod
     def of(cls, numbers: Array, start_ns: int) -> Places:
-        """Those of a job that starts on these cores."""
+        """The places of a job that starts on these cores."""
         return cls(np.arange(len(numbers)), numbers, np.full(len(numbers), start_ns, np.int64), numbers)
 
     @cached_property
     def latest(self) -> Array:
-        """The core that each place has, or had last: int64 (P,)."""
+        """The present or last core of each place: int64 (P,)."""
         if len(self.number) == len(self.at_start):
             return self.at_start
         numbers = np.empty(int(self.place.max()) + 1, np.int64)
@@ -36,7 +36,7 @@ class Places:
 
     @property
     def last_there(self) -> Array:
-        """Of which places the latest core has not come to another one since: bool (P,)."""
+        """A mask of the places whose latest core has not come to another place since: bool (P,)."""
         came = {number: k for k, number in enumerate(self.number.tolist())}
         there = np.zeros(int(self.place.max()) + 1, np.bool_)
         for k, (place, number) in enumerate(zip(self.place.tolist(), self.number.tolist(), strict=True)):
@@ -45,15 +45,15 @@ class Places:
 
     @property
     def until_ns(self) -> Array:
-        """When another core comes to the place of each: int64 (k,)."""
+        """The instant at which another core takes the place of each: int64 (k,)."""
         until, order = np.full(len(self.place), MAX_NS, np.int64), np.argsort(self.place, kind="stable")
         followed = np.flatnonzero(np.diff(self.place[order]) == 0)
         until[order[followed]] = self.from_ns[order[followed + 1]]
         return until
 
     def with_cores(self, given: list[int], held: Array, from_ns: int) -> Places:
-        """With cores that come, each to the first place whose core the job does not hold any more, or a new one.
-        ``held``, bool (P,): of which places it holds the latest core."""
+        """Add cores, each at the first place whose core the job no longer holds, or at a new one.
+        ``held``, bool (P,): places whose latest core the job holds."""
         free = np.flatnonzero(~held).tolist()
         new = range(len(held), len(held) + max(0, len(given) - len(free)))
         places = [*free, *new][: len(given)]
@@ -65,7 +65,7 @@ class Places:
         )
 
     def cores_of(self, place: Array, at_ns: Array) -> Array:
-        """The cores that were at these places at these instants: int32 (n,)."""
+        """The cores at these places at these instants: int32 (n,)."""
         order = np.lexsort((self.from_ns, self.place))
         places, numbers, from_ns = self.place[order], self.number[order].astype(np.int32), self.from_ns[order]
         found = np.searchsorted(places, place)

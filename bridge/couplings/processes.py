@@ -1,10 +1,9 @@
-"""The couplings ``pool`` and ``process``: applications in processes of their own, at the other end of a socket.
+"""The couplings ``pool`` and ``process``: applications in separate processes, connected by sockets.
 
-They differ by a number: how many jobs a process serves before another takes its place.
+They differ in the number of jobs that a process serves before it is replaced.
 
-The batch level is driven so: ``advance``; on ``STARTED`` and ``REACHED`` a promise for every job that has started or receives
-commands; on ``DUE``, as a promise comes due, the outcome of that job; until ``DONE``. The inline coupling calls the engine's
-kernels instead.
+The batch level advances until ``DONE``. On ``STARTED`` and ``REACHED``, every job that has started or receives commands gets a
+promise; on ``DUE``, when a promise expires, the outcome of that job. The inline coupling calls the engine's kernels instead.
 """
 
 from __future__ import annotations
@@ -62,12 +61,12 @@ def _run(drive: _Drive) -> Applications:
         running = asyncio.get_running_loop()
     if running is None:
         return _run_loop(drive)
-    # Called from within a loop, as in a notebook: ours runs in another thread.
+    # Called from within an event loop, for example in a notebook: use another thread.
     with ThreadPoolExecutor(1, "twolevel-bridge") as thread:
         outcome = thread.submit(_run_loop, drive)
         try:
             return outcome.result()
-        except BaseException:  # the loop's, which has ended, or an interrupt of this thread
+        except BaseException:  # raised by the loop, which has ended, or an interrupt of this thread
             with contextlib.suppress(RuntimeError):
                 drive.interrupt()
             raise
@@ -97,19 +96,19 @@ class _Drive:
         self._orders = Orders(scenario, level, records=keep_tasks)
         self._reports = Reports(scenario, level, self._orders, keep_tasks=keep_tasks)
         self._suspends = self._injected = 0
-        #: Another program that decides: while it does, the batch level waits.
+        #: Another program that decides: the batch level waits for it.
         self._decider = scenario.policy if isinstance(scenario.policy, OtherProgram) else None
         aside = execution.listen is not None or self._decider is not None
         self._aside = ThreadPoolExecutor(1, "twolevel-batch") if aside else None
-        #: From another thread: stop, and leave nothing behind. RuntimeError if it has ended.
+        #: Called from another thread: stop and clean up. RuntimeError if the run has ended.
         self.interrupt: Callable[[], object] = lambda: None
 
     def interruptible(self, interrupt: Callable[[], object]) -> None:
-        """From now on :attr:`interrupt` interrupts the run."""
+        """Set the function that interrupts the run."""
         self.interrupt = interrupt
 
     async def run(self) -> Applications:
-        """Open the supervisor, run to the end, and close it whatever happens."""
+        """Open the supervisor, run to the end, and always close it."""
         execution, needs = self._execution, self._needs()
         how = (
             execution.how_many(),
@@ -142,7 +141,7 @@ class _Drive:
         return Needs(self._orders.own_releases, dealings.hints, dealings.resizes, dealings.evolves, scaled_by)
 
     def _wanted(self) -> HostsRequest | None:
-        """What is said of other hosts."""
+        """The request for other hosts, if any."""
         execution = self._execution
         if execution.listen is None:
             return None
@@ -151,7 +150,7 @@ class _Drive:
         from bridge.workers.credentials import CERTIFICATE_ENDING
         from bridge.workers.hosts import HostsRequest, needed_files
 
-        assert execution.token_file is not None  # Execution has seen to it
+        assert execution.token_file is not None  # checked by Execution
         certificate = execution.certificate or execution.token_file + CERTIFICATE_ENDING
         files = needed_files(self._orders.names())
         return HostsRequest(execution.listen, execution.token_file, certificate, version("twolevel"), files)
@@ -172,10 +171,10 @@ class _Drive:
                         jobs.submit(order)
                     else:
                         jobs.submit_again(order)
-                    # A simulator that does not say that it conserves work has promised nothing but the start.
+                    # Without work conservation, only the start is certain.
                     start_ns = order.start.start_ns
-                    # And what is planned with the outcome, or is released before it, waits for it at once, also where the
-                    # job starts only later: before its answer is there it cannot receive commands.
+                    # Wait at once for outcomes that the batch level uses early, even if the job starts later: it cannot
+                    # receive commands before its answer.
                     if level.dealings.awaits_outcomes:
                         start_ns = level.now_ns
                     elif jobs.conserves_work:
@@ -190,17 +189,17 @@ class _Drive:
             self._watch(level.ended, level.now_ns)
 
     def _reach(self, jobs: OutstandingJobs, started: list[int]) -> None:
-        """Have the applications that receive commands simulated again, with all of their commands."""
+        """Simulate applications that receive commands again, with all their commands."""
         level = self._level
         for row in level.reached():
             self._orders.command(row, level.now_ns)
-            if row not in started:  # the orders of these have the commands from the first
+            if row not in started:  # orders of started jobs have their commands anyway
                 level.take_back(row)
                 jobs.submit_again(self._orders.order(row))
                 self._injected += 1
 
     async def _advance(self) -> BatchStatus:
-        """Run the batch level until it suspends: in a thread where it may wait for others, since the loop answers processes."""
+        """Run the batch level until it suspends; in a thread if it may wait for others, since this loop answers processes."""
         if self._aside is None:
             return self._level.advance(_PAUSE_JOBS)
         running = asyncio.get_running_loop().run_in_executor(self._aside, self._level.advance, _PAUSE_JOBS)
@@ -208,7 +207,7 @@ class _Drive:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
             if self._decider is not None:
-                self._decider.break_off()  # a decision of ours goes on: nothing else may touch the state meanwhile
+                self._decider.break_off()
             await asyncio.wait([running])
             raise
 
@@ -217,7 +216,7 @@ class _Drive:
         dealings, releasing = level.dealings, running if level.dealings.releases else None
         self._injected += len(jobs.promises) + len(reports)
         for row, promised_ns in jobs.promises.items():
-            if not dealings.awaits_outcomes:  # a promise is of the end
+            if not dealings.awaits_outcomes:
                 level.promise(row, promised_ns)
         jobs.promises.clear()
         jobs.reports.clear()
@@ -234,14 +233,14 @@ class _Drive:
                 assert running is not None  # no other level may lose cores
                 known = running.loss(row, end_ns, int(numbers[last]) if last >= 0 else CAME_AND_WENT)
             if not known:
-                # One process has promised, died, and another has broken the promise; the session has only seen the latter.
+                # A process promised and died, and its successor broke the promise, which its session did not know.
                 job = level.job_number(row)
-                raise PeerError(f"job {job}: its end at {end_ns} ns is before what was promised by an earlier process")
+                raise PeerError(f"job {job}: its end at {end_ns} ns is before the promise of an earlier process")
 
     def _report_releases(self, level: RunningJobs, jobs: OutstandingJobs, row: int, report: JobReport) -> bool:
-        """Report to the batch level what a job releases; False if it is to be simulated again, for longer."""
+        """Report a job's releases to the batch level; False if it must be simulated again, for longer."""
         numbers, outcome = self._orders.numbers(row), report.outcome
-        assert outcome.released_ns is not None  # or it would have broken a rule
+        assert outcome.released_ns is not None  # checked by the protocol
         released_ns = np.array(unpack_int64(outcome.released_ns))
         if outcome.stopped and level.put_off_stop(row, numbers, released_ns):
             jobs.submit_again(self._orders.order(row))
@@ -249,14 +248,14 @@ class _Drive:
         if report.wishes:
             wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
             if not level.wish(row, wished_ns, cores, outcome.end_ns):
-                raise PeerError(f"job {level.job_number(row)}: it wishes for cores at instants that have passed")
+                raise PeerError(f"job {level.job_number(row)}: it requests cores at instants that have passed")
         if not level.release(row, numbers, released_ns, outcome.end_ns):
             raise PeerError(f"job {level.job_number(row)}: it releases cores at instants that have passed")
         return True
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await what must not be left half done, even when cancelled."""
+    """Await work that must be completed even when cancelled."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

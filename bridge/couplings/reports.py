@@ -1,4 +1,4 @@
-"""What workers have reported of the jobs of a run, in the columns that every coupling gives."""
+"""The workers' reports of the jobs of a run, in the columns of all couplings."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -24,10 +24,10 @@ _Parts = list[tuple[Array, ...]]
 
 
 class _Done(NamedTuple):
-    """What became of the application of one row."""
+    """The result of the application of one row."""
 
     outcome: Outcome
-    rules: slice  # which rules of the table its ``chosen`` are of
+    rules: slice  # rules of the table that its ``chosen`` counts
     length_gflop: float
     loops: Array
     records: _Parts  # the columns of TaskRecords but the first
@@ -35,8 +35,7 @@ class _Done(NamedTuple):
 
 
 class Reports:
-    """Collects the reports of a run. ``orders``: the orders that were given. ``keep_tasks``: whether records were asked
-    for."""
+    """Collects the reports of a run. ``orders``: its orders. ``keep_tasks``: whether records were requested."""
 
     def __init__(self, scenario: ReadyScenario, level: BatchLevel, orders: Orders, *, keep_tasks: bool) -> None:
         assert scenario.programs is not None
@@ -45,7 +44,7 @@ class Reports:
         self._done: dict[int, _Done] = {}
 
     def note(self, row: int, report: JobReport) -> None:
-        """Note what a worker has reported of a row's job. Raises PeerError if it cannot be."""
+        """Store a worker's report of a row's job. Raises PeerError if it is not possible."""
         outcome, start_ns = report.outcome, self._level.start_ns(row)
         places, rules = self._orders.ended(row), self._rules_of(row, outcome)
         loops = np.empty(len(LOOP_METRICS))
@@ -81,7 +80,7 @@ class Reports:
         return Applications(*what, graphs=graphs, transfers=sent, cost=cost)
 
     def _rules_of(self, row: int, outcome: Outcome) -> slice:
-        # A worker counts the rules of one program; in the table they follow those of the programs before it.
+        # A worker counts the rules of one program, which follow those of earlier programs in the table.
         rules, n = self._programs.rules, len(outcome.chosen)
         first = self._programs.rule_first(int(self._scenario.program[self._level.origin(row)]))
         most = len(rules.names) - first if rules.selects else 0
@@ -115,8 +114,8 @@ def _transfer_columns(part: Transfers) -> tuple[Array, ...]:
 
 
 def _joined(rows: list[_Parts], none: Iterable[Array]) -> tuple[Array, ...]:
-    """The columns of all rows, and before them where each row's begin; ``none`` are columns of the same types."""
+    """The first entry of each row, and the joined columns; ``none``: empty columns of the same types."""
     first = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([sum(len(part[0]) for part in parts) for parts in rows], out=first[1:])
-    parts = [none, *(part for parts in rows for part in parts)]  # it may be that no job ever started
+    parts = [none, *(part for parts in rows for part in parts)]  # perhaps no job has started
     return (first, *(np.concatenate(columns) for columns in zip(*parts, strict=True)))

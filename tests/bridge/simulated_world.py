@@ -430,7 +430,7 @@ class World:
             return odd and not self.plan.workers
         if re.search("the application simulator( on host .*)? says: out of luck", line):
             return number in map(self.job, self.failed)
-        promised = "what was promised by an earlier process" in line
+        promised = "before the promise of an earlier process" in line
         return promised and number in map(self.job, self.false_promises)
 
     def _in_a_row(self) -> int:

@@ -43,7 +43,7 @@ def ends() -> tuple[BatchState, InlineState]:
 PLANTED: list[tuple[dict[str, Callable[[int], int]], str]] = [
     ({"n_tasks": lambda n: n + 1}, "ran more tasks than it has"),
     ({"n_tasks": lambda n: n - 1}, "was not cut, and did not run all of its tasks"),
-    ({"n_rows": lambda _: 0, "n_tasks": lambda _: 0}, "has tasks, and no end, or the other way round"),
+    ({"n_rows": lambda _: 0, "n_tasks": lambda _: 0}, "has tasks but no end, or an end but no tasks"),
     ({"n_chunks": lambda _: -1}, "has fewer than no chunks"),
     ({"first": lambda row: row + 1}, "has records of tasks from "),
     ({"ledger_used": lambda n: n + 1}, " records of tasks; the jobs have "),

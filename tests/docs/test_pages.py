@@ -21,10 +21,8 @@ from als.metrics.loops import LOOP_METRICS, application_metrics
 from als.options import ASSIGNMENT
 from als.techniques import TECHNIQUES
 from bls import HostGroup, Platform, sample_path
-from bls.allocators import ALLOCATORS
 from bls.engine.state import BatchState
 from bls.machine.host_power import HostPower
-from bls.policies import POLICIES
 from bls.power.options import Power
 from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
@@ -226,11 +224,6 @@ def test_defaults_on_the_page_are_the_defaults() -> None:
 
 def test_what_the_model_page_lists_is_what_there_is() -> None:
     page = DOCS / "explanation/model.md"
-    batch = section(page, "Batch level")
-    policies, allocators = (table(batch[at:]) for at in (batch.index("| policy"), batch.index("| allocator")))
-    named = [name for row in policies for name in re.findall(r"`([\w:-]+)`", row[0])]
-    assert sorted(named) == sorted([*POLICIES, "expr:EXPRESSION"])
-    assert {unquoted(row[0]) for row in allocators} == set(ALLOCATORS)
     named = [name for row in table(section(page, "Application level")) for name in re.findall(r"`([\w-]+)`", row[1])]
     assert sorted(named) == sorted(TECHNIQUES)
     tour = section(DOCS / "tutorials/tour.md", "The application level")

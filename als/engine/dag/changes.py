@@ -1,4 +1,4 @@
-"""Changes in the middle of a graph: a core gets another speed, is lost, comes (back); the application is stopped."""
+"""Changes during a graph: a core changes its speed, is lost or comes (back); the application is stopped."""
 
 from als.engine.codes import OVERFLOW, SUSPENDED
 from als.engine.dag import state as g
@@ -15,7 +15,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def end_what_ends(state: ApplicationState, now: int) -> None:
-    """End the tasks that end at this very instant."""
+    """End the tasks that end at this instant."""
     slots = state.graph.cores.does.size
     while state.n_asking > 0 and state.cores.ask_ns[0] == now and state.cores.ask_core[0] < slots:
         c = state.cores.ask_core[0]
@@ -25,7 +25,7 @@ def end_what_ends(state: ApplicationState, now: int) -> None:
 
 @compiled(inner=True)
 def _give_up(state: ApplicationState, k: int) -> None:
-    """Take task ``k`` from its core, and forget the transfers of its data; any core may begin it again."""
+    """Take task ``k`` from its core and discard its transfers; any core may begin it again."""
     graph, tasks, task = state.graph, state.graph.tasks, state.graph.first_task + k
     if tasks.at[task] >= 0:
         tasks.at[task] = -1
@@ -34,7 +34,7 @@ def _give_up(state: ApplicationState, k: int) -> None:
         forget(state, task, task + 1)
     tasks.missing[task] = 0
     if graph.mode == g.ON_HOSTS:
-        tasks.since_ns[task] = state.now_ns  # its data are at the host
+        tasks.since_ns[task] = state.now_ns  # its data stay on the host
     else:
         for at in range(graph.in_first[k], graph.in_first[k + 1]):
             edge = graph.in_edge[at]
@@ -49,7 +49,7 @@ def _give_up(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
-    """Core ``c`` is absent from now on; what it had, and what was planned for it, is anybody's."""
+    """Remove core ``c``; other cores may take its present and planned tasks."""
     graph, cores, now = state.graph, state.graph.cores, state.now_ns
     drop_event(state, place_in_heap(state, c, cores.does.size))
     count_wait(state, c, now)
@@ -65,7 +65,6 @@ def _lose(state: ApplicationState, c: int) -> None:
         graph.n_turned_away -= 1
     elif does != g.DONE:
         state.barrier_ns = max(state.barrier_ns, now)
-    # What it had, and what it was to have, is anybody's.
     has = does == g.COMPUTES or does == g.HEARS or (does == g.LACKS and (not planned or cores.orphan[c] != 0))
     head = k = cores.task[c] if has else -1
     while k >= 0:
@@ -88,12 +87,12 @@ def _lose(state: ApplicationState, c: int) -> None:
             ask_again(state, now, g.OPEN)
     pool = cores.host[c] if graph.mode == g.ON_HOSTS else 0
     if graph.pools.waiting_size[pool] > 0:
-        wake(state, pool, now)  # it may have been about to be served
+        wake(state, pool, now)  # the lost core may have been next
 
 
 @compiled(inner=True)
 def come_to_graph(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` comes, and asks."""
+    """Add core ``c``, which asks at once."""
     cores = state.graph.cores
     state.cores.held_size[c] = cores.orphan[c] = 0
     cores.task[c] = cores.sequence[c] = -1
@@ -103,7 +102,7 @@ def come_to_graph(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(HOOK)
 def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) -> int:
-    """As ``als.engine.injected_changes.set_speed``, within a part that is a graph; the application has not ended."""
+    """``als.engine.injected_changes.set_speed`` for a part that is a graph; the application has not ended."""
     graph, own, now = state.graph, state.cores, state.now_ns
     if graph.has_data != 0:
         take_arrivals(state, now, 0)
@@ -122,7 +121,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
         return SUSPENDED
     t, work = own.held_from_ns[c], state.cores.held_work[c]
     if t < now:
-        # Never quite nothing: a task that runs now has work left, whatever the rounding.
+        # Never 0: a running task has work left, whatever the rounding.
         work = max(work - (now - t) * 1e-9 * before, 1e-300)
         own.held_from_ns[c], state.cores.held_work[c] = now, work
         t = now
@@ -137,7 +136,7 @@ def change_speed_in_graph(state: ApplicationState, c: int, speed_gflops: float) 
 
 @compiled(inner=True)
 def _never_runs(state: ApplicationState, k: int) -> None:
-    """Take the tasks of a chunk from ``k`` on, one behind the other, from the core that was to compute them."""
+    """Take the tasks of a chunk from ``k`` on from their core."""
     graph = state.graph
     while k >= 0:
         graph.tasks.at[graph.first_task + k] = -1
@@ -146,7 +145,7 @@ def _never_runs(state: ApplicationState, k: int) -> None:
 
 @compiled(inner=True)
 def _cut(state: ApplicationState) -> int:
-    """End the tasks that run now; returns how many those are."""
+    """End the running tasks; returns their number."""
     graph, now, cut = state.graph, state.now_ns, 0
     for c in range(state.speed.size):
         does, k = graph.cores.does[c], graph.cores.task[c]
@@ -164,8 +163,7 @@ def _cut(state: ApplicationState) -> int:
 
 @compiled(HOOK)
 def stop_in_graph(state: ApplicationState, _c: int, _speed: float) -> int:
-    """As ``als.engine.injected_changes.stop`` of the tasks of the present part, which is a graph; returns whether (1 or 0) the
-    application has completed."""
+    """``als.engine.injected_changes.stop`` for a part that is a graph; returns 1 if the application has completed, else 0."""
     graph = state.graph
     now, n_cores = state.now_ns, state.speed.size
     for c in range(n_cores):
@@ -173,14 +171,14 @@ def stop_in_graph(state: ApplicationState, _c: int, _speed: float) -> int:
         state.cores.away[c] = 1 if does == g.DONE or does == g.ABSENT or does == g.AWAY or does == g.IDLES else 0
     chunks = state.n_chunks
     end_what_ends(state, now)
-    state.n_chunks = chunks  # what would begin now never does
+    state.n_chunks = chunks  # chunks that would begin now never do
     ran = graph.n_tasks - graph.n_undone
     if graph.n_undone == 0 and state.part == state.part_first.size - 2:
         state.n_ran = graph.first_task + ran
         return 1
     state.n_ran = graph.first_task + ran + _cut(state)
     for edge in range(graph.first_edge, graph.first_edge + graph.n_edges):
-        if graph.sent_ns[edge] == now:  # it would begin now, which is too late
+        if graph.sent_ns[edge] == now:  # it would begin now: too late
             graph.sent_ns[edge] = graph.arrived_ns[edge] = -1
     working = False
     for c in range(n_cores):

@@ -1,4 +1,4 @@
-"""Which waiting tasks of a graph a core gets when it asks: rounds, each of them a loop to the technique that hands it out."""
+"""The waiting tasks of a graph that a core gets when it asks: in rounds, each of which is a loop for the technique."""
 
 from als.engine.codes import ANSWER_OUT_OF_RANGE, OVERFLOW, PLACE_TAKEN
 from als.engine.dag import state as g
@@ -19,7 +19,7 @@ _call_full = caller(NEXT_CHUNK_FULL)
 
 @compiled(merged=True)
 def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
-    """What the rule answers to core ``c`` at ``t``, with so many tasks left in its loop."""
+    """The rule's answer to core ``c`` at ``t``, with ``left`` tasks left in its loop."""
     rules, rule = state.table, state.rule
     flags, call = rules.flags[rule], rules.calls[rule]
     memo = state.memo[state.memo_lo : state.memo_hi]
@@ -36,11 +36,11 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
 
 @compiled(inner=True)
 def _begin_round(state: ApplicationState) -> None:
-    """Begin a round: what waits now is a loop."""
+    """Begin a round: the waiting tasks are a loop."""
     graph, tasks, first = state.graph, state.graph.tasks, state.graph.first_task
     flags, n_tasks = state.table.flags[state.rule], graph.n_waiting
     if state.width > 0:
-        call_hook(state.hooks[RANK], (state, 0, 0.0))  # some may be gone since the latest change
+        call_hook(state.hooks[RANK], (state, 0, 0.0))  # cores may have gone since the latest change
     if graph.round >= 0:
         graph.repeats += 1
     graph.round += 1
@@ -49,7 +49,7 @@ def _begin_round(state: ApplicationState) -> None:
     graph.first_place = 0
     if flags & LEARNS == 0:
         state.memo[state.memo_lo : state.memo_hi] = 0.0
-    # It is told as of a loop, and each further round is a step more.
+    # The rule receives the facts of a loop; each further round is a further step.
     gflops = tell_cores(state, state.part // state.phases.kind.size + graph.repeats)
     if flags & MOMENTS != 0:
         lengths = graph.ranks[:n_tasks]  # work space
@@ -68,7 +68,7 @@ def _begin_round(state: ApplicationState) -> None:
 
 @compiled(inner=True)
 def end_round(state: ApplicationState, t: int) -> None:
-    """End a round whose tasks have all been handed out: those who were to wait for the next round wait for tasks."""
+    """End a round whose tasks are all assigned: cores that waited for the next round wait for tasks."""
     graph, cores = state.graph, state.graph.cores
     if graph.n_turned_away == 0:
         return
@@ -84,20 +84,20 @@ def end_round(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def dismiss(state: ApplicationState, t: int) -> None:
-    """The last task was handed out at ``t``: those who wait hear that there is nothing more."""
+    """Tell waiting cores that there are no more tasks: the last one was assigned at ``t``."""
     graph = state.graph
     for c in range(state.speed.size):
         if graph.cores.does[c] == g.IDLES:
             _send_home(state, c, t)
         elif graph.cores.does[c] == g.AWAY:
-            graph.cores.does[c] = g.DONE  # it has heard 0, and will hear nothing more
+            graph.cores.does[c] = g.DONE  # it has received 0 and gets no further answer
             release(state, c, t)
     graph.n_turned_away = 0
 
 
 @compiled(inner=True)
 def _send_home(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` hears that nothing is left; the answer to its request of ``t`` takes a message."""
+    """Send core ``c`` the answer that no tasks are left, to its request of ``t``."""
     state.graph.cores.does[c] = g.DONE
     state.barrier_ns = max(state.barrier_ns, t + state.latency_ns[c])
     release(state, c, t + state.latency_ns[c])
@@ -105,7 +105,7 @@ def _send_home(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
-    """Give core ``c`` a chunk of so many tasks: those first in order, or, ``placed``, those at places from ``FIRST`` on."""
+    """Give core ``c`` a chunk of ``size`` tasks: the first in order, or (``placed``) those at places from ``FIRST`` on."""
     graph, tasks, first, before = state.graph, state.graph.tasks, state.graph.first_task, -1
     place = int(state.facts[f.FIRST]) if placed else graph.first_place
     for _ in range(size):
@@ -131,7 +131,7 @@ def _take(state: ApplicationState, c: int, size: int, placed: bool) -> None:
 
 @compiled(inner=True)
 def _run_of_places(state: ApplicationState, most: int) -> int:
-    """How many tasks that nobody has follow one another, from the first such place on."""
+    """The number of consecutive unassigned tasks from the first such place on, up to ``most``."""
     graph, place = state.graph, state.graph.first_place
     while graph.listed[place] < 0:
         place += 1
@@ -144,7 +144,7 @@ def _run_of_places(state: ApplicationState, most: int) -> int:
 
 @compiled(inner=True)
 def _needs_data(state: ApplicationState, c: int) -> bool:
-    """Whether anything that the chunk needs was computed by another core."""
+    """Whether the chunk needs data from another core."""
     graph, first, edge_0 = state.graph, state.graph.first_task, state.graph.first_edge
     k = graph.cores.task[c]
     while k >= 0:
@@ -158,7 +158,7 @@ def _needs_data(state: ApplicationState, c: int) -> bool:
 
 @compiled(inner=True)
 def take_told(state: ApplicationState, c: int, t: int) -> None:
-    """The answer has reached core ``c`` at ``t``: the data of its chunk are fetched, and it begins as soon as it can."""
+    """Handle the answer that reaches core ``c`` at ``t``: fetch the data of its chunk and begin as soon as possible."""
     graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     cores.free_ns[c] = t
     cores.does[c] = g.LACKS
@@ -173,13 +173,13 @@ def take_told(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def serve_request(state: ApplicationState, c: int, t: int) -> None:
-    """Serve the request of core ``c`` that has arrived, or waited until now, ``t``."""
+    """Serve the request of core ``c`` that arrives at ``t`` or has waited until then."""
     graph, own = state.graph, state.cores
     latency = state.latency_ns[c]
     flags = state.table.flags[state.rule]
     state.facts[f.LAST_SIZE] = 0.0
     if own.held_size[c] > 0:
-        # Without the time in which a task's data were missing.
+        # Without the time spent waiting for data.
         tell_chunk(state, c, own.work_ns[c], state.cores.finish_ns[c])
     if graph.round_left == 0:
         if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and graph.round >= 0:
@@ -197,7 +197,7 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     share = (left + state.n_present - 1) // state.n_present
     chooses = flags & PLACES != 0
     if chooses and graph.round_open == g.LEFT_OVER:
-        size, chooses = _run_of_places(state, share), False  # its own lists do not know of these any more
+        size, chooses = _run_of_places(state, share), False  # the rule's own lists no longer contain these
     else:
         size = _ask(state, c, t, left)
     if size < 0 or size > left:

@@ -1,8 +1,7 @@
-"""The application engine's work on a part that is a graph: what happens at one instant after another.
+"""The events of a part that is a graph.
 
-At one instant, in this order: transfers that were due end; tasks end and answers reach their cores (by core), and their
-transfers begin; those that end within half a ns from then end too; requests are served (by core). A core that lacked
-nothing but data begins as they arrive.
+The order at one instant: due transfers end; tasks end and answers arrive (by core), and their transfers begin; transfers that
+end within half a ns also end; requests are served (by core). A core that waits for data begins when they arrive.
 """
 
 from als.engine import state as s
@@ -31,7 +30,7 @@ from traces.compiled import compiled
 
 @compiled(merged=True)
 def end_task(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` has computed its task, at ``t``; its event has been taken from the heap."""
+    """End the task of core ``c`` at ``t``; its event is no longer in the heap."""
     graph, cores, own = state.graph, state.graph.cores, state.cores
     tasks, first, k = graph.tasks, graph.first_task, cores.task[c]
     took = t - own.began_ns[c]
@@ -72,7 +71,7 @@ def end_task(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(inner=True)
 def _let_go(state: ApplicationState, c: int, t: int) -> bool:
-    """Whether core ``c``, for which nothing is planned any more, is released at ``t``."""
+    """Release core ``c``, which has no planned tasks left, at ``t`` if possible; returns whether it was released."""
     release(state, c, t)
     if released(state, c):
         state.graph.cores.does[c] = g.DONE
@@ -81,14 +80,14 @@ def _let_go(state: ApplicationState, c: int, t: int) -> bool:
 
 @compiled(inner=True)
 def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
-    """Give core ``c``, which is free, the next task of its sequence if that can begin, or else one that nobody has."""
+    """Give the free core ``c`` the next task of its sequence if it can begin, or else an unassigned one."""
     graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     head = cores.sequence[c]
     cores.orphan[c] = 0
     if head >= 0 and tasks.missing[first + head] == 0:
         begin_planned(state, c, t)
         if graph.pools.waiting_size[0] > 0:
-            wake(state, 0, t)  # it may have been woken for what waits there
+            wake(state, 0, t)  # another core must take the waiting task
     elif graph.pools.waiting_size[0] > 0:
         k = pop_waiting(graph, 0)
         cores.orphan[c] = 1
@@ -104,7 +103,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def _serve(state: ApplicationState, c: int, t: int) -> None:
-    """Serve core ``c``, free at ``t``; whatever else happens then has happened."""
+    """Serve core ``c``, free at ``t``, after all other events of that instant."""
     graph, mode = state.graph, state.graph.mode
     if (
         state.n_leaving > 0
@@ -133,7 +132,7 @@ def _serve(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(inner=True)
 def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
-    """Let the transfers end that end by ``t``, or with ``rounded`` (1, else 0) at what is rounded to ``t``."""
+    """End the transfers that end by ``t``, or (``rounded`` = 1) at an instant that is rounded to ``t``."""
     graph = state.graph
     edge = call_graph_hook(graph.hooks[ARRIVED], (graph, rounded, t))
     while edge >= 0:
@@ -143,7 +142,7 @@ def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
 
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
-    """Handle everything that happens at one instant."""
+    """Handle all events of one instant."""
     graph, slots, ask_ns, ask_core = state.graph, state.graph.cores.does.size, state.cores.ask_ns, state.cores.ask_core
     data = graph.has_data != 0
     if data:
@@ -165,7 +164,7 @@ def _handle(state: ApplicationState, t: int) -> None:
 
 @compiled(HOOK)
 def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
-    """Let everything of the present part happen that happens before ``until_ns``; returns why it stopped, as
+    """Simulate the present part up to ``until_ns`` (exclusive); returns why it stopped, as
     ``als.engine.chunk_dispatch.serve``, or a fault of a planner."""
     graph, ask_ns = state.graph, state.cores.ask_ns
     while True:
@@ -182,11 +181,11 @@ def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
         if graph.n_undone == 0:
             return PART_DONE
         for edge in range(graph.n_edges if graph.has_data != 0 else 0):
-            if graph.flows.edge_slot[edge] >= 0:  # a transfer is under way, and will not arrive before time ends
+            if graph.flows.edge_slot[edge] >= 0:  # a transfer would arrive after the end of time
                 return OVERFLOW
         if state.n_present + state.n_released < state.speed.size:
             if graph.n_turned_away > 0 and state.away_ns < until_ns:
-                ask_again(state, state.away_ns, g.LEFT_OVER)  # for what was to be the absent cores'
+                ask_again(state, state.away_ns, g.LEFT_OVER)  # for the tasks kept for absent cores
                 continue
             return ALL_LOST if until_ns == s.NEVER else SUSPENDED
         return TASKS_LEFT if graph.mode == g.BY_TECHNIQUE else STUCK
@@ -194,8 +193,8 @@ def serve_graph(state: ApplicationState, until_ns: int, _speed: float) -> int:
 
 @compiled(inner=True)
 def ask_again(state: ApplicationState, t: int, how: int) -> None:
-    """Those who wait for the next round ask again at ``t``, and a rule's 0 is overruled, ``OPEN`` or ``LEFT_OVER``: a core is
-    absent."""
+    """Let the cores that wait for the next round ask again at ``t``, and overrule a rule's 0 (``OPEN`` or ``LEFT_OVER``),
+    since a core is absent."""
     graph = state.graph
     graph.round_open = max(graph.round_open, how)
     graph.n_turned_away = 0

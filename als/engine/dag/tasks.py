@@ -1,5 +1,4 @@
-"""Tasks of a graph that wait for cores, and cores that wait for tasks; how a task becomes ready, gets its data, and
-begins."""
+"""Waiting tasks and idle cores of a graph; how a task becomes ready, gets its data, and begins."""
 
 from als.engine.codes import OVERFLOW
 from als.engine.dag import state as g
@@ -15,26 +14,26 @@ from traces.compiled import compiled
 
 @compiled(merged=True)
 def begin_doing(state: ApplicationState, c: int, does: int, kind: int, t: int) -> None:
-    """Core ``c`` does something from now on, until its event of a kind at ``t``."""
+    """Set the activity of core ``c`` until its event of a kind at ``t``."""
     state.graph.cores.does[c] = does
     push_event(state, t, kind * state.graph.cores.does.size + c)
 
 
 @compiled(merged=True)
 def request_now(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` is to be served at ``t``."""
+    """Schedule the service of core ``c`` at ``t``."""
     begin_doing(state, c, g.ASKS, g.REQUESTS, t)
 
 
 @compiled(merged=True)
 def request(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` asks at ``t``: a technique's answer takes a message each way."""
+    """Send the request of core ``c`` at ``t``; with a technique it takes a message each way."""
     request_now(state, c, t + state.latency_ns[c] if state.graph.mode == g.BY_TECHNIQUE else t)
 
 
 @compiled(inner=True)
 def count_wait(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c``, if it lacks nothing but the data of its next task, has waited for them up to ``t``, and is free from then."""
+    """Count the time up to ``t`` in which core ``c`` waited only for data of its next task."""
     graph, cores = state.graph, state.graph.cores
     k = cores.task[c]
     if graph.has_data == 0 or cores.does[c] != g.LACKS or k < 0:
@@ -47,7 +46,7 @@ def count_wait(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def is_idle(graph: GraphState, c: int) -> bool:
-    """Whether core ``c`` waits for tasks, or, where they are planned, for no more than the data of its next."""
+    """Whether core ``c`` waits for tasks or (planned) for the data of its next task."""
     lacks = graph.mode == g.PLANNED and graph.cores.does[c] == g.LACKS and graph.cores.orphan[c] == 0
     return bool(lacks or graph.cores.does[c] == g.IDLES)
 
@@ -60,7 +59,7 @@ def wake(state: ApplicationState, pool: int, t: int) -> bool:
         c = graph.idle[pools.idle_first[pool]]
         pools.idle_size[pool] = key_pop(graph.idle, pools.idle_first[pool], pools.idle_size[pool])
         cores.queued[c] = 0
-        if is_idle(graph, c):  # it may have got something to do since then
+        if is_idle(graph, c):  # it may be busy by now
             count_wait(state, c, t)
             request_now(state, c, t)
             return True
@@ -69,7 +68,7 @@ def wake(state: ApplicationState, pool: int, t: int) -> bool:
 
 @compiled(merged=True)
 def idle(state: ApplicationState, c: int, pool: int) -> None:
-    """Core ``c`` has nothing to do until tasks wait in a pool."""
+    """Let core ``c`` wait for tasks of a pool."""
     graph = state.graph
     if graph.cores.queued[c] == 0:
         graph.cores.queued[c] = 1
@@ -97,7 +96,7 @@ def pop_waiting(graph: GraphState, pool: int) -> int:
 
 @compiled(merged=True)
 def put_in_pool(state: ApplicationState, k: int, t: int) -> None:
-    """Task ``k`` of the part waits for any core, or any core of its host, from ``t`` on."""
+    """Let task ``k`` of the part wait for any core, or any core of its host, from ``t`` on."""
     graph, pools = state.graph, state.graph.pools
     pool = graph.tasks.plan[graph.first_task + k] if graph.mode == g.ON_HOSTS else 0
     push_waiting(graph, pool, k)
@@ -107,7 +106,7 @@ def put_in_pool(state: ApplicationState, k: int, t: int) -> None:
 
 @compiled(merged=True)
 def make_ready(state: ApplicationState, k: int, t: int) -> None:
-    """All producers of task ``k`` of the part have ended, the last of them at ``t``."""
+    """Make task ``k`` of the part ready: its last producer ended at ``t``."""
     graph, task = state.graph, state.graph.first_task + k
     graph.tasks.since_ns[task] = t
     if graph.mode == g.BY_TECHNIQUE or graph.tasks.plan[task] < 0:
@@ -118,7 +117,7 @@ def make_ready(state: ApplicationState, k: int, t: int) -> None:
 
 @compiled(inner=True)
 def _have_all(state: ApplicationState, k: int, t: int) -> None:
-    """The last of the data that task ``k`` of the part needs has arrived where the task is to be computed."""
+    """Continue task ``k`` of the part, all of whose data have arrived at its core or host."""
     graph, cores, task = state.graph, state.graph.cores, state.graph.first_task + k
     if graph.tasks.at[task] >= 0:
         c = graph.tasks.at[task]
@@ -134,7 +133,7 @@ def _have_all(state: ApplicationState, k: int, t: int) -> None:
 
 @compiled(merged=True)
 def give(state: ApplicationState, c: int, k: int) -> None:
-    """Task ``k`` of the part belongs to the next chunk of core ``c``."""
+    """Add task ``k`` of the part to the next chunk of core ``c``."""
     tasks, task = state.graph.tasks, state.graph.first_task + k
     tasks.at[task], tasks.chunk[task] = c, state.n_chunks
     state.taken[task] = 1
@@ -143,7 +142,7 @@ def give(state: ApplicationState, c: int, k: int) -> None:
 
 @compiled(merged=True)
 def take_alone(state: ApplicationState, c: int, k: int) -> None:
-    """Core ``c`` gets a chunk of one task."""
+    """Give core ``c`` a chunk of one task."""
     give(state, c, k)
     state.graph.cores.task[c] = state.graph.cores.head[c] = k
     state.cores.held_size[c] = 1
@@ -152,7 +151,7 @@ def take_alone(state: ApplicationState, c: int, k: int) -> None:
 
 @compiled(inner=True)
 def begin_planned(state: ApplicationState, c: int, t: int) -> None:
-    """Core ``c`` begins the next task of its sequence."""
+    """Begin the next task of core ``c``'s sequence."""
     graph, k = state.graph, state.graph.cores.sequence[c]
     graph.cores.sequence[c] = graph.tasks.next[graph.first_task + k]
     take_alone(state, c, k)
@@ -161,7 +160,7 @@ def begin_planned(state: ApplicationState, c: int, t: int) -> None:
 
 @compiled(merged=True)
 def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
-    """Core ``c`` begins to compute task ``k`` of the part, which it was given, at ``t``."""
+    """Begin to compute task ``k`` of the part on core ``c`` at ``t``."""
     graph, cores, own, task = state.graph, state.graph.cores, state.cores, state.graph.first_task + k
     if graph.has_data != 0:
         graph.wait_ns += max(0, t - max(cores.free_ns[c], graph.tasks.since_ns[task]))
@@ -185,7 +184,7 @@ def begin_task(state: ApplicationState, c: int, k: int, t: int) -> None:
 
 @compiled(inner=True)
 def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
-    """The bytes of an edge of the part have arrived at ``t``."""
+    """Record that the bytes of an edge of the part have arrived at ``t``."""
     graph, tasks = state.graph, state.graph.tasks
     at = graph.first_edge + edge
     target = graph.first_task + graph.target[at]
@@ -200,7 +199,7 @@ def note_arrival(state: ApplicationState, edge: int, t: int) -> None:
 
 @compiled(merged=True)
 def host_of(graph: GraphState, task: int) -> int:
-    """The host, counted within the job, where a task is computed or to be computed."""
+    """The present or future host of a task, counted within the job."""
     if graph.tasks.at[task] >= 0:
         return int(graph.cores.host[graph.tasks.at[task]])
     planned = graph.tasks.plan[task]
@@ -209,7 +208,7 @@ def host_of(graph: GraphState, task: int) -> int:
 
 @compiled(inner=True)
 def fetch(state: ApplicationState, edge: int, t: int) -> None:
-    """Begin the transfer of an edge of the part, whose producer has ended, to where its consumer is to be."""
+    """Begin the transfer of an edge of the part, whose producer has ended, to the place of its consumer."""
     graph, at = state.graph, state.graph.first_edge + edge
     target, producer = graph.first_task + graph.target[at], graph.tasks.at[graph.first_task + graph.source[at]]
     same_core = producer == graph.tasks.at[target]
@@ -230,9 +229,9 @@ def fetch(state: ApplicationState, edge: int, t: int) -> None:
 
 @compiled(inner=True)
 def fetch_all(state: ApplicationState, k: int, t: int) -> None:
-    """Begin the transfers of all that task ``k`` of the part needs, as far as the producers have ended."""
+    """Begin the transfers to task ``k`` of the part from producers that have ended."""
     graph, tasks, first = state.graph, state.graph.tasks, state.graph.first_task
-    # One more than it needs, so that it does not begin before all of its transfers have.
+    # One more, so that it does not begin before all its transfers have begun.
     tasks.missing[first + k] = graph.in_first[k + 1] - graph.in_first[k] + 1
     for at in range(graph.in_first[k], graph.in_first[k + 1]):
         source = graph.source[graph.first_edge + graph.in_edge[at]]

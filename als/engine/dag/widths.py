@@ -1,10 +1,8 @@
-"""Changes of width in the middle of a graph: as in a loop (``als.engine.features.width``), but what nobody has begun is
-shared out again.
+"""Changes of width during a graph: as in a loop (``als.engine.features.width``), but tasks that have not begun are reassigned.
 
-By a technique the round ends: what of it was not handed out waits again, with what became ready meanwhile, and the technique
-forgets what it has learned. Where tasks are planned, those that nobody has begun are a graph of their own, which the planner
-plans again for the cores that stay, as if they were all idle; a task that stays where it was planned to be has its data
-there."""
+With a technique the round ends: its unassigned tasks wait again, together with newly ready ones, and the technique loses what
+it has learned. A planner plans the tasks that have not begun again, as a graph, for the remaining cores, as if these were all
+idle; a task that keeps its core keeps its data there."""
 
 from als.engine import state as s
 from als.engine.dag import state as g
@@ -22,7 +20,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:
-    """Core ``c``, which is to leave and has nothing to end, hears so at ``heard_ns``; if there is nobody else, it stays."""
+    """Let the idle core ``c`` leave at ``heard_ns``; the last core stays."""
     graph = state.graph
     if is_last(state):
         state.cores.wanted[c] = 0
@@ -38,7 +36,7 @@ def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:
 
 @compiled(HOOK)
 def leave_as_served(state: ApplicationState, t: int, core: float) -> int:
-    """A core that is to leave has asked: it leaves (1), or, with nobody else there, what is left is shared out anew (0)."""
+    """Let a leaving core that has asked leave (1); if it is the last, it stays and tasks are reassigned (0)."""
     graph, c = state.graph, int(core)
     heard_ns = t + state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else t
     _leave(state, c, t, heard_ns)
@@ -48,13 +46,13 @@ def leave_as_served(state: ApplicationState, t: int, core: float) -> int:
     state.away_ns = max(state.away_ns, t)
     state.barrier_ns = max(state.barrier_ns, heard_ns)
     if graph.pools.waiting_size[0] > 0:
-        wake(state, 0, t)  # it may have been woken for what waits there
+        wake(state, 0, t)  # another core must take the waiting task
     return 1
 
 
 @compiled(HOOK)
 def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
-    """Cores have come to slots where nobody is, or are to leave, at ``t``: what nobody has begun is shared out anew."""
+    """Handle cores that come to empty slots or leave at ``t``, and reassign the tasks that have not begun."""
     for c in range(state.speed.size):
         does = state.graph.cores.does[c]
         if released(state, c):
@@ -70,7 +68,7 @@ def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
 
 @compiled(inner=True)
 def _share_out_anew(state: ApplicationState, t: int) -> None:
-    """What nobody has begun is shared out anew among the cores that stay, and all forget what they have learned."""
+    """Reassign the tasks that have not begun among the remaining cores; rules lose what they have learned."""
     graph = state.graph
     count_ranks(state)
     state.memo[:] = 0.0
@@ -91,7 +89,7 @@ def _share_out_anew(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def _plan_anew(state: ApplicationState, t: int) -> None:
-    """What nobody has begun is planned anew, and all who are idle look at it."""
+    """Plan the tasks that have not begun again, and let idle cores read the new plan."""
     graph, cores = state.graph, state.graph.cores
     graph.pools.waiting_size[0] = graph.n_waiting = 0
     for c in range(state.speed.size):
@@ -115,7 +113,7 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
 
 @compiled(inner=True)
 def _pose_rest(state: ApplicationState) -> int:
-    """Make the tasks that have not begun the planning problem; return their number, with 0 of which the problem stays."""
+    """Make the tasks that have not begun the planning problem; returns their number (0: the problem is unchanged)."""
     graph, first = state.graph, state.graph.first_task
     edge_0, anew, within = graph.first_edge, graph.anew, graph.tasks.scratch
     n = n_edges = 0
@@ -138,7 +136,7 @@ def _pose_rest(state: ApplicationState) -> int:
 
 @compiled(inner=True)
 def _put_behind(state: ApplicationState, n: int) -> None:
-    """Put the ``n`` tasks, in the order of their planned begins, behind all others in the order of waiting."""
+    """Put the ``n`` tasks, by planned begin, after all others in the order of waiting."""
     graph, first = state.graph, state.graph.first_task
     position, in_position, place = graph.tasks.position, graph.tasks.in_position, 0
     for was in range(graph.n_tasks):
@@ -154,8 +152,7 @@ def _put_behind(state: ApplicationState, n: int) -> None:
 
 @compiled(inner=True)
 def _move(state: ApplicationState, k: int, c: int, t: int) -> None:
-    """Task ``k`` is for core ``c`` now: if it was for another, it lacks all of its data there. With -1 it waits for
-    anybody."""
+    """Plan task ``k`` for core ``c`` (-1: any core); on another core than before it needs its data again."""
     tasks, task = state.graph.tasks, state.graph.first_task + k
     moved = tasks.plan[task] != c
     tasks.plan[task], tasks.next[task] = c, -1

@@ -1,1 +1,1 @@
-"""What only some applications do: a feature a file, compiled where a run has a use for it (:mod:`als.engine.hooks`)."""
+"""Optional features of applications, one per file, compiled only for runs that use them (:mod:`als.engine.hooks`)."""

@@ -1,4 +1,4 @@
-"""Data between the tasks of a graph that take time: transfers between the hosts of one job, on the machine's network."""
+"""Transfers of data between tasks of a graph, between the hosts of one job, on the machine's network."""
 
 import math
 
@@ -13,7 +13,7 @@ from traces.compiled import compiled
 
 @compiled(GRAPH_HOOK)
 def begin(graph: GraphState, n_edges: int, t: int) -> int:
-    """A part of so many edges begins at ``t``: nothing is under way; what transfers are expected to cost is worked out."""
+    """Begin a part with ``n_edges`` edges at ``t``: reset transfers and compute their expected costs."""
     if n_edges > 0:
         begin_flows(graph.flows, n_edges, longest_route(graph.net), t)
     mean_costs(graph.net, graph.host_number, graph.host_number.size, graph.flows.keys, graph.costs)
@@ -22,7 +22,7 @@ def begin(graph: GraphState, n_edges: int, t: int) -> int:
 
 @compiled(GRAPH_HOOK)
 def send_edge(graph: GraphState, edge: int, t: int) -> int:
-    """Begin the transfer of an edge of the part at ``t``; returns what ``als.network.flows.send`` does."""
+    """Begin the transfer of an edge of the part at ``t``; returns the result of ``als.network.flows.send``."""
     at, first = graph.first_edge + edge, graph.first_task
     producer = graph.tasks.at[first + graph.source[at]]
     here = graph.host_number[graph.cores.host[producer]]
@@ -32,10 +32,10 @@ def send_edge(graph: GraphState, edge: int, t: int) -> int:
 
 @compiled(GRAPH_HOOK)
 def arrived(graph: GraphState, rounded: int, t: int) -> int:
-    """Take the next edge whose bytes have arrived by ``t``, or with ``rounded`` (1, else 0) arrive at what is rounded to
-    ``t``; -1 when there is none, and then, if not ``rounded``, transfers are as of ``t``."""
+    """Take the next edge whose bytes have arrived by ``t``, or (``rounded`` = 1) at an instant rounded to ``t``; -1 if there is
+    none. Without ``rounded``, transfers are then at ``t``."""
     flows, net, until = graph.flows, graph.net, -math.inf if rounded != 0 else float(t - graph.flows.base_ns)
-    # All that happens at one point happens before rates are worked out again.
+    # Handle all events at one point before computing rates again.
     while True:
         at = next_event(flows)
         if at != flows.instant:
@@ -55,7 +55,7 @@ def arrived(graph: GraphState, rounded: int, t: int) -> int:
 
 @compiled(GRAPH_HOOK)
 def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
-    """When the next phase of a transfer ends; ``MAX_NS`` if none does before time ends."""
+    """The next end of a phase of a transfer; ``MAX_NS`` if there is none."""
     if graph.flows.n_dirty > 0:
         share(graph.flows, graph.net)
     return int(next_flow_ns(graph.flows))
@@ -63,6 +63,6 @@ def next_ns(graph: GraphState, _edge: int, _t: int) -> int:
 
 @compiled(GRAPH_HOOK)
 def cancel_edge(graph: GraphState, edge: int, _t: int) -> int:
-    """End the transfer of an edge of the part, if it is under way."""
+    """Cancel the transfer of an edge of the part, if it is active."""
     cancel(graph.flows, edge)
     return 0

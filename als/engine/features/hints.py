@@ -1,8 +1,8 @@
-"""Cores that other jobs wait for: the batch level says which, and they are served last of the requests of one instant.
+"""Hints: requests of cores that other jobs wait for are served last at each instant.
 
-A wanted core gets nothing more once no more tasks are left than there are other cores that will still ask: it is released,
-and from then on a rule that would give another core nothing more is overruled, as where a core is lost. A rule that chooses
-its tasks, a graph and a serial part know of no such order."""
+A wanted core gets no more tasks, and is released, when the number of remaining tasks is at most the number of other cores that
+will still ask. From then on, a rule's answer 0 to another core is overruled, as after the loss of a core. Rules that choose
+their tasks, graphs and serial parts ignore hints."""
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import LEAVES, SERVED, STAYS, YIELDS
@@ -18,8 +18,8 @@ from traces.kernels.signatures import Bytes
 
 @compiled()
 def hint(state: ApplicationState, wanted: Bytes) -> None:
-    """From now on other jobs wait for these cores, and for no others: a 1 for each such core, uint8 (P,). All that has been
-    asked for by now is to be served before: :func:`als.engine.loop.advance` until one ns later."""
+    """Set the cores that other jobs wait for from now on: 1 for each such core, uint8 (P,). Serve the requests of this instant
+    before: call :func:`als.engine.loop.advance` until one ns later."""
     count = 0
     for c in range(state.speed.size):
         if state.cores.wanted[c] != s.TO_LEAVE:
@@ -30,9 +30,10 @@ def hint(state: ApplicationState, wanted: Bytes) -> None:
 
 @compiled(HOOK)
 def serve_last(state: ApplicationState, asking: int, left: float) -> int:
-    """The core on top of the ``asking`` requests is wanted: let others ask first, if any do at this instant; or it is to
-    leave. Returns ``YIELDS`` if there are none, and it leaves the tasks that are ``left`` to those who will still ask;
-    ``LEAVES``, or ``STAYS`` if it was to leave and there is nobody else; else ``SERVED``."""
+    """Handle a request of a wanted or leaving core on top of the ``asking`` requests.
+
+    Other cores that ask at this instant come first. Returns ``YIELDS`` if the core leaves the ``left`` tasks to others,
+    ``LEAVES`` or ``STAYS`` (it is the last core) if it was to leave, otherwise ``SERVED``."""
     c, serial = state.cores.ask_core[0], part_kind(state) == s.SERIAL
     if state.cores.wanted[c] == s.TO_LEAVE:
         if not is_last(state):
@@ -46,11 +47,11 @@ def serve_last(state: ApplicationState, asking: int, left: float) -> int:
 
 @compiled(inner=True)
 def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
-    """Put the first request of a core that is not wanted on top of the heap; False if none arrives with that on top. The
-    order of the rest is as it was. What is on top then is to be dropped or replaced next: it may not be the smallest."""
+    """Put the first request at this instant of a core that is not wanted on top of the heap; False if there is none. The caller
+    must then drop or replace the top, which may not be the smallest entry."""
     t = state.cores.ask_ns[0]
     if (asking < 2 or state.cores.ask_ns[1] != t) and (asking < 3 or state.cores.ask_ns[2] != t):
-        return False  # in a heap any other of this instant is below one
+        return False  # another entry of this instant would be a child of the top
     at, first = -1, state.speed.size
     for k in range(1, asking):
         c = state.cores.ask_core[k]
@@ -65,9 +66,9 @@ def _let_others_ask_first(state: ApplicationState, asking: int) -> bool:
 
 @compiled(inner=True)
 def _yields(state: ApplicationState, c: int, left: int, asking: int) -> bool:
-    """Whether core ``c``, whose request is on top of the heap, leaves the tasks that are left to others."""
+    """Whether core ``c``, whose request is on top of the heap, leaves the remaining tasks to others."""
     if left == 0 or left >= asking:
-        return False  # the others are fewer than all who will ask
+        return False  # there are fewer other cores than requests
     if state.n_present + state.n_released < state.speed.size or not may_release(state, c):
         return False
     others = 0

@@ -1,4 +1,4 @@
-"""Which of several techniques hands out a loop: the one that does best in a simulation ahead."""
+"""Selection among several techniques for a loop: the one with the earliest end in a simulation ahead."""
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import serve
@@ -15,8 +15,7 @@ from traces.compiled import compiled, copy_columns, keep_numbers, put_numbers
 
 @compiled(inner=True)
 def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: bool) -> int:
-    """When the last task of the present loop would end under a rule; minus the fault if the rule is at fault, and
-    ``NEVER`` if the end is beyond time."""
+    """The end of the present loop under a rule; minus the status if the rule is at fault; ``NEVER`` beyond the end of time."""
     ahead, n = state.ahead, state.speed.size
     keep_numbers(state, ahead.numbers, 0)
     copy_columns(ahead.cores, state.cores, n)
@@ -28,14 +27,14 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     copy_first(ahead.memo, state.memo, state.memo.size)
     facts, memo, cores, taken = state.facts, state.memo, state.cores, state.taken
     start_ns, end_ns, core, chunk = state.start_ns, state.end_ns, state.core, state.chunk
-    # For a while the application is the one that is simulated ahead.
+    # Simulate ahead on copies of the changing columns.
     state.facts, state.memo, state.cores, state.taken = ahead.facts, ahead.memo[: memo.size], ahead.cores, ahead.taken
     state.start_ns, state.end_ns, state.core, state.chunk = start_ns[:0], end_ns[:0], core[:0], chunk[:0]
     if not going_on:
         begin_rule(state, row, memo_lo)
     state.choose_ns = s.NEVER
     status = serve(state, s.NEVER)
-    while status == CHOOSE:  # the last core was to leave, and stays: the rule begins anew
+    while status == CHOOSE:  # the last core was to leave but stays: the rule begins again
         tell(state, state.table.flags[row])
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
@@ -48,7 +47,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     if status == OVERFLOW:
         return s.NEVER
     if status != PART_DONE:
-        # Nobody must choose around a rule that is wrong.
+        # A faulty rule is an error even if it would not be chosen.
         state.rule, state.answer, state.n_left = row, answer, left
         return -int(status)
     return int(end)
@@ -56,7 +55,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
 
 @compiled(HOOK)
 def select(state: ApplicationState, t: int, _speed: float) -> int:
-    """Choose a technique before the request that is served next, at ``t``; returns 0, or the fault of a candidate."""
+    """Choose a technique before the next request, at ``t``; returns 0 or the fault of a candidate."""
     rules, n_cores, phase = state.table, state.speed.size, state.part % state.phases.kind.size
     row = state.phases.rule[phase]
     memo_lo = memo_begin(state.phases, rules, phase, n_cores)
@@ -72,7 +71,7 @@ def select(state: ApplicationState, t: int, _speed: float) -> int:
     best_row, best_lo, best_ns = -1, 0, s.NEVER
     for candidate in range(row + 1, row + 1 + rules.candidates[row]):
         going_on = not begins and candidate == state.rule
-        # One that chooses its tasks must know where those are that are left.
+        # A technique that chooses its tasks needs all tasks from the next one on.
         able = going_on or state.n_holes == 0 or rules.flags[candidate] & PLACES == 0
         if able:
             end = _predicted_ns(state, candidate, memo_lo, going_on)

@@ -1,10 +1,10 @@
-"""Applications whose width changes: cores come to them and leave them while they run, as the batch level decides.
+"""Applications whose width changes: the batch level gives them cores and takes cores while they run.
 
-A core has a *slot*, its index in the columns. One that comes takes the first slot whose core had gone before, else a new one,
-and asks at once. One that is to leave gets nothing more, and leaves at the end of its chunk, or at once if it has none; the
-last core stays. With each decision the technique of a loop begins again, for the tasks that are left and the cores that stay,
-counted by their slots, and forgets what it has learned; cores that were sent away ask again, and each pays for the change
-once, before its next chunk. Graphs: ``als.engine.dag.widths``."""
+A core has a *slot*, its index in the columns. A new core takes the first slot of a core that has gone, or a new slot, and asks
+at once. A leaving core gets no further chunk and leaves at the end of its present one; the last core stays. At each change the
+technique of a loop begins again with the remaining tasks and cores (counted by slots), without what it has learned. Cores that
+were sent away ask again, and each core pays the cost of the change once, before its next chunk. Graphs:
+``als.engine.dag.widths``."""
 
 from als.engine import state as s
 from als.engine.chunk_dispatch import ask, put_back, reopen
@@ -20,7 +20,7 @@ from traces.compiled import compiled
 
 @compiled()
 def slot_for(state: ApplicationState) -> int:
-    """The slot of the next core that comes: the first whose core was gone before now, else the one behind all slots."""
+    """The slot of the next new core: the first whose core was gone before now, or a new one after all slots."""
     for c in range(state.speed.size):
         if state.cores.released_ns[c] < state.now_ns:
             return c
@@ -29,18 +29,17 @@ def slot_for(state: ApplicationState) -> int:
 
 @compiled()
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
-    """Core ``number`` comes, to slot ``c`` of :func:`slot_for`, which the columns have room for by now; :func:`resize`
-    follows.
+    """Add core ``number`` in slot ``c`` of :func:`slot_for`; the columns must have room, and :func:`resize` must follow.
 
-    Its own speed is ``gflops``, and its scale what all were told last. At a speed of 0 it is not there until it has one. A
-    message between it and the master takes ``latency_ns``.
+    Its own speed is ``gflops`` (0: absent until it has a speed), and its scale the latest one for all cores. A message
+    between it and the master takes ``latency_ns``.
     """
     state.n_released -= state.cores.released_ns[c] != s.NEVER
-    clear_slot(state, c)  # its rank, too, until the width changes, a moment later: it may be lost before
+    clear_slot(state, c)  # also its rank: it may be lost before the following resize
     state.cores.scaled[c] = state.scale
     state.speed[c], state.core_number[c], state.latency_ns[c] = scaled(state, c, gflops), number, latency_ns
     if state.graph.exists == 1:
-        # It asks as the width changes. On which host it is, is all the same where data take no time.
+        # It asks in the following resize. Its host does not matter: widths change only without a network.
         state.graph.cores.does[c], state.graph.cores.host[c] = g.ABSENT, 0
     if gflops > 0.0:
         state.n_present += 1
@@ -50,7 +49,7 @@ def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns
 
 @compiled()
 def open_slot(state: ApplicationState, c: int) -> None:
-    """The columns have grown by slot ``c``, where nobody ever was."""
+    """Initialize the new slot ``c``."""
     state.cores.released_ns[c] = s.NEVER
     state.cores.finish_ns[c] = state.began_ns
     state.cores.busy_ns[c] = 0
@@ -61,7 +60,7 @@ def open_slot(state: ApplicationState, c: int) -> None:
 
 @compiled()
 def take(state: ApplicationState, c: int) -> bool:
-    """Core ``c`` is to leave; False if it is gone, is to leave already, or nobody else stays. :func:`resize` follows."""
+    """Ask core ``c`` to leave; False if it is gone, leaves already, or is the last. :func:`resize` must follow."""
     cores = state.cores
     others = 0
     for other in range(state.speed.size):
@@ -79,7 +78,7 @@ def take(state: ApplicationState, c: int) -> bool:
 
 @compiled(inner=True)
 def stay(state: ApplicationState, c: int) -> None:
-    """Core ``c`` was to leave, and is the only one that is left: it stays."""
+    """Keep core ``c``, the last one, although it was asked to leave."""
     state.cores.wanted[c] = 0
     state.n_leaving -= 1
     _begin_anew(state)
@@ -87,14 +86,14 @@ def stay(state: ApplicationState, c: int) -> None:
 
 @compiled()
 def resize(state: ApplicationState, cost_ns: int) -> None:
-    """Cores have come, or are to leave: those who stay pay ``cost_ns`` before their next chunk; the technique begins anew."""
+    """Apply a change of width: remaining cores pay ``cost_ns`` before their next chunk, and the technique begins again."""
     if state.status != SUSPENDED:
         return
     for c in range(state.speed.size):
         if stays(state, c):
             state.cores.owes_ns[c] += cost_ns
     if part_kind(state) == s.GRAPH:
-        count_ranks(state)  # who begins a chunk from now on pays
+        count_ranks(state)
         call_hook(state.hooks[RESIZE_GRAPH], (state, state.now_ns, 0.0))
         return
     _begin_anew(state)
@@ -104,13 +103,13 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
 
 @compiled(inner=True)
 def _begin_anew(state: ApplicationState) -> None:
-    """The technique of the present part begins anew as the next request is served, and all forget what they have learned."""
+    """Let the technique of the present part begin again at the next request, without what rules have learned."""
     count_ranks(state)
     state.memo[:] = 0.0
     if part_kind(state) == s.SERIAL or state.choose_ns == 0:
         return
     if state.n_left == 0:
-        state.rule_tasks = 0  # what lost cores put back is shared out, and no technique is asked
+        state.rule_tasks = 0  # tasks put back by lost cores are shared without a technique
         return
     if state.table.flags[state.rule] & PLACES == 0:
         state.choose_ns = state.n_requests = 0
@@ -120,6 +119,6 @@ def _begin_anew(state: ApplicationState) -> None:
 
 @compiled(HOOK)
 def rank(state: ApplicationState, _t: int, _speed: float) -> int:
-    """Count them as a loop begins: some may be gone since the latest change."""
+    """Count the cores at the begin of a loop: some may have gone since the latest change."""
     count_ranks(state)
     return 0

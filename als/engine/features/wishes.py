@@ -1,7 +1,7 @@
-"""Applications that request a number of cores as a part begins whose phase says so.
+"""Applications that request a number of cores at the begin of certain phases.
 
-The request is made at the barrier, and the batch level decides at that instant; the part begins one nanosecond later, with
-the cores that are there then. A request for as many as before is none, and the part begins at the barrier."""
+The request is made at the barrier, and the batch level decides at that instant; the part begins one nanosecond later with the
+cores present then. If the number is unchanged there is no request, and the part begins at the barrier."""
 
 import math
 
@@ -13,8 +13,8 @@ from traces.compiled import compiled
 
 @compiled()
 def wished_cores(share: float, asked: int, least: int, most: int) -> int:
-    """How many cores a phase wishes for: ``share`` of those that its job asked for, half up, from ``least`` to ``most``. 0
-    where ``share`` is 0: it has no wish."""
+    """The number of cores that a phase requests: ``share`` of its job's request, rounded half up, from ``least`` to ``most``;
+    0 (no request) if ``share`` is 0."""
     if share == 0.0:
         return 0
     return int(max(1, least, min(most, math.floor(share * asked + 0.5))))
@@ -22,7 +22,7 @@ def wished_cores(share: float, asked: int, least: int, most: int) -> int:
 
 @compiled(HOOK)
 def wish(state: ApplicationState, t: int, _speed: float) -> int:
-    """The part that is due is to begin at ``t``: wish then, if its phase does; returns when it begins."""
+    """Make the request of the next part, due at ``t``, if its phase has one; returns the begin of the part."""
     if state.part == 0:
         state.wish = state.speed.size
         state.wished_ns[:] = s.NEVER

@@ -75,7 +75,7 @@ class DomainState(State):
 class StopHosts(State, dim="hosts"):
     """Hosts that a power limit may stop."""
 
-    state: Ints = column(fill=HostState.UP)
+    state: Ints = column(fill=HostState.UP)  # present state
     due_ns: Ints = column(fill=NEVER)  # end of that state
     until_ns: Ints = column()  # planned return, 0: none
 
@@ -90,5 +90,5 @@ class StopState(State):
     saves_mw: Ints  # (H,): saving of a stopped host, compared with a fully busy one
     down_saves_mw: Ints  # (H,): the same for a host that is down
     passages: Ints2  # (2, H): duration of shutdown and boot, ns; 0 if hosts stay idle
-    host: StopHosts = column()
+    host: StopHosts = column()  # states of hosts
     shuts_down: int = 0  # 1: hosts are shut down

@@ -67,7 +67,7 @@ class Releases(State, dim="releases"):
     """Cores that running jobs have released."""
 
     job: Ints = column()  # row
-    core: Ints = column()
+    core: Ints = column()  # core number
     at_ns: Ints = column()  # instant
 
 

@@ -30,7 +30,7 @@ class SleepState(State):
     passages: Ints2  # (2, H): duration of shutdown and boot, ns
     after_ns: int = 0  # idle time before sleep
     keep_awake: int = 0  # idle hosts that stay awake
-    host: SleepHosts = column()
+    host: SleepHosts = column()  # states of hosts
     sleepy: Heap = column("hosts")  # hosts by earliest instant of sleep; key H - 1 - h for host h
     boots: Heap = column("hosts")  # hosts by end of boot
     away: Ints = column("free_words")  # set of cores of sleeping and booting hosts
