@@ -201,7 +201,9 @@ def test_what_comes_too_late_is_not_known() -> None:
 
 def test_prices_and_draws_belong_together() -> None:
     case = Case(((1,),), (), (Waiting(0, 10, 1, (1,)),))
-    with pytest.raises(InputError, match="energy, carbon: the instance lacks prices or draw_mw; allowed: with both of them"):
+    with pytest.raises(
+        InputError, match="energy, carbon: the instance lacks prices or draw_mw; allowed: with both of them"
+    ):
         planned(instance_of(case), "hcp19", LONG)
     with pytest.raises(PluginError, match="queue: user: int64 of shape"):
         priced(case, [1, 2], [(0, 1, 1)])
