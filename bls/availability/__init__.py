@@ -1,1 +1,1 @@
-"""Which cores are free, now and later: sets of cores, and step functions of time."""
+"""Free cores, now and later: sets of cores, and step functions of time."""

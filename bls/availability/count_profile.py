@@ -1,21 +1,21 @@
-"""How many cores will be free when: a step function of time in two arrays, for plans in which all cores are alike.
+"""Number of free cores over time: a step function in two arrays, for plans in which all cores are alike.
 
-Slice ``k`` holds from ``ns[k]`` to ``ns[k + 1]``, the last one for ever; ``free[k]`` cores are free in it. The slices in use
-are ``first`` to ``end`` - 1, so that time goes on by moving ``first``. Every change costs a step per slice between its ends.
+Slice ``k`` lasts from ``ns[k]`` to ``ns[k + 1]``, the last one for ever; ``free[k]`` cores are free in it. Slices ``first`` to
+``end`` - 1 are in use, so that time advances by moving ``first``. A change costs one step per slice between its ends.
 """
 
 from traces.compiled import Array, compiled
 
-#: The instant that never comes: the end of what lasts for ever.
+#: The instant that never comes: the end of intervals without an end.
 PROFILE_NEVER = 2**63 - 1
 
-#: No plan begins later, so that begin + length (at most 2**62 - 1) is an instant.
+#: Latest begin of a plan, so that begin + length (at most 2**62 - 1) is an instant.
 _LAST_BEGIN = 2**62
 
 
 @compiled(inner=True)
 def profile_move(ns: Array, first: int, end: int, now: int) -> int:
-    """Let time go on to ``now``; returns the new ``first``."""
+    """Advance the time to ``now``; returns the new ``first``."""
     while first + 1 < end and ns[first + 1] <= now:
         first += 1
     ns[first] = now
@@ -46,7 +46,7 @@ def profile_at(ns: Array, first: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
-    """Let a slice begin at the instant, which is in slice ``at``; returns how many slices that makes more."""
+    """Begin a new slice at the instant, which is in slice ``at``; returns by how many the number of slices grows."""
     if ns[at] == instant:
         return 0
     for k in range(end - 1, at, -1):
@@ -59,7 +59,7 @@ def _split(ns: Array, free: Array, at: int, end: int, instant: int) -> int:
 
 @compiled(inner=True)
 def _join(ns: Array, free: Array, at: int, end: int) -> int:
-    """Make one slice of slice ``at`` and an equal one before it; returns how many slices that makes less."""
+    """Join slice ``at`` with an equal one before it; returns by how many the number of slices shrinks."""
     if free[at] != free[at - 1]:
         return 0
     for k in range(at, end - 1):
@@ -72,8 +72,7 @@ def _join(ns: Array, free: Array, at: int, end: int) -> int:
 def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
     """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``.
 
-    There must be room for two slices more. Equal neighbours are joined: there is a slice for every instant at which
-    something changes, and no other.
+    There must be room for two more slices. Equal neighbours are joined, so that slices begin only where something changes.
     """
     if begin >= stop:
         return end
@@ -112,5 +111,5 @@ def profile_earliest(ns: Array, free: Array, first: int, end: int, n: int, lengt
             k += 1
         if k == end or ns[k] >= stop:
             return int(begin)
-        # Slice k is too full: whatever fits begins behind it.
+        # Slice k has too few free cores: the interval must begin after it.
     return PROFILE_NEVER

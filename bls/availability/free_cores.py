@@ -1,11 +1,11 @@
 """The free cores of the machine: a set of core numbers, as a tree of 32-bit words. The queue and other sets are such trees.
 
-Bit b of leaf word w says whether 32·w + b is in the set; a bit of a word further up says whether the word below it holds
-anything. There is a level per factor of 32, four for a million numbers. All levels are one array, leaves first.
+Bit b of leaf word w says whether 32·w + b is in the set; a bit of a word on a higher level says whether the word below it is
+not 0. There is one level per factor of 32, four for a million numbers. All levels are in one array, leaves first.
 
-Cores are taken and given back in half-open intervals ``[lo, hi)``, whole words at once: an operation costs a step per word
-that it touches, not per core, and busy cores are skipped 32, 1,024 … at a time. So a machine of 65,536 cores is hardly slower
-than one of 256, however fragmented it is.
+Cores are taken and released in half-open intervals ``[lo, hi)``, whole words at once: an operation costs one step per word and
+not per core, and busy cores are skipped 32, 1,024 … at a time. So a machine of 65,536 cores is hardly slower than one of 256,
+however fragmented it is.
 """
 
 import numpy as np
@@ -16,8 +16,8 @@ from traces.kernels.signatures import Ints
 # Words are int64 with 32 bits used: signed arithmetic then never meets the sign bit.
 _FULL = (1 << 32) - 1
 
-# A number whose bits, shifted left by 0 to 31 places, all differ in the top five of 32 (a de Bruijn sequence), and how
-# far it was shifted by those five: several times as quick as asking for the exponent of a float.
+# A number whose bits, shifted left by 0 to 31 places, all differ in the top five of 32 (a de Bruijn sequence), and the shift
+# for each value of these five: several times as fast as taking the exponent of a float.
 _DE_BRUIJN = 0x077CB531
 _PLACE = np.zeros(32, np.int64)
 for _place in range(32):
@@ -25,7 +25,7 @@ for _place in range(32):
 
 
 def new_tree(n: int) -> tuple[Array, Array]:
-    """The empty set of numbers 0 … n-1: its words, int64, and where each level starts in them, leaves first."""
+    """The empty set of numbers 0 … n-1: its words, int64, and the first word of each level, leaves first."""
     starts, size = [0], max(1, n)
     while size > 1 or len(starts) == 1:
         size = (size + 31) // 32
@@ -35,13 +35,13 @@ def new_tree(n: int) -> tuple[Array, Array]:
 
 @compiled(inner=True)
 def lowest_bit(word: int) -> int:
-    """Position of the lowest set bit of a word that has one."""
+    """Position of the lowest set bit of a word that is not 0."""
     return int(_PLACE[(((word & -word) * _DE_BRUIJN) >> 27) & 31])
 
 
 @compiled(inner=True)
 def bits_of(word: int) -> int:
-    """How many bits of a word are set."""
+    """Number of set bits of a word."""
     n = 0
     while word != 0:  # compilers make one instruction of this loop
         word &= word - 1
@@ -65,7 +65,7 @@ def next_number(words: Array, starts: Array, number: int) -> int:
                 level -= 1
                 number = (number << 5) + lowest_bit(words[starts[level] + number])
             return number
-        # Nothing more in this word: go on behind it, one level up.
+        # No further bit in this word: continue after it, one level up.
         number = (number >> 5) + 1
         level += 1
     return -1
@@ -76,7 +76,7 @@ free_next = next_number
 
 
 def new_free(n_cores: int) -> tuple[Array, Array]:
-    """The cores 0 … n_cores-1, all free: the words of the tree, int64, and where each level starts in them."""
+    """The cores 0 … n_cores-1, all free: the words of the tree, int64, and the first word of each level."""
     words, starts = new_tree(n_cores)
     free_give(words, starts, 0, n_cores)
     return words, starts
@@ -104,7 +104,7 @@ def free_take(words: Array, starts: Array, lo: int, hi: int) -> None:
             words[base + word] = 0
         if last > first:
             words[base + last] &= ~_mask(last, lo, hi)
-        # One level up, the words that are empty now: all but perhaps the first and the last.
+        # One level up, clear the words that are empty now: all except perhaps the first and the last.
         lo = first if words[base + first] == 0 else first + 1
         hi = last + 1 if words[base + last] == 0 else last
 
@@ -124,7 +124,7 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
             words[base + word] = _FULL
         if last > first:
             words[base + last] |= _mask(last, lo, hi)
-        elif known:  # the one word was counted further up already
+        elif known:  # the word is marked on higher levels already
             return
         lo = first
         hi = last + 1
@@ -132,9 +132,9 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
 
 @compiled(inner=True)
 def free_stop(words: Array, lo: int, hi: int) -> int:
-    """Where the run of free cores that begins at ``lo`` ends: the first core after it, ``hi`` at most.
+    """The end of the run of free cores that begins at ``lo``: the first core after it, at most ``hi``.
 
-    ``lo`` itself if that core is not free. ``hi`` is the number of cores, or where the caller looks no further.
+    ``lo`` itself if that core is not free. ``hi`` is the number of cores, or a bound of the caller.
     """
     if lo >= hi:
         return lo
@@ -151,13 +151,13 @@ def free_stop(words: Array, lo: int, hi: int) -> int:
 
 @compiled(inner=True)
 def free_all(words: Array, lo: int, hi: int) -> bool:
-    """Whether all the cores [lo, hi) are free; true of none at all."""
+    """Whether all the cores [lo, hi) are free; true for an empty interval."""
     return free_stop(words, lo, hi) >= hi
 
 
 @compiled(inner=True)
 def free_count(words: Array, lo: int, hi: int) -> int:
-    """How many of the cores [lo, hi) are free."""
+    """Number of free cores in [lo, hi)."""
     if lo >= hi:
         return 0
     first = lo >> 5
@@ -188,7 +188,7 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
                 return begin
             continue
         if rest == 0:
-            # What is busy is passed over by the upper levels.
+            # The upper levels skip busy cores.
             begin = -1
             free = next_number(words, starts, base + 32)
             if free < 0:
@@ -208,7 +208,7 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
                 return first
             if above > _FULL:
                 begin = first
-            rest &= above  # nothing is left of it, in that case, either
+            rest &= above  # in that case nothing is left, either
     return -1
 
 
@@ -216,17 +216,17 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
 def free_lowest(
     words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
 ) -> tuple[int, int]:
-    """Append the ``n_cores`` lowest free cores of [lo, hi) to ascending intervals; all of them if there are not so many.
+    """Append the ``n_cores`` lowest free cores of [lo, hi), or all if there are fewer, to ascending intervals.
 
-    - ``words``, ``starts``, int64: the set; only looked at
-    - ``lo``, ``hi``: where to look; not below what is in the intervals already
-    - ``n_cores``: how many cores, from 0
-    - ``n_out``: how many intervals there are already. A run that begins where the last of them ends is joined to it.
+    - ``words``, ``starts``, int64: the set; not changed
+    - ``lo``, ``hi``: the range to search; not below the present intervals
+    - ``n_cores``: number of cores, from 0
+    - ``n_out``: number of present intervals. A run that begins at the end of the last one is joined to it.
     - ``out_lo``, ``out_hi``: int64
 
-    Returns how many intervals there are now, and how many cores are still missing.
+    Returns the new number of intervals, and the number of missing cores.
     """
-    # In one piece, though `free_next` and `free_stop` would say it: to call them costs more than what they do.
+    # Written out, since calling `free_next` and `free_stop` costs more than their work.
     left = n_cores
     core = lo
     while left > 0 and core < hi:

@@ -1,1 +1,1 @@
-"""What constrains when and where jobs may run: requests, dependencies, advance reservations, outages."""
+"""Constraints on when and where jobs may run: requests, dependencies, advance reservations, outages."""

@@ -1,7 +1,7 @@
-"""Advance reservations and maintenance, windows of time on some cores that are known beforehand, from a TOML file
+"""Advance reservations and maintenance: windows of time on some cores, known in advance, from a TOML file
 (docs/reference/inputs.md).
 
-The jobs of a reservation run only inside it, and on its cores no others do; the hosts of a maintenance are down.
+The jobs of a reservation run only inside it, and no other jobs run on its cores; hosts in maintenance are down.
 """
 
 import os
@@ -23,7 +23,7 @@ from traces.base.time import format_ns, given_instant_ns
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals
 
-#: What a window is.
+#: Kinds of windows.
 KINDS = ("maintenance", "reservation")
 
 _NUMBERS = re.compile(r"[0-9,\s-]*")
@@ -36,9 +36,9 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class Window:
-    """One window. Raises InputError if a value cannot be used; the message begins with its name."""
+    """One window. Raises InputError if a value is not allowed; the message begins with its name."""
 
-    kind: str  # {"maintenance", "reservation"}: what it is
+    kind: str  # {"maintenance", "reservation"}
     name: str  # 1 to 100 printable characters
     # instants
     begin_ns: int
@@ -54,7 +54,7 @@ class Window:
         for key in ("hosts", "cores", "jobs"):
             if not isinstance(getattr(self, key), str):
                 raise InputError(f"{key}: {shown(getattr(self, key))} is not a text; allowed: as '0-3 8'")
-            if key != "jobs" or _NUMBERS.fullmatch(self.jobs):  # names of jobs are found in the workload
+            if key != "jobs" or _NUMBERS.fullmatch(self.jobs):  # names of jobs are looked up in the workload
                 object.__setattr__(self, key, intervals_text(parse_intervals(getattr(self, key), key)))
         if not 0 <= self.begin_ns < self.end_ns:
             raise InputError(f"end: {format_ns(self.end_ns)} is not after begin, {format_ns(self.begin_ns)}")
@@ -73,7 +73,7 @@ class Window:
 class Windows(Columns):
     """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only."""
 
-    windows: tuple[Window, ...]  # as they were given, in this order
+    windows: tuple[Window, ...]  # in the given order
     # (W,): instants
     begin_ns: Array
     end_ns: Array
@@ -83,7 +83,7 @@ class Windows(Columns):
     # ndarray of int64: half-open intervals of cores, ascending and disjoint within a window
     core_lo: Array
     core_hi: Array
-    # ndarray of int64: the same of the hosts of a maintenance; a reservation has none here
+    # ndarray of int64: the same for the hosts of a maintenance; a reservation has none here
     host_first: Array
     host_lo: Array
     host_hi: Array
@@ -92,9 +92,9 @@ class Windows(Columns):
         return len(self.windows)
 
     def of_jobs(self, workload: Workload) -> Array:
-        """The window that each job runs in: int64, shape (n,), -1 for a job that is in no reservation. Raises InputError if a
-        job of a reservation is not in the workload, is in two reservations, is wider or estimated longer than its
-        reservation, or is submitted too late for it."""
+        """The window in which each job runs: int64, shape (n,), -1 for a job without a reservation. Raises InputError if a job
+        of a reservation is not in the workload, is in two reservations, is wider or estimated longer than its reservation, or
+        is submitted too late for it."""
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]
@@ -120,7 +120,7 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
     job, cores = workload.job_id[row], int(workload.cores[row])
     estimate, earliest = int(workload.estimate_ns[row]), int(workload.earliest_ns[row])
     if cores > width:
-        raise InputError(f"{window}: job {job} asks for {cores} cores; the reservation has {width}")
+        raise InputError(f"{window}: job {job} requests {cores} cores; the reservation has {width}")
     if estimate > window.end_ns - window.begin_ns:
         length = format_ns(window.end_ns - window.begin_ns)
         raise InputError(

@@ -1,7 +1,7 @@
-"""Which job waits for which: SWF's preceding jobs and think times as arrays.
+"""Dependencies between jobs: SWF's preceding jobs and think times as arrays.
 
-A job that names a preceding job becomes eligible at max(submit, end of that job + think time). Where it names several, the end
-is that of the last of them.
+A job with a preceding job becomes eligible at max(submit, end of that job + think time). With several of them, the last end
+counts.
 """
 
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ _SHOWN = 10
 class Dependencies(Columns):
     """The dependencies of a workload's jobs, by row. Arrays are read-only int64."""
 
-    depends_on: Array  # (n,): row of the preceding job, of several the first that the workload has; -1 for none
-    think_ns: Array  # (n,): time from that job's end to the submit; 0 where there is none
-    waits_for: Array  # (n,): for how many jobs each one waits
+    depends_on: Array  # (n,): row of the preceding job, of several the first one in the workload; -1 for none
+    think_ns: Array  # (n,): time from that job's end to the submit; 0 for none
+    waits_for: Array  # (n,): number of jobs for which each job waits
     # (n + 1,): the jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``
     child_first: Array
     child_row: Array  # (m,): rows, ascending within a parent
-    missing: int  # how many jobs name a preceding job that is not in the workload. They do not wait for it.
+    missing: int  # number of jobs with a preceding job outside the workload, for which they do not wait
 
     def __len__(self) -> int:
-        """How many jobs depend on another."""
+        """Number of jobs that depend on another."""
         return int(np.count_nonzero(self.waits_for))
 
     @property
@@ -39,10 +39,10 @@ class Dependencies(Columns):
 
 
 def dependencies(workload: Workload) -> Dependencies:
-    """The dependencies that a workload's ``preceding``, ``also_preceding`` and ``think_ns`` say.
+    """The dependencies in a workload's ``preceding``, ``also_preceding`` and ``think_ns``.
 
-    A preset job runs already, so that it waits for nothing. Raises InputError if jobs wait for each other in a circle,
-    or a job for itself; the message names them.
+    A preset job is running, so it waits for nothing. Raises InputError if jobs wait for each other in a circle, or a job for
+    itself; the message names them.
     """
     n = len(workload)
     by_number = np.argsort(workload.job_id)
@@ -54,7 +54,7 @@ def dependencies(workload: Workload) -> Dependencies:
     child, parent = child[found], by_number[place[found]]
     waits_for = np.bincount(child, minlength=n)
     depends_on = np.full(n, -1)
-    depends_on[child[::-1]] = parent[::-1]  # of several the first
+    depends_on[child[::-1]] = parent[::-1]  # the first of several
     child_first = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(parent, minlength=n), out=child_first[1:])
     child_row = child[np.lexsort((child, parent))]
@@ -70,7 +70,7 @@ def dependencies(workload: Workload) -> Dependencies:
 
 
 def _links(workload: Workload) -> tuple[Array, Array]:
-    """Every row that waits, once for each job that it names, and the numbers of those jobs."""
+    """Rows of waiting jobs, once for each job that they name, and the numbers of the named jobs."""
     rows = np.flatnonzero((workload.preceding >= 0) & (workload.preset == 0))
     named = workload.preceding[rows]
     if not workload.also_preceding:
@@ -90,7 +90,7 @@ def _links(workload: Workload) -> tuple[Array, Array]:
 
 
 def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, parent: Array) -> None:
-    # Without depends_on, some jobs wait for several.
+    # Without depends_on, some jobs wait for several others.
     circle = _circle_of_lists(len(workload), child, parent) if depends_on is None else _circle(depends_on)
     if not circle:
         return
@@ -103,7 +103,7 @@ def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, 
 
 
 def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
-    """Rows of a circle, each before the one that waits for it; empty if there is none."""
+    """Rows of a circle, each before the row that waits for it; empty if there is none."""
     waits: list[int] = np.bincount(child, minlength=n).tolist()
     children: dict[int, list[int]] = {}
     for one, other in zip(child.tolist(), parent.tolist(), strict=True):
@@ -114,7 +114,7 @@ def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
             waits[one] -= 1
             if not waits[one]:
                 free.append(one)
-    # Whoever still waits is in a circle, or after one: back along jobs that still wait there is one.
+    # Rows that still wait are in a circle, or after one: going back along rows that still wait leads into it.
     before = {one: other for one, other in zip(child.tolist(), parent.tolist(), strict=True) if waits[other]}
     row = next((row for row in range(n) if waits[row]), -1)
     if row < 0:
@@ -130,9 +130,9 @@ def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
 
 
 def _circle(depends_on: Array) -> list[int]:
-    """The same where each row waits for one other at most."""
-    # Every row's ancestor of 2**k generations, until they are more than there are jobs: who still has one is in a
-    # circle or waits for one. Row n is the ancestor of those that have none.
+    """The same if each row waits for at most one other."""
+    # Ancestors of every row by 2**k generations, until there are more generations than jobs: rows that still have one are in a
+    # circle or wait for one. Row n is the ancestor of rows that have none.
     n = len(depends_on)
     ancestor = np.append(np.where(depends_on < 0, n, depends_on), n)
     generations = 1
@@ -142,9 +142,9 @@ def _circle(depends_on: Array) -> list[int]:
     endless = np.flatnonzero(ancestor[:n] < n)
     if not len(endless):
         return []
-    row = first = int(ancestor[endless].min())  # so many generations up, all are in circles
+    row = first = int(ancestor[endless].min())  # the last ancestors are all in circles
     circle = [first]
     while (row := int(depends_on[row])) != first:
         circle.append(row)
-    circle.reverse()  # each is waited for by the next
+    circle.reverse()  # the next one waits for each
     return circle

@@ -1,4 +1,4 @@
-"""The constraints of the jobs of a run: partitions, requests, dependencies, windows, outages, widths."""
+"""Constraints of the jobs of a run: partitions, requests, dependencies, windows, outages, widths."""
 
 from __future__ import annotations
 
@@ -35,13 +35,12 @@ BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
-    """The partition of each job: the first whose numbers have the job's, else the default one; and the jobs that can run
-    there. What is returned may be given again, and stays the same.
+    """The partition of each job, the first that has the job's numbers or else the default one; and the jobs that can run there.
+    Applying it again to the result changes nothing.
 
-    The other jobs are counted as rejects, each under the first reason that applies: wider than any partition
-    (``TOO_WIDE``), ``NO_PARTITION``, or ``BEYOND_LIMITS``: it asks for fewer or more cores or a longer time than its
-    partition allows or ever has free for it. The partition is a row of :func:`partition_table`, int64 (n,). Raises
-    InputError if no job is left.
+    Other jobs are counted as rejects, each under the first reason that applies: wider than any partition (``TOO_WIDE``),
+    ``NO_PARTITION``, or ``BEYOND_LIMITS``: it requests fewer or more cores or a longer time than its partition allows or can
+    ever offer. The partition is a row of :func:`partition_table`, int64 (n,). Raises InputError if no job is left.
     """
     column, reasons = partitions_of(workload, platform)
     rejected = np.any([*reasons.values()], axis=0)
@@ -54,7 +53,7 @@ def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
 
 
 def partitions_of(workload: Workload, platform: Platform) -> tuple[Array, dict[str, Array]]:
-    """The row of each job's partition, int64 (n,), -1 of none; and who cannot run there: by reason, bool (n,)."""
+    """The row of each job's partition, int64 (n,), -1 for none; and masks of jobs that cannot run: bool (n,) by reason."""
     table = partition_table(platform)
     partitions = platform.partitions or (Partition("all", default=True),)
     column = np.full(len(workload), -1, np.int64)
@@ -89,16 +88,16 @@ _WORD = 32
 
 @dataclass(frozen=True, eq=False)
 class JobConstraints:
-    """Everything about n jobs that is not in the workload itself. None: there is no such thing."""
+    """Constraints of n jobs outside the workload. None: there are no such constraints."""
 
-    # int64 (n,) or None: each job's partition of the platform; None where the platform names none
+    # int64 (n,) or None: each job's partition of the platform; None if the platform names none
     partition: Array | None = None
-    requests: Requests | None = None  # what a unit of each job asks for; None: a core
+    requests: Requests | None = None  # request of a unit of each job; None: one core
     dependencies: Dependencies | None = None
     windows: Windows | None = None  # reservations and maintenance
     outages: Outages | None = None  # failures of hosts
-    widths: Widths | None = None  # between which numbers of cores the jobs' widths may change; None: they do not
-    # whether the engine keeps track of single cores although these jobs ask for nothing else: others of the same run may
+    widths: Widths | None = None  # least and largest number of cores of malleable jobs; None: there are none
+    # whether the engine keeps track of single cores although these jobs request nothing else: other jobs of the run may
     cores_differ: bool = False
 
     @property
@@ -107,7 +106,7 @@ class JobConstraints:
         return self.outages is not None and self.outages.drained is not None
 
     def interchangeable(self, platform: Platform) -> bool:
-        """Whether every free core is as good as any other to every job, now and later."""
+        """Whether all free cores are equivalent to every job, now and later."""
         table = partition_table(platform)
         return (
             not self.cores_differ
@@ -119,7 +118,7 @@ class JobConstraints:
 
 
 def core_mask(lo: Array, hi: Array, n_cores: int) -> Array:
-    """The cores of some half-open intervals as words of 32 bits (int64), as ``bls.availability.free_cores`` has them."""
+    """The cores of some half-open intervals as words of 32 bits (int64), as in ``bls.availability.free_cores``."""
     change = np.zeros(n_cores + 1, np.int64)
     np.add.at(change, lo, 1)
     np.add.at(change, hi, -1)
@@ -137,7 +136,7 @@ def masks(table: PartitionTable, windows: Windows | None, n_cores: int) -> Array
 
 
 def planned_outages(windows: Windows | None, n_hosts: int) -> list[list[tuple[int, int]]]:
-    """When each host is in maintenance: (begin, end) pairs, ascending."""
+    """Times of maintenance of each host: (begin, end) pairs, ascending."""
     found: list[list[tuple[int, int]]] = [[] for _ in range(n_hosts)]
     if windows is not None:
         for w, (a, b) in enumerate(_spans(windows.host_first)):
@@ -148,10 +147,10 @@ def planned_outages(windows: Windows | None, n_hosts: int) -> list[list[tuple[in
 
 
 def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: int) -> tuple[Array, Array, Array]:
-    """``BatchState.outage_first, outage_down, outage_up``: failures of all hosts, then their maintenance, and where there is
-    any, when they are drained; empty if none.
+    """``BatchState.outage_first, outage_down, outage_up``: failures of all hosts, then their maintenance, and then their drains
+    if there are any; empty if there is nothing.
 
-    A host that is never repaired is so at ``bls.engine.state.NEVER``, which is no event.
+    The repair of a host that is never repaired is at ``bls.engine.state.NEVER``, which is not an event.
     """
     if outages is None and (windows is None or not len(windows.host_lo)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -184,8 +183,8 @@ LIMITS: Final = (
 
 
 def unaware_of(policy: object) -> frozenset[str]:
-    """What a policy knows nothing of. Raises PluginError if its attribute ``unaware_of`` is no collection of names of
-    ``bls.conflicts.UNAWARE``."""
+    """Features that a policy does not take into account. Raises PluginError if its attribute ``unaware_of`` is not a collection
+    of names of ``bls.conflicts.UNAWARE``."""
     said: object = getattr(policy, "unaware_of", ())
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
@@ -197,8 +196,8 @@ def unaware_of(policy: object) -> frozenset[str]:
 
 
 def check_signals(policy: object, signals: Signals | None) -> None:
-    """That a run has the signals that its policy says it needs, ``needs_signals``: columns of their file. Raises
-    InputError if it has not."""
+    """Check that a run has the signals that its policy requires in ``needs_signals``: columns of their file. Raises InputError
+    if it has not."""
     for needed in getattr(policy, "needs_signals", ()):
         if signals is None or needed not in signals.values:
             name, words = (
@@ -216,10 +215,10 @@ def constrain(
     seed: int = SEED.default,
     known_jobs: Array | None = None,
 ) -> tuple[Workload, JobConstraints]:
-    """The jobs that can run, and what constrains them. Jobs that no partition or host has room for are counted as rejects.
+    """The jobs that can run, and their constraints. Jobs that do not fit any partition or host are counted as rejects.
 
     ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
-    ``known_jobs``, int64: all job numbers that a file of requests may name, as those of the log before a selection. Raises
+    ``known_jobs``, int64: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
     InputError if a file cannot be used, or no job is left.
     """
     check_preset(workload, platform.n_cores)

@@ -1,6 +1,6 @@
-"""What a user says about the jobs and hosts of a run besides the workload and the platform.
+"""Options about the jobs and hosts of a run besides the workload and the platform.
 
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
+No heavy module is imported at the top, since the command line's help is made from these fields.
 """
 
 import os
@@ -16,14 +16,14 @@ from traces.base.options import holds, knows_its_keywords, recorded
 @knows_its_keywords
 @dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
-    """What constrains the jobs, as a user says it; the command line's options under the same names.
+    """Constraints of jobs in the user's form: the command line's options under the same names.
 
     Attributes
     ----------
     memory : {"none", "swf"}
-        Where the memory comes from that a core of a job asks for.
+        Source of the memory that a core of a job requests.
     requests : path or None
-        A CSV file of what the units of jobs ask for.
+        A CSV file of the requests of the jobs' units.
     windows : path or None
         A TOML file of reservations and maintenance.
     failures : str or None
@@ -31,10 +31,10 @@ class ConstraintOptions:
     dependencies : bool
         Whether a job arrives only when its preceding job has ended and the think time has passed.
     switches : str or None
-        How many leaf switches every job accepts, as ``1``, and for how long it waits for that, as ``1@2h``.
+        Largest number of leaf switches that every job accepts, as ``1``, and the time for which it waits for that, as ``1@2h``.
     malleable : str, path or None
-        Which jobs' widths may change while they run: a share of the jobs, as ``0.5``, or with the least and the most times as
-        many cores as they ask for, as ``0.5:0.25:2``; or a CSV file (``bls.constraints.widths``).
+        Jobs whose width may change while they run: a share of the jobs, as ``0.5``, or with the smallest and the largest factor
+        of the requested cores, as ``0.5:0.25:2``; or a CSV file (``bls.constraints.widths``).
     """
 
     memory: str = holds(o.MEMORY)
@@ -59,8 +59,8 @@ class ConstraintOptions:
 
 
 def switch_limit(text: str) -> tuple[int, int | None]:
-    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is for ever. Raises
-    InputError if it is no such thing."""
+    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is no limit. Raises
+    InputError for any other text."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(

@@ -1,7 +1,7 @@
-"""When hosts fail and are repaired, or are drained: from a CSV file, or from a model (docs/reference/inputs.md).
+"""Failures, repairs and drains of hosts: from a CSV file, or from a model (docs/reference/inputs.md).
 
-The times of each host in a model come from a stream of its own, keyed by (seed, host, "outages"), so that they do not
-depend on other hosts, or on how many were drawn at once.
+In a model each host has its own random stream, keyed by (seed, host, "outages"), so its times depend neither on other hosts nor
+on the number of outages drawn at once.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-#: The instant of what does not happen any more.
+#: The instant of events that never happen.
 NEVER = MAX_NS
 
-#: What a host is in an outage: jobs that run on one that is drained go on.
+#: States of a host in an outage: on a drained host running jobs go on.
 DOWN, DRAIN = "down", "drain"
 
 _COLUMNS = ["host", "down_s", "up_s"]
@@ -56,7 +56,7 @@ class OutageModel:
         SEED.check(self.seed, "seed")
 
     def draw(self, host: int, count: int) -> tuple[Array, Array]:
-        """The first ``count`` outages of a host: down_ns and up_ns, ``NEVER`` from where they would be beyond it."""
+        """The first ``count`` outages of a host: down_ns and up_ns, ``NEVER`` if they would be beyond it."""
         name = hashlib.sha256(f"{self.seed} {host} outages".encode()).digest()
         stream = np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
         drawn = stream.standard_exponential(2 * count, method="inv")
@@ -73,14 +73,14 @@ class Outages(Columns):
     """The outages of every host. Arrays are read-only int64."""
 
     first: Array  # (n_hosts + 1,): host ``h`` has the outages ``first[h]:first[h + 1]``
-    # it is down in [down, up); ascending and disjoint within a host, but for what is at ``NEVER`` (2**62) and so does
-    # not happen: an ``up_ns`` of a host that is never repaired, or both
+    # it is down in [down, up); ascending and disjoint within a host, except instants at ``NEVER`` (2**62), which do not happen:
+    # the ``up_ns`` of a host that is never repaired, or both
     down_ns: Array
     up_ns: Array
-    # all outages that begin before this instant are here. ``NEVER`` if these are all; else :meth:`extend` gives more.
+    # all outages that begin before this instant are included. ``NEVER`` if there are no others; else :meth:`extend` adds some.
     known_until_ns: int = NEVER
-    model: OutageModel | None = None  # what they are drawn from
-    drained: Outages | None = None  # when hosts are drained, in the same way; None if none ever is
+    model: OutageModel | None = None  # the model from which they are drawn
+    drained: Outages | None = None  # drains of hosts, in the same form; None for none
 
     @property
     def n_hosts(self) -> int:
@@ -88,14 +88,14 @@ class Outages(Columns):
         return len(self.first) - 1
 
     def extend(self) -> Outages:
-        """Twice as many outages of each host, beginning with these; itself if these are all."""
+        """Twice as many outages of each host, beginning with these; the object itself if there are no others."""
         if self.model is None or self.known_until_ns == NEVER:
             return self
         return replace(modelled_outages(self.model, self.n_hosts, 2 * int(self.first[1])), drained=self.drained)
 
 
 def drainable(found: Outages | None, n_hosts: int) -> Outages:
-    """The same outages, and of each host a drain that never happens (``bls.simulator.BatchSimulator.drain`` moves it).
+    """The same outages, and for each host a drain that never happens (``bls.simulator.BatchSimulator.drain`` moves it).
     Raises InputError if hosts are drained already."""
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
@@ -118,9 +118,9 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
 
 
 def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
-    """Outages as a user gives them: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]`` (``seed`` is that of a model without one),
-    or the file of a trace. ``where``: the option it was given in, for messages. Raises InputError if it is neither, or a
-    value or line cannot be used."""
+    """Outages in the user's form: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]`` (``seed``: default of the model's seed), or the
+    file of a trace. ``where``: the option, for messages. Raises InputError if it is neither, or a value or line is not
+    allowed."""
     where = where or str(FAILURES)
     if not spec.startswith("mtbf:"):
         return read_outages(spec, platform)
@@ -143,9 +143,9 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
 
 
 def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
-    """The outages of a trace. Raises InputError: one line that names the file and the line: columns are missing or unknown, a
-    host is not the platform's, a time is none, an outage does not end after it begins, a state is unknown, or two of a host
-    in the same state overlap."""
+    """The outages of a trace. Raises InputError, one line that names the file and the line: columns are missing or unknown, a
+    host is not the platform's, a time is invalid, an outage does not end after it begins, a state is unknown, or two outages of
+    a host in the same state overlap."""
     source = os.fspath(path)
     lines = read_csv(path, "trace of outages")
     _, header = next(lines)

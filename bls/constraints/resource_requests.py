@@ -1,7 +1,7 @@
 """Requests of jobs besides cores: the shape of their units, resources of hosts, licences, and the most leaf switches.
 
-A job asks for equal units, each of a number of cores and amounts of every resource on one host; its cores are units × cores
-of a unit. Without a request, a unit is one core and nothing else. Requests come from the log, or from a CSV file
+A job requests equal units, each with a number of cores and amounts of every resource on one host; its cores are units × cores
+per unit. By default, a unit is one core without resources. Requests come from the log, or from a CSV file
 (docs/reference/inputs.md).
 """
 
@@ -40,13 +40,13 @@ def read_request_file(
     readers: Mapping[str, Callable[[str, str], int]] | None = None,
     kind: str = "request file",
 ) -> dict[str, Array]:
-    """The columns of a request file as ndarrays of int64, shape (n,), by row of the workload; -1 where it says nothing.
+    """The columns of a request file as ndarrays of int64, shape (n,), by row of the workload; -1 for missing values.
 
-    ``columns``: the columns it may have besides ``job_id``. ``known``, int64: job numbers that it may name besides the
-    workload's; their lines are checked and left aside. ``readers``: for columns whose values are no whole numbers,
-    ``read(where, text)`` returns an int from 0, or raises an ``InputError`` whose message begins with ``where``. ``kind``:
-    the name of such a file, for messages. Raises InputError, one line that names the file and the line, if a column or job
-    is unknown, a job has two lines, a value is no whole number, or ``unit_cores`` does not divide the job's cores.
+    ``columns``: allowed columns besides ``job_id``. ``known``, int64: job numbers that it may name besides the workload's;
+    their lines are checked and ignored. ``readers``: for columns whose values are not integers, ``read(where, text)`` returns
+    an int from 0, or raises an ``InputError`` whose message begins with ``where``. ``kind``: the name of such a file, for
+    messages. Raises InputError, one line that names the file and the line, if a column or job is unknown, a job has two lines,
+    a value is not an integer, or ``unit_cores`` does not divide the job's cores.
     """
     source = os.fspath(path)
     lines = read_csv(source, kind)
@@ -98,36 +98,36 @@ def _check_header(header: Sequence[str], columns: Sequence[str], source: str) ->
         if name != "job_id" and name not in columns:
             raise one_of("column", name, ["job_id", *columns], source)
         if header.count(name) > 1:
-            raise InputError(f"{source}: column {shown(name)} is there twice")
+            raise InputError(f"{source}: column {shown(name)} appears twice")
     if "job_id" not in header:
         raise InputError(f"{source}: column job_id: missing")
     if sum(name in MEMORY_UNITS_KB for name in header) > 1:
-        raise InputError(f"{source}: memory is there in two units; allowed: one column of it")
+        raise InputError(f"{source}: memory appears in two units; allowed: one column of it")
 
 
 ASKS_TOO_MUCH = "asks for more than the hosts have"
 
-# More of anything than a host can have; a job that asks for it is a reject.
+# More than a host can have of any resource; a job that requests it is a reject.
 _TOO_MUCH = MAX_AMOUNT + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Requests:
-    """What the jobs of a workload ask for, by row. Arrays are read-only int64."""
+    """Requests of the jobs of a workload, by row. Arrays are read-only int64."""
 
-    # the platform's, R and L of them
+    # names from the platform, R and L of them
     resource_names: tuple[str, ...]
     licence_names: tuple[str, ...]
     unit_cores: Array  # (n,): cores of a unit, from 1; divides the job's cores
-    per_unit: Array  # (n, R): what each unit asks for of its host; memory in KB
-    licences: Array  # (n, L): what the job asks for of the machine
-    switches: Array  # (n,): the most leaf switches that the job accepts; 0 for any
-    # (n,): the instants from which jobs may join the queue, where a file says them; -1 where it says nothing
+    per_unit: Array  # (n, R): request of each unit on its host; memory in KB
+    licences: Array  # (n, L): requested licences
+    switches: Array  # (n,): largest accepted number of leaf switches; 0 for any
+    # (n,): instants from a file from which jobs may join the queue; -1 for none
     begin_ns: Array | None = None
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):
-            # A copy: nobody else can write to it.
+            # A copy, so that no other object can write to it.
             object.__setattr__(self, name, read_only(np.array(getattr(self, name), dtype=np.int64)))
 
     def __len__(self) -> int:
@@ -135,12 +135,12 @@ class Requests:
 
     @property
     def plain(self) -> bool:
-        """Whether every job asks for nothing but single cores anywhere."""
+        """Whether every job requests only single cores anywhere."""
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
         return not more and bool(np.all(self.unit_cores == 1))
 
     def take(self, rows: Array) -> Requests:
-        """Those of some rows (ascending numbers, or a mask)."""
+        """The requests of some rows (ascending numbers, or a mask)."""
         columns = (column[rows] for column in (self.unit_cores, self.per_unit, self.licences, self.switches))
         return Requests(self.resource_names, self.licence_names, *columns)
 
@@ -156,17 +156,17 @@ def requests(
     switches: int = 0,
     partition: Array | None = None,
 ) -> Requests:
-    """What the jobs of a workload ask for on a platform.
+    """The requests of the jobs of a workload on a platform.
 
-    ``memory``, {"none", "swf"}: ``swf``: each core of a job asks for the log's memory per processor, for none where it is
-    not known; ``where``: the option it was given in. ``path``: a CSV file of requests, which stand above the log's.
-    ``known``, int64: all job numbers that the file may name, as those of the log before a selection, by default the
-    workload's; the others' requests are checked and left aside. ``switches``: the most leaf switches that a job accepts if
-    the file does not say so, or as many as it needs on the empty machine, if that is more; 0 for any. ``partition``, int64
-    (n,): of :func:`bls.constraints.job_constraints.assign`; by default all jobs are in the first one.
+    ``memory``, {"none", "swf"}: with ``swf`` each core of a job requests the log's memory per processor, if it is known;
+    ``where``: the option. ``path``: a CSV file of requests, which takes precedence over the log. ``known``, int64: all job
+    numbers that the file may name, e.g. those of the log before a selection, by default the workload's; requests of other jobs
+    are checked and ignored. ``switches``: the largest number of leaf switches that a job accepts if the file states none, or
+    the number that it needs on the empty machine, if that is larger; 0 for any. ``partition``, int64 (n,): of
+    :func:`bls.constraints.job_constraints.assign`; by default all jobs are in the first one.
 
-    Raises InputError if ``memory`` is something else, or is asked for where no host has memory; if a column or job of the
-    file is unknown, a job has two lines, a value is none of what is allowed, or a unit's cores do not divide its job's.
+    Raises InputError if ``memory`` is unknown, or ``swf`` for a platform without memory; if a column or job of the file is
+    unknown, a job has two lines, a value is not allowed, or a unit's cores do not divide its job's.
     """
     where = where or str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
@@ -203,7 +203,7 @@ def requests(
 
 
 def _first(given: Array | None, otherwise: Array) -> Array:
-    # What the file says, where it says something; of what is beyond everything that there can be, one more than that.
+    # The file's values if there are any; values beyond every possible amount become one more than that.
     if given is None:
         return otherwise.copy()
     return np.where(given >= 0, np.minimum(given, _TOO_MUCH), otherwise)
@@ -219,10 +219,9 @@ def _memory_kb(given: Mapping[str, Array]) -> Array | None:
 def fit_requests(
     workload: Workload, partition: Array, asked: Requests, platform: Platform
 ) -> tuple[Workload, Array, Requests]:
-    """The jobs, their partitions (:func:`bls.constraints.job_constraints.assign`) and their requests, without the jobs that
-    could never run, which are counted as rejects (``ASKS_TOO_MUCH``): the hosts of their partition, or the leaf switches
-    they accept, have no room for all of their units on the empty machine, or the machine has too few licences. Raises
-    InputError if no job is left."""
+    """The jobs, their partitions (:func:`bls.constraints.job_constraints.assign`) and their requests, without jobs that could
+    never run, which are counted as rejects (``ASKS_TOO_MUCH``): their units do not all fit the empty hosts of their partition
+    or the leaf switches they accept, or the machine has too few licences. Raises InputError if no job is left."""
     never = never_fits(workload, partition, asked, platform)
     count = int(np.count_nonzero(never))
     if count == 0:
@@ -250,7 +249,7 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
 
 
 def _parts(amount: int | Array, each: Array) -> Array:
-    # How many times ``each`` is in ``amount``; more than there are cores where nothing is asked for.
+    # How many times ``each`` fits into ``amount``; more than there are cores if nothing is requested.
     return np.where(each > 0, amount // np.maximum(each, 1), 2**24)
 
 
@@ -263,7 +262,7 @@ def _group_hosts(platform: Platform) -> Array:
 
 
 def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
-    """Units that fit on the best leaf switches, as many as each job accepts."""
+    """Units that fit on the best leaf switches, as many switches as each job accepts."""
     room = np.zeros(len(asked), np.int64)
     for rows, reach in _leaf_reach(platform, partition, asked):
         room[rows] = reach[asked.switches[rows] - 1]
@@ -271,7 +270,7 @@ def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
 
 
 def _fewest_leaves(platform: Platform, partition: Array, asked: Requests, units: Array) -> Array:
-    """How many leaf switches each job needs on the empty machine; one more than there are if it does not fit."""
+    """Number of leaf switches that each job needs on the empty machine; one more than there are if it does not fit."""
     fewest = np.zeros(len(asked), np.int64)
     for rows, reach in _leaf_reach(platform, partition, asked):
         fewest[rows] = np.searchsorted(reach, units[rows]) + 1
@@ -279,7 +278,7 @@ def _fewest_leaves(platform: Platform, partition: Array, asked: Requests, units:
 
 
 def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterator[tuple[Array, Array]]:
-    """Rows of jobs whose units are alike, and how many of these fit on the best 1, 2, … leaf switches."""
+    """Rows of jobs with equal units, and the number of these that fit on the best 1, 2, … leaf switches."""
     if not len(asked):
         return
     table, leaves = partition_table(platform), platform.topology

@@ -1,7 +1,7 @@
-"""Malleable jobs: whose width may change while they run, and between which numbers of cores (docs/reference/malleable.md).
+"""Malleable jobs, whose width may change while they run, and the limits of their widths (docs/reference/malleable.md).
 
-They are named in a CSV file, or are a share of the jobs, drawn from a stream named by the seed, so that those of a smaller
-share are among those of a greater one.
+They are named in a CSV file, or are a random share of the jobs. The stream depends on the seed, and the jobs of a smaller share
+are among those of a larger one.
 """
 
 import os
@@ -18,19 +18,19 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError, parse_real, shown
 from traces.compiled import Array
 
-#: Names the stream that malleable jobs are drawn from.
+#: Name of the stream from which malleable jobs are drawn.
 _STREAM = 0x6D616C6C6561626C65
 
-#: The least part of its cores, and the most times as many, that a job of a share may have.
+#: Default smallest and largest factor of the requested cores for jobs of a share.
 _LEAST, _MOST = 0.25, 2.0
 
-#: More times as many than any machine has.
+#: A factor larger than that of any machine.
 _HIGHEST = 1e6
 
 
 @dataclass(frozen=True)
 class Widths(Columns):
-    """Between which numbers of cores the width of each job may change; both are what it asks for where it may not."""
+    """Smallest and largest width of each job; both equal the request if the width may not change."""
 
     # (n,)
     min_cores: Array
@@ -38,13 +38,13 @@ class Widths(Columns):
 
     @property
     def malleable(self) -> Array:
-        """Of which jobs it may: bool (n,)."""
+        """Jobs whose width may change: bool (n,)."""
         return np.asarray(self.min_cores < self.max_cores)
 
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the jobs; each of them may have from ``least`` to ``most`` times as many cores as it asks for."""
+    """A share of the jobs; each may have ``least`` to ``most`` times its requested cores."""
 
     share: float
     least: float = _LEAST
@@ -52,8 +52,8 @@ class Share:
 
 
 def share_of(text: str) -> Share | None:
-    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs; None if it is not written so: then it is the name of a file.
-    Raises InputError if its numbers are out of range."""
+    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs; None for another form, which is the name of a file. Raises InputError
+    if its numbers are out of range."""
     try:
         numbers = [parse_real(part) for part in text.split(":")]
     except ValueError:
@@ -72,10 +72,10 @@ def share_of(text: str) -> Share | None:
 def widths(
     said: str | os.PathLike[str], workload: Workload, platform: Platform, partition: Array, known: Array, seed: int
 ) -> Widths:
-    """The widths of the jobs of a run, as ``said`` by ``malleable``. ``partition``, int64 (n,): row of each job's partition in
-    :func:`bls.machine.partitions.partition_table`. ``known``, int64: job numbers that a file may name besides the
-    workload's. ``seed``: of the stream that a share is drawn from. Raises InputError if the file or the share cannot be
-    used, or no job is malleable; the message names the job."""
+    """The widths of the jobs of a run, by the option ``malleable``. ``partition``, int64 (n,): row of each job's partition in
+    :func:`bls.machine.partitions.partition_table`. ``known``, int64: job numbers that a file may name besides the workload's.
+    ``seed``: of the stream of a share. Raises InputError if the file or the share cannot be used, or no job is malleable; the
+    message names the job."""
     cores, room = workload.cores, partition_table(platform).n_cores[partition]
     share = share_of(said) if isinstance(said, str) else None
     if share is not None:

@@ -1,1 +1,1 @@
-"""The machine that is simulated: hosts and what they have, partitions, switches; and the files that describe it."""
+"""The simulated machine: hosts and their resources, partitions, switches; and the files that describe it."""

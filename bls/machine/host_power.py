@@ -1,4 +1,4 @@
-"""What hosts of a group draw: idle, at each speed of their cores, and on the way off and back; whole milliwatts."""
+"""Power of the hosts of a group: idle, in each state of their cores, and during shutdown and boot; in whole milliwatts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -9,7 +9,7 @@ from traces.base.errors import InputError, shown
 from traces.base.scale import WHOLE, scale_of
 from traces.base.time import given_duration_ns
 
-#: The most that a core, or a host, may draw, W.
+#: Largest power of a core or host, W.
 MAX_W: Final = 10**9
 
 _MW = 1000
@@ -17,13 +17,13 @@ _MOST_STATES = 64
 
 
 def milliwatts(name: str, value: Any, *, most_w: int = MAX_W) -> int:
-    """A number of watts, in mW. Raises InputError if it is no number of whole milliwatts from 0 to ``most_w`` W; the
-    message begins with the name."""
+    """A number of watts in mW. Raises InputError if it is not a multiple of a milliwatt from 0 to ``most_w`` W; the message
+    begins with the name."""
     said = f"{name}: {shown(value)}; allowed: W, 0 to {most_w}, up to three places"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(said)
     try:
-        found = Decimal(str(value)) * _MW  # as it was written: 0.1 is a tenth
+        found = Decimal(str(value)) * _MW  # by its decimal text: 0.1 is a tenth
     except InvalidOperation:
         raise InputError(said) from None
     if not found.is_finite() or found != found.to_integral_value() or not 0 <= found <= most_w * _MW:
@@ -33,23 +33,24 @@ def milliwatts(name: str, value: Any, *, most_w: int = MAX_W) -> int:
 
 @dataclass(frozen=True)
 class HostPower:
-    """What one host of a group draws.
+    """Power of one host of a group.
 
     Parameters
     ----------
     idle_w : float
-        Of a core that no job holds, W; 0 to 1e9, as all watts here, in whole mW.
+        Power of a core without a job, W; 0 to 1e9, as all powers here, in whole mW.
     states : sequence of (speed, W)
-        Of a core that works: the states that it may be in, fastest first. The speed is relative to the core's own and 1 in the
-        first state; both fall from state to state, and no state draws less than an idle core.
+        States of a core at work, fastest first. The speed is relative to the core's full speed and 1 in the first state; both
+        values fall from state to state, and no state has less power than an idle core.
     base_w : float
-        Of the host beside its cores, while it is up, W.
+        Power of the host besides its cores while it is up, W.
     waiting_w : float, optional
-        Of a core that a job holds and that is in no task, where that is told apart (``power-of working``); default: as idle.
+        Power of a core that is held by a job but in no task, if the two are distinguished (``power-of working``); default:
+        idle.
     off_w : float
-        Of a host that is off, or that is down, W.
+        Power of a host that is off or down, W.
     shutdown, boot : (duration, W), optional
-        How long it takes to be off, and to be up again, and what the host draws meanwhile; by default no time.
+        Duration of the transition to off and to up, and the host's power meanwhile; by default no time.
 
     Raises
     ------
@@ -80,16 +81,16 @@ class HostPower:
 
     @property
     def states_mw(self) -> list[tuple[int, int]]:
-        """The speed, in parts per billion, and the mW of each state."""
+        """Speed (parts per billion) and mW of each state."""
         return [(scale_of(speed), milliwatts("states", watts)) for speed, watts in self.states]
 
     def passage(self, name: str) -> tuple[int, int]:
-        """How long ``shutdown`` or ``boot`` takes, ns, and what the host draws meanwhile, mW."""
+        """Duration (ns) and power (mW) of ``shutdown`` or ``boot``."""
         given = getattr(self, name)
         return (0, 0) if given is None else (given_duration_ns(given[0], name), milliwatts(name, given[1]))
 
     def as_dict(self) -> dict[str, Any]:
-        """The same in the form of the TOML file, without what is by default."""
+        """The same in the form of the TOML file, without defaults."""
 
         def plain(value: Any) -> Any:
             return [plain(one) for one in value] if isinstance(value, tuple) else value

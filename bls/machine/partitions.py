@@ -1,11 +1,11 @@
 """Partitions of the machine, and the switches that connect its hosts.
 
-A partition (queue, class) says which hosts jobs of a kind may use, how much at once, and which tier of the order they have. A
-job belongs to one partition, which is found by what its log says.
+A partition (queue, class) determines the hosts and the resources that jobs of a kind may use at any one time, and their tier in
+the order. A job belongs to one partition, which is found from its columns in the log.
 
-Switches are a tree, or several, as in Slurm's topology/tree: a leaf switch has hosts, a higher one has switches. Every host is
-on exactly one leaf. The hosts of a switch need not be neighbours: listed tree by tree, the hosts below a switch follow one
-another, so that a switch is two numbers.
+Switches form one or several trees, as in Slurm's topology/tree: a leaf switch has hosts, a higher one has switches. Every host
+is on exactly one leaf. The hosts of a switch need not be neighbours: listed tree by tree, the hosts below a switch follow one
+another, so that two numbers describe a switch.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def printable_name(key: str, value: object) -> str:
 
 
 def existing(kind: str, text: str, n: int, where: str) -> list[tuple[int, int]]:
-    """The intervals of hosts or cores (``kind``) that a text names, of the ``n`` that a platform has. Raises InputError if it
-    names another one."""
+    """The intervals of hosts or cores (``kind``) that a text names, within the platform's ``n``. Raises InputError for
+    others."""
     found = parse_intervals(text, where, n)
     if found and found[-1][1] > n:
         raise InputError(f"{where}: {kind} {found[-1][1] - 1}; the platform has the {kind}s 0 to {n - 1}")
@@ -45,8 +45,8 @@ def existing(kind: str, text: str, n: int, where: str) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Switch:
-    """One switch: a leaf, which has hosts, or a higher one, which has switches. Raises InputError if neither or both
-    are given, or a value cannot be used; the message begins with its name."""
+    """One switch: a leaf, which has hosts, or a higher one, which has switches. Raises InputError if it has neither or both, or
+    a value is not allowed; the message begins with its name."""
 
     name: str  # 1 to 100 printable characters
     hosts: str = ""  # host numbers of a leaf, as ``0-15`` or ``0-3 8``
@@ -68,14 +68,14 @@ class Switch:
 
 @dataclass(frozen=True, eq=False)
 class SwitchColumns(Columns):
-    """The switches as arrays: leaves first, then level by level, each level by its lowest hosts. Arrays are read-only."""
+    """The switches as arrays: leaves first, then level by level, within a level by lowest host. Arrays are read-only."""
 
     names: tuple[str, ...]  # names of the switches
     hosts: Array  # (H,): all hosts, tree by tree; the hosts of a leaf ascend. Without gaps it is 0 … H - 1.
     # (S,): switch ``s`` covers the hosts ``hosts[lo[s]:hi[s]]``
     lo: Array
     hi: Array
-    level: Array  # (S,): 0 for a leaf, else one more than the highest of the switches below
+    level: Array  # (S,): 0 for a leaf, else one more than the highest level below
     n_leaves: int  # switch ``s`` is a leaf exactly if ``s < n_leaves``
 
     def __len__(self) -> int:
@@ -95,9 +95,8 @@ class SwitchColumns(Columns):
 
 
 def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
-    """The arrays of some switches; empty ones where there are no switches. Raises InputError if names are used twice or
-    unknown, hosts or switches are on two switches, a host is on none, or a switch is above itself. The message begins with
-    the key's path."""
+    """The arrays of some switches; empty without switches. Raises InputError if names are used twice or unknown, hosts or
+    switches are on two switches, a host is on none, or a switch is above itself. The message begins with the key's path."""
     rows: dict[str, int] = {}
     above: dict[str, str] = {}
     for row, switch in enumerate(switches):
@@ -112,7 +111,7 @@ def topology(switches: Sequence[Switch], n_hosts: int) -> SwitchColumns:
                 both = f"{shown(above[name])} and {shown(switch.name)}"
                 raise InputError(f"switches[{row}].switches: switch {shown(name)} is below two: {both}")
             above[name] = switch.name
-    hosts = _hosts_of_leaves(switches, n_hosts)  # of each switch that is known, tree by tree
+    hosts = _hosts_of_leaves(switches, n_hosts)  # of each switch that is done, tree by tree
     level = dict.fromkeys(hosts, 0)
     while len(hosts) < len(rows):
         ready = [s for s in switches if s.name not in hosts and all(name in hosts for name in s.switches)]
@@ -153,7 +152,7 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
     return found
 
 
-#: What stands in a table where there is no limit.
+#: Entry of a table for no limit.
 NO_LIMIT = MAX_NS
 
 _MAX_PRIORITY = 10**9
@@ -169,22 +168,22 @@ class Partition:
     name : str
         1 to 100 printable characters.
     hosts : str
-        Host numbers, as ``0-3 8``; all hosts where it is empty. Partitions may share hosts.
+        Host numbers, as ``0-3 8``; all hosts if it is empty. Partitions may share hosts.
     swf_partitions, swf_queues : tuple of int
-        The partition and queue numbers of the log whose jobs belong here. Where both are given, a job belongs
-        here if both have its numbers; where neither is, no job does so by its numbers.
+        The log's partition and queue numbers of jobs that belong here. If both are given, a job must have both; if neither is,
+        no job belongs here by its numbers.
     default : bool
         Whether jobs that belong to no partition by their numbers belong to this one.
     priority : int
-        Tier of the order, -10**9 to 10**9: a job stands before all jobs of lower tiers.
+        Tier of the order, -10**9 to 10**9: jobs precede all jobs of lower tiers.
     max_cores, min_cores : int, optional
         Of a job.
     max_time_ns : int, optional
         Longest estimate of a job; ``max_time`` in a file, as ``"24h"``.
     max_running_jobs, max_running_cores : int, optional
-        How many jobs of the partition run at once, and on how many cores.
+        Largest numbers of running jobs of the partition, and of their cores.
     max_jobs_per_user, max_cores_per_user : int, optional
-        The same for the jobs of one user in the partition (those of unknown users are one user's).
+        The same for the jobs of one user in the partition (all unknown users count as one).
 
     Raises
     ------
@@ -226,7 +225,7 @@ class Partition:
             raise InputError(f"min_cores: {self.min_cores} is more than max_cores {self.max_cores}")
 
     def as_dict(self) -> dict[str, Any]:
-        """What is not a default, in the form of the TOML file."""
+        """Values that are not defaults, in the form of the TOML file."""
         values = asdict(self)
         plain = {entry.name: values[entry.name] for entry in fields(self) if values[entry.name] != entry.default}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
@@ -260,7 +259,7 @@ class PartitionTable(Columns):
         return len(self.names)
 
     def hosts(self, row: int, n_hosts: int) -> Array:
-        """Which of the platform's hosts a partition has: bool, shape (n_hosts,)."""
+        """The hosts of a partition among the platform's: bool, shape (n_hosts,)."""
         found = np.zeros(n_hosts, bool)
         for k in range(int(self.first[row]), int(self.first[row + 1])):
             found[self.host_lo[k] : self.host_hi[k]] = True
@@ -275,7 +274,7 @@ def interval_columns(lists: Sequence[list[tuple[int, int]]]) -> tuple[Array, Arr
 
 
 def partition_table(platform: Platform) -> PartitionTable:
-    """The partitions of a platform; one of all hosts where it has none."""
+    """The partitions of a platform; one of all hosts if it has none."""
     partitions = platform.partitions or (Partition("all"),)
     intervals = [parse_intervals(p.hosts, "hosts", platform.n_hosts) or [(0, platform.n_hosts)] for p in partitions]
     first, host_lo, host_hi = interval_columns(intervals)

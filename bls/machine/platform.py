@@ -1,4 +1,4 @@
-"""The machine that is simulated: hosts and their resources, network, partitions and switches, as a TOML file gives them."""
+"""The simulated machine: hosts and their resources, network, partitions and switches, as in a TOML file."""
 
 import hashlib
 import json
@@ -24,34 +24,33 @@ from traces.base.time import given_duration_ns
 from traces.compiled import Array
 from traces.ledger import MachineShape
 
-#: The most there may be of anything on one host (256 TB of memory), so that a machine's total is an int64.
+#: Largest amount of a resource on one host (256 TB of memory), so that a machine's total is an int64.
 MAX_AMOUNT = 2**38
 
 MEMORY = "memory"
 
-#: The names under which memory may be given, and the KB of their unit.
+#: Names of memory with their unit in KB.
 MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}
 
 #: (name, amount) pairs in the order of the names.
 Amounts = tuple[tuple[str, int], ...]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
-# What a job's request says beside amounts.
+# Columns of a request file that are not amounts.
 _TAKEN = ("cores", "job_id", "switches", "unit_cores")
 
 
 def memory_unit(name: str, where: str) -> int:
-    """What one of ``name`` counts as: its KB if it is memory, else 1. Raises InputError if it is ``memory`` without a unit."""
+    """The unit of ``name``: its KB if it is memory, else 1. Raises InputError for ``memory`` without a unit."""
     if name == MEMORY:
         raise InputError(f"{where}: memory needs a unit; allowed: {', '.join(MEMORY_UNITS_KB)}")
     return MEMORY_UNITS_KB.get(name, 1)
 
 
 def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
-    """Checked amounts, in the order of their names, without those that are 0. ``key``: where they are given, for messages.
-    ``values``: as a user gives them, with memory in a unit; or amounts that this function has made. ``units``: whether
-    memory is allowed. Raises InputError if a name cannot be used or an amount is no whole number from 0 to ``MAX_AMOUNT``
-    (of KB for memory)."""
+    """Checked amounts, in the order of their names, without zeros. ``key``: their place, for messages. ``values``: amounts as a
+    user gives them, with memory in a unit; or a result of this function. ``units``: whether memory is allowed. Raises
+    InputError if a name is not allowed or an amount is not an integer from 0 to ``MAX_AMOUNT`` (in KB for memory)."""
     found: dict[str, int] = {}
     if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):
         made = [(str(name), whole(f"{key}.{name}", value, 0, MAX_AMOUNT)) for name, value in values]
@@ -75,16 +74,16 @@ def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
 
 
 def given_names(values: Amounts) -> dict[str, int]:
-    """Amounts as a user gives them, memory in KB."""
+    """Amounts in the form of user input, memory in KB."""
     return {"memory_kb" if name == MEMORY else name: value for name, value in values}
 
 
 T = TypeVar("T")
 
-#: The most cores a platform may have.
+#: Largest number of cores of a platform.
 MAX_CORES = 2**24
 
-#: The topologies of networks, as ``als.network.topologies`` has them, which checks their parameters.
+#: Topologies of networks in ``als.network.topologies``, which checks their parameters.
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")
 
 _MAX_TOPOLOGY = 500
@@ -106,10 +105,10 @@ class HostGroup:
     speed_gflops : float
         Speed of one whole host in GFLOP/s, 1e-9 to 1e15, shared equally by its cores.
     resources : mapping of str to int
-        What each host has beside cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory
-        as ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
+        Resources of each host besides cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory as
+        ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
     power : HostPower, optional
-        What each host draws; None: it is not known.
+        Power of each host; None: unknown.
 
     Raises
     ------
@@ -138,19 +137,19 @@ class HostGroup:
 
 @dataclass(frozen=True)
 class Network:
-    """What connects the hosts.
+    """The network between the hosts.
 
     Parameters
     ----------
     topology : str
-        A name in ``TOPOLOGIES``, perhaps with parameters behind it, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are
-        checked where routes are made. ``full``: every pair of hosts has a link of its own.
+        A name in ``TOPOLOGIES``, followed by parameters if any, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are checked
+        when routes are made. ``full``: every pair of hosts has its own link.
     bandwidth_gbps : float
         Of a link, in Gbit/s; 1e-9 to 1e9.
     latency_ns : int
         Of a link, in ns; 0 to 10**12.
     memory_gbps : float or None
-        What transfers within a host have, in Gbit/s; 1e-9 to 1e9. None: they take no time.
+        Bandwidth of transfers within a host, in Gbit/s; 1e-9 to 1e9. None: they take no time.
 
     Raises
     ------
@@ -197,7 +196,7 @@ class Platform:
     name : str
         Of the cluster, as traces show it; 1 to 100 printable characters.
     licences : mapping of str to int
-        What the machine has as a whole, as ``{"matlab": 20}``; no name that is a resource's. Kept as pairs.
+        Amounts of the whole machine, as ``{"matlab": 20}``; names must differ from those of resources. Kept as pairs.
     partitions : tuple of Partition
         None: every job may use every host.
     switches : tuple of Switch
@@ -230,7 +229,7 @@ class Platform:
         object.__setattr__(self, "partitions", tuple(self.partitions))
         object.__setattr__(self, "switches", tuple(self.switches))
         _check_partitions(self.partitions, self.n_hosts)
-        _ = self.topology  # checked where it is built
+        _ = self.topology  # building it checks it
 
     @cached_property
     def n_hosts(self) -> int:
@@ -266,12 +265,12 @@ class Platform:
 
     @cached_property
     def resource_names(self) -> tuple[str, ...]:
-        """Names of what any host has beside cores, R of them, sorted; memory is ``memory``."""
+        """Names of all resources of hosts besides cores, R of them, sorted; memory is ``memory``."""
         return tuple(sorted({name for group in self.hosts for name, _ in group.resources}))
 
     @cached_property
     def host_resources(self) -> Array:
-        """What every host has of each: int64, shape (n_hosts, R), read-only; memory in KB."""
+        """Resources of every host: int64, shape (n_hosts, R), read-only; memory in KB."""
         groups = [dict(group.resources) for group in self.hosts]
         table = np.array([[one.get(name, 0) for name in self.resource_names] for one in groups], dtype=np.int64)
         shape = (len(groups), len(self.resource_names))
@@ -284,12 +283,12 @@ class Platform:
 
     @cached_property
     def licence_amounts(self) -> Array:
-        """How many licences there are of each: int64, shape (L,), read-only."""
+        """Number of licences of each name: int64, shape (L,), read-only."""
         return read_only(np.array([amount for _, amount in self.licences], dtype=np.int64))
 
     @cached_property
     def topology(self) -> SwitchColumns:
-        """The switches as arrays; empty where there are none."""
+        """The switches as arrays; empty if there are none."""
         return topology(self.switches, self.n_hosts)
 
     def machine(self) -> MachineShape:
@@ -335,18 +334,18 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
     path : path
         The file; AccaSim's if its name ends in ``.json`` or its text begins with a brace.
     processor_gflops : float
-        Speed of a core of AccaSim's, which says none: 46.875 GFLOP/s, as the default platform's.
+        Speed of a core in AccaSim's files, which state none: 46.875 GFLOP/s, as on the default platform.
 
     Raises
     ------
     InputError
-        One line that names the file and the key: the file is missing or no TOML (JSON), a key is unknown or
-        missing, or a value is of the wrong type or out of range.
+        In one line that names the file and the key: the file is missing or is not TOML (JSON), a key is unknown or missing, or
+        a value has the wrong type or is out of range.
     """
     source = os.fspath(path)
     named_json = source.lower().endswith(".json")
     text = read_text(path, "platform file", "JSON" if named_json else "TOML")
-    if named_json or text.lstrip().startswith("{"):  # as no TOML does
+    if named_json or text.lstrip().startswith("{"):  # TOML cannot begin so
         name, groups = parse_accasim(text, source, processor_gflops)
         made = [from_keys(HostGroup, group, f"{source}: {where}.") for where, group in groups]
         return from_keys(Platform, {"name": name, "hosts": made}, f"{source}: ")
@@ -354,8 +353,8 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 
 
 def parse_platform(text: str, source: str = "platform") -> Platform:
-    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is needed, with all of its keys; the
-    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform`."""
+    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is required, with all of its keys; the
+    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform` does."""
     table = parse_toml(text, source)
     check_keys(table, _known_keys(Platform), f"{source}: ")
     network = table.get("network", {})
@@ -403,8 +402,8 @@ def _check_partitions(partitions: tuple[Partition, ...], n_hosts: int) -> None:
 
 
 def from_keys(kind: type[T], values: Mapping[str, Any], where: str) -> T:
-    """``kind(**values)``, of a dataclass; ``where`` is what stands before a key's name in an error. Raises InputError
-    if a key is unknown or missing, or a value cannot be used; the message begins with the key's path."""
+    """``kind(**values)``, for a dataclass; ``where`` is the prefix of a key's name in an error. Raises InputError if a key is
+    unknown or missing, or a value is not allowed; the message begins with the key's path."""
     check_keys(values, _known_keys(kind), where)
     for entry in fields(cast(Any, kind)):
         needed = entry.default is MISSING and entry.default_factory is MISSING
@@ -421,14 +420,14 @@ def _known_keys(kind: type[Any]) -> list[str]:
 
 
 def demand_response() -> Platform:
-    """151 hosts of 14 cores that draw 66 W idle and 240 W at work: 139.5 kW and 507.4 kW together.
+    """151 hosts of 14 cores with 66 W idle and 240 W at work: 139.5 kW and 507.4 kW in total.
 
-    S. Matsui et al., *Architecture of Job Scheduling Simulator for Demand Response Based Resource Provisioning*, ISGC 2021. It
-    gives neither speeds, which here are 1 GFLOP/s a core, nor the slower state of its cores, here 0.75 of that at 180 W.
+    S. Matsui et al., *Architecture of Job Scheduling Simulator for Demand Response Based Resource Provisioning*, ISGC 2021. The
+    paper states neither speeds (here 1 GFLOP/s per core) nor the slower state of its cores (here 0.75 of it at 180 W).
     """
     power = HostPower(idle_w=66, states=[(1, 240), (0.75, 180)])
     return Platform((HostGroup(151, 14, 14.0, power=power),), name="demand response")
 
 
-#: By name; ``paper`` is the two-level paper's.
+#: Platforms by name; ``paper`` is the two-level paper's.
 PUBLISHED: Final[dict[str, Callable[[], Platform]]] = {"paper": Platform, "demand-response": demand_response}

@@ -1,7 +1,7 @@
 """Files of platforms: a platform as a commented TOML text, and the system files of AccaSim (docs/reference/inputs.md).
 
-Jobs ask for processors, so that a core here is as many cores of AccaSim's file as one processor (``equivalence``), and the
-rest of a host is of no use to any job. The files say no speed: every processor has the given one, by default that of the
+Jobs request processors, so a core here stands for the cores of one processor in AccaSim's file (``equivalence``), and no job
+uses the remaining cores of a host. The files state no speed: every processor has the given one, by default the speed of the
 default platform's cores.
 
 Source: C. Galleguillos et al., "AccaSim: a customizable workload management simulator for job dispatching research in HPC
@@ -29,8 +29,8 @@ _MOST = 2**24
 
 
 def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
-    """The name of the system, and of each group of hosts its path in the file and the values of a ``HostGroup``. Raises
-    InputError if it is no JSON, a key is unknown, missing or given twice, or a value cannot be used; the message begins with
+    """The name of the system; and for each group of hosts, its path in the file and the values of a ``HostGroup``. Raises
+    InputError if it is not JSON, a key is unknown, missing or given twice, or a value is not allowed; the message begins with
     ``source`` and the key's path."""
     speed = real("processor_gflops", processor_gflops, 1e-9, 1e9)
     try:
@@ -83,7 +83,7 @@ def _table(value: object, where: str) -> None:
         raise InputError(f"{where}: {shown(value)} is not an object; allowed: as {{...}}")
 
 
-# What a topology is.
+# Descriptions of topologies.
 _DRAWN = {
     "full": "every pair of hosts has a link of its own",
     "shared": "every pair of hosts has a link that both directions share",
@@ -94,7 +94,7 @@ _DRAWN = {
 
 
 def platform_text(platform: Platform) -> str:
-    """The text that ``bls.machine.platform.parse_platform`` reads back to an equal platform."""
+    """The text from which ``bls.machine.platform.parse_platform`` reads an equal platform."""
     plain, network = platform.as_dict(), platform.network
     lines = [
         f"# {platform.n_hosts} host{'s' * (platform.n_hosts != 1)}, {platform.n_cores} cores.",
@@ -133,7 +133,7 @@ def platform_text(platform: Platform) -> str:
 
 
 def _value(value: Any) -> str:
-    # What the platform's tables hold. Their texts are printable, so that two characters need an escape.
+    # Values in the platform's tables. Their texts are printable, so only two characters need an escape.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""What Python policies and observers see of jobs, hosts, partitions and windows; additional data; what a policy answers."""
+"""Views of jobs, hosts, partitions and windows for Python policies and observers; additional data; answers of a policy."""

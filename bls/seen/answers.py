@@ -1,5 +1,5 @@
-"""The answers of a policy in Python, read, checked and handed to the engine: which jobs start and on which cores, what becomes
-of running jobs, when it decides again, and why a job cannot have the cores that were named for it."""
+"""Answers of a policy in Python, checked and passed to the engine: which jobs start on which cores, commands to running jobs,
+the next wake-up; and the reason why a job cannot have the cores that were named for it."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from heapq import heappop, heappush
@@ -22,7 +22,7 @@ from traces.intervals import intervals_text, joined_numbers
 #: Cores as half-open intervals, ascending and disjoint.
 Cores = list[tuple[int, int]]
 
-#: So much of a list of cores is shown.
+#: Length up to which a list of cores is shown.
 _SHOWN = 80
 
 #: The longest reason for a start, or a rejection.
@@ -30,15 +30,15 @@ LONGEST_REASON = 200
 
 
 class Start(NamedTuple):
-    """That a job starts: what ``decide()`` may give instead of the job, where it has more to say.
+    """A start of a job with details: an answer of ``decide()`` in place of the job.
 
     Attributes
     ----------
     job : SeenJob
     cores : iterable of int, optional
-        The numbers of the cores that it gets; None: the allocator chooses.
+        Numbers of its cores; None: the allocator chooses them.
     because : str, optional
-        Why it starts, for people to read: 1 to 200 characters, which stand in the table of jobs (``started_because``).
+        Reason for the start, for people: 1 to 200 characters, in the table of jobs (``started_because``).
     """
 
     job: SeenJob
@@ -46,12 +46,12 @@ class Start(NamedTuple):
     because: str | None = None
 
 
-#: What a policy gives of each job that it starts: the job; it and its cores; or these, if any are named, and the reason.
+#: Answer of a policy about a job that it starts: the job; the job and its cores; or cores (if named) and the reason.
 Choice: TypeAlias = SeenJob | tuple[SeenJob, Iterable[int]] | tuple[SeenJob, Iterable[int] | None, str | None]
 
 
 class AnswerError(PluginError):
-    """What a policy has decided cannot be. ``did``: what it did, as "gave job 7 twice"."""
+    """An impossible answer of a policy. ``did``: its action, as "gave job 7 twice"."""
 
     def __init__(self, did: str) -> None:
         super().__init__(f"decide() {did}")
@@ -59,7 +59,7 @@ class AnswerError(PluginError):
 
 
 def cores_text(cores: Iterable[tuple[int, int]]) -> str:
-    """Cores as an error shows them: ``core 3``, ``cores 0-3 8``."""
+    """Cores in the form of errors: ``core 3``, ``cores 0-3 8``."""
     text = intervals_text(cores)
     short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
     return f"core {short}" if text.isdigit() else f"cores {short}"
@@ -91,20 +91,20 @@ def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:
 
 
 def reason_text(reason: object) -> str | None:
-    """A reason in one line, as it is kept; None if it is no text of 1 to ``LONGEST_REASON`` characters."""
+    """A reason in one line, as it is stored; None if it is not a text of 1 to ``LONGEST_REASON`` characters."""
     if not isinstance(reason, str) or not 1 <= len(reason.strip()) <= LONGEST_REASON:
         return None
     return printable(reason.strip())
 
 
 def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores | None, str]:
-    """A job, the cores on which a policy places it, None where it does not, and why it starts, which may be empty.
+    """A job, the cores that a policy names for it (None if it names none), and the reason for its start (may be empty).
 
-    - ``given``: what ``decide()`` gave that is no job
-    - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they ask for
+    - ``given``: an answer of ``decide()`` that is not a job
+    - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they request
 
-    Raises AnswerError if it is no such thing, the reason is none, or a core is none of the machine's, is named twice, or there
-    are more or fewer than the job asks for. What else a job needs is found out as it starts
+    Raises AnswerError if the answer or its reason has another form, a core is not the machine's or is named twice, or the
+    number of cores is wrong. Further requirements of the job are checked at its start
     (``bls.engine.features.planning.decided``).
     """
     if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
@@ -123,8 +123,8 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
 
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:
-    """See that no core is named for two jobs; ``rows`` are those of all that start, and ``named`` is by place in it.
-    Raises AnswerError if one is."""
+    """Check that no core is named for two jobs. ``rows``: rows of all jobs that start; ``named``: cores by position in it.
+    Raises AnswerError if a core is."""
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
     for (_, end, one), (begin, _, other) in pairwise(spans):
         if begin < end:
@@ -134,7 +134,7 @@ def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping
 
 
 def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores], rejected: Iterable[int]) -> None:
-    """Hand to the engine the rows of jobs that are rejected, and of those that start, with the cores of some of them."""
+    """Pass the rows of rejected and of starting jobs to the engine, with the cores of some of the latter."""
     entries = [-1 - row for row in rejected]
     before = len(entries)
     entries += rows
@@ -152,46 +152,46 @@ def put_answer(state: BatchState, rows: Sequence[int], named: Mapping[int, Cores
 
 
 class WakeUps:
-    """Instants, each once however often it is asked for, the earliest first. ``pending``: a heap of them."""
+    """Future instants, each once, the earliest first. ``pending``: a heap of them."""
 
     def __init__(self) -> None:
         self.pending: list[int] = []
         self._asked: set[int] = set()
 
     def add(self, instant_ns: int) -> None:
-        """Ask for an instant."""
+        """Add an instant."""
         if instant_ns not in self._asked:
             self._asked.add(instant_ns)
             heappush(self.pending, instant_ns)
 
     def next_after(self, now_ns: int) -> int | None:
-        """The earliest instant after the present one, None if there is none; those before it are over."""
+        """The earliest instant after the present one, None if there is none; earlier ones are dropped."""
         while self.pending and self.pending[0] <= now_ns:
             self._asked.discard(heappop(self.pending))
         return self.pending[0] if self.pending else None
 
 
-#: All cores of a job.
+#: Stands for all cores of a job.
 _ALL = -1
 
 
 class Directions:
-    """What a policy has decided about running jobs in the pass under way, by their rows."""
+    """Commands of a policy to running jobs in the present pass, by their rows."""
 
     def __init__(self) -> None:
         self._job_ids: dict[int, int] = {}
-        self._of_all: dict[int, int] = {}  # the scales of all cores
-        self._of_some: dict[int, dict[int, int]] = {}  # and those of single ones
+        self._of_all: dict[int, int] = {}  # scales of all cores
+        self._of_some: dict[int, dict[int, int]] = {}  # scales of single cores
         self._ends: dict[int, int] = {}
         self._widths: dict[int, int] = {}
-        self._hints: dict[int, tuple[list[int], int]] = {}  # wanted cores, and who waits for them, -1 nobody
+        self._hints: dict[int, tuple[list[int], int]] = {}  # wanted cores, and the job that waits for them, -1 for none
 
     def __bool__(self) -> bool:
         return bool(self._job_ids)
 
     def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
-        """Scale the speeds of a job's cores: of all, or of those that are named, of those that are ``held``. Raises PluginError
-        if the factor is none, a core is not the job's or is named twice, or that was said of the job in this pass already."""
+        """Scale the speeds of all cores of a job, or of ``cores`` among those that are ``held``. Raises PluginError if the
+        factor is invalid, a core is not the job's or is named twice, or the command was given already in this pass."""
         if cores is None:
             self.scale_all([job], factor)
             return
@@ -212,8 +212,8 @@ class Directions:
         self._job_ids[job.row] = job.job_id
 
     def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
-        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is none, or that was said of one of
-        the jobs in this pass already."""
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or the command was given already
+        to one of the jobs in this pass."""
         if not jobs:
             return
         try:
@@ -226,24 +226,24 @@ class Directions:
                 raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
             if job.row in self._of_some:
                 raise PluginError(
-                    f"scale() of job {job.job_id}: all of its cores behind some of them in one pass; allowed: all first"
+                    f"scale() of job {job.job_id}: all of its cores after some of them in one pass; allowed: all first"
                 )
             job_ids[job.row], of_all[job.row] = job.job_id, scale
 
     def end(self, job: SeenJob, state: int) -> None:
-        """End a job, which has this state then. Raises PluginError if it is ended in this pass already."""
+        """End a job, with this state. Raises PluginError if it was ended already in this pass."""
         if job.row in self._ends:
             raise PluginError(f"job {job.job_id} is ended twice in one pass; allowed: cancel() or requeue(), once")
         self._ends[job.row] = state
         self._job_ids[job.row] = job.job_id
 
     def resize(self, job: SeenJob, cores: int) -> None:
-        """Let a job have so many cores; what was said of it before in this pass does not count."""
+        """Set the number of cores that a job should have; replaces an earlier command in this pass."""
         self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
 
     def hint(self, job: SeenJob, cores: Iterable[Any], waiting: SeenJob | None, held: Set[int]) -> None:
-        """Let a job know who waits for these of the cores that it holds. Raises PluginError if a core is not the job's
-        or is named twice, there are cores and nobody waits, or that was said of the job in this pass already."""
+        """Inform a job that another one waits for these of its cores. Raises PluginError if a core is not the job's or is named
+        twice, no waiting job is named for the cores, or the command was given already in this pass."""
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
@@ -253,22 +253,22 @@ class Directions:
         if strange := [core for core in named if core not in held]:
             raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds and computes on")
         if named and waiting is None:
-            raise PluginError(f"{where}: waiting: None; allowed: who waits for these cores")
+            raise PluginError(f"{where}: waiting: None; allowed: the job that waits for these cores")
         if job.row in self._hints:
             raise PluginError(f"{where} twice in one pass; allowed: once")
         self._job_ids[job.row] = job.job_id
         self._hints[job.row] = sorted(named), -1 if waiting is None else waiting.row
 
     def put(self, state: BatchState, running: Set[int], started: Sequence[int], rejected: Set[int]) -> None:
-        """Hand it to the engine, for jobs that run or are started in this pass; after that there is nothing more. Raises
-        AnswerError if a job neither runs nor is started; or one of whom it is said that it waits is started, or rejected."""
+        """Pass the commands to the engine, and clear them. Raises AnswerError if a job neither runs nor starts in this pass; or
+        if a hint names a waiting job that is started or rejected."""
         if strange := self._job_ids.keys() - running - set(started):
             job_id = next(job_id for row, job_id in self._job_ids.items() if row in strange)
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
             state.wishing.wish[list(self._widths)] = list(self._widths.values())
-        # First what is one scale of all cores and nothing else: a column each.
+        # First jobs whose only command is a scale of all cores: one assignment per column.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}
         entries: list[tuple[int, int, int, int]] = []
@@ -289,13 +289,13 @@ class Directions:
         if entries:
             _put(directed, at, sorted(entries, key=lambda one: one[0]))
         state.n_directed = at + len(entries)
-        for told in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
-            told.clear()
+        for commands in (self._job_ids, self._of_all, self._of_some, self._ends, self._widths, self._hints):
+            commands.clear()
 
     def _hint_entries(
         self, state: BatchState, started: Set[int], rejected: Set[int]
     ) -> list[tuple[int, int, int, int]]:
-        # What is handed to the engine of hints.
+        # Entries for the engine of all hints.
         entries: list[tuple[int, int, int, int]] = []
         for row, (cores, waiting) in self._hints.items():
             if waiting in started or waiting in rejected:
@@ -307,7 +307,7 @@ class Directions:
 
 
 def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
-    # Cores as numbers, in the order in which they were named.
+    # Cores as numbers, in the given order.
     if not isinstance(cores, Iterable) or isinstance(cores, str):
         raise PluginError(f"{where}: cores: {shown(cores)}; allowed: numbers of cores, as [3, 4]")
     try:
@@ -317,7 +317,7 @@ def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
 
 
 def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int]]) -> None:
-    # Entries, each a job, what becomes of it, a core and a value, from a place on.
+    # Write entries (job, command, core, value), beginning at position ``at``.
     for column, values in zip(directed, zip(*entries, strict=True), strict=True):
         column[at : at + len(entries)] = values
 
@@ -325,11 +325,11 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
 def refusal(
     state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
 ) -> str:
-    """What is wrong with the cores that were named for a job, as ``bls.engine.features.planning.decided`` has noted it.
+    """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.planning.decided``.
 
-    - ``state``: as it is when the choice has been refused
+    - ``state``: at the refusal of the choice
     - ``row``: the job's
-    - ``domains``: what the parts of the machine are called that have limits to power of their own
+    - ``domains``: names of the parts of the machine with their own power limits
     """
     jobs = state.jobs
     why = int(state.refused)

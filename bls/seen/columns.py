@@ -1,7 +1,7 @@
-"""The jobs that wait, and those that run, as columns: for policies that compute with all of them at once.
+"""Waiting and running jobs as columns, for policies that compute with all jobs at once.
 
-Each column is found when it is first asked for, once an instant, in one go: of 10,000 waiting jobs in some tens of µs. Columns
-are read-only, int64 and in the order of ``View.waiting`` and ``View.running``; the i-th job is ``jobs[i]``.
+Each column is computed at its first use at an instant: some tens of µs for 10,000 waiting jobs. Columns are read-only, int64
+and in the order of ``View.waiting`` and ``View.running``; the i-th job is ``jobs[i]``.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,15 +18,15 @@ from traces.compiled import Array
 
 
 class _Columns:
-    """What jobs that wait and jobs that run have in common. ``walltime_ns``, int64 (n,): the run times that their users
-    requested. ``eligible_ns``, ``attempt``, int64 (n,): when they joined the queue, and how many attempts were cut before."""
+    """Columns of both waiting and running jobs. ``walltime_ns``, int64 (n,): requested run times. ``eligible_ns``, ``attempt``,
+    int64 (n,): instants at which jobs joined the queue, and numbers of earlier attempts that were cut."""
 
     #: Columns of the workload, under its names.
     _OF_WORKLOAD: ClassVar = (
         "job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos", "application", "memory_kb",
     )  # fmt: skip
 
-    # int64 (n,): as the workload says; -1 unknown
+    # int64 (n,): as in the workload; -1 unknown
     job_id: Array
     submit_ns: Array
     cores: Array
@@ -41,7 +41,7 @@ class _Columns:
     def __init__(self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
         self._state, self._facts, self._jobs = state, facts, jobs
         self._n = len(jobs)
-        # At once: in an instant the jobs are others.
+        # Now, since other jobs wait or run at later instants.
         self._rows = read_only(np.fromiter(jobs, np.int64, self._n))
 
     def __len__(self) -> int:
@@ -51,12 +51,12 @@ class _Columns:
         if name not in self._OF_WORKLOAD:
             raise AttributeError(name)
         found = read_only(self._facts.columns(name)[self.origin])
-        self.__dict__[name] = found  # where it is found from now on
+        self.__dict__[name] = found  # later uses find it here
         return found
 
     @cached_property
     def rows(self) -> Array:
-        """``SeenJob.row`` of each."""
+        """``SeenJob.row`` of each job."""
         if not self._facts.streamed:
             return self._rows
         return read_only(np.array([job.row for job in self._jobs.values()], np.int64))
@@ -71,59 +71,59 @@ class _Columns:
 
     @cached_property
     def origin(self) -> Array:
-        """The rows of the workload that is held."""
+        """Rows of the jobs in the workload."""
         return self._rows if not len(self._rows) or self._rows.max() < self._facts.n_jobs else self._kept("origin")
 
     @cached_property
     def walltime_ns(self) -> Array:
-        """The run times that their users requested."""
+        """Requested run times."""
         return read_only(self._facts.columns("estimate_ns")[self.origin])
 
     @cached_property
     def deadline_ns(self) -> Array:
-        """The instants of their deadlines."""
+        """Deadlines (instants)."""
         return read_only(self._facts.deadlines_ns[self.origin])
 
     @cached_property
     def more_mw(self) -> Array:
-        """What each of them draws at full speed beyond idle cores, as far as the scheduler knows: its cores × the mean over all
-        cores of the machine, mW; -1 unknown."""
+        """Estimated power of each job at full speed above idle cores: its cores × the mean over all cores of the machine, mW;
+        -1 unknown."""
         each = self._facts.more_mw[self.origin]
         return read_only(np.where(each < 0, -1, each * self.cores))
 
     @cached_property
     def eligible_ns(self) -> Array:
-        """When they joined the queue."""
+        """Instants at which they joined the queue."""
         return self._kept("eligible_ns")
 
     @cached_property
     def attempt(self) -> Array:
-        """How many attempts were cut before."""
+        """Numbers of earlier attempts that were cut."""
         return self._kept("attempt")
 
     @cached_property
     def partition_place(self) -> Array:
-        """The places of their partitions in ``View.partitions``."""
+        """Indices of their partitions in ``View.partitions``."""
         return self._kept("partition")
 
     @cached_property
     def unit_cores(self) -> Array:
-        """The cores of a unit."""
+        """Cores per unit."""
         return self._kept("unit_cores")
 
     @cached_property
     def units(self) -> Array:
-        """How many units they ask for; ``units * unit_cores`` is ``cores``."""
+        """Requested units; ``units * unit_cores`` is ``cores``."""
         return read_only(self.cores // self.unit_cores)
 
     @cached_property
     def resources(self) -> Array:
-        """What a unit asks for of its host: int64 (n, R), in the order of ``view.platform.resource_names``; memory in KB."""
+        """Requests per unit: int64 (n, R), in the order of ``view.platform.resource_names``; memory in KB."""
         return self._needs(0, len(self._facts.platform.resource_names))
 
     @cached_property
     def licences(self) -> Array:
-        """What the jobs ask for of the machine: int64 (n, L), in the order of ``view.platform.licence_names``."""
+        """Requested licences: int64 (n, L), in the order of ``view.platform.licence_names``."""
         first = len(self._facts.platform.resource_names)
         return self._needs(first, first + len(self._facts.platform.licence_names))
 
@@ -134,28 +134,28 @@ class _Columns:
 
     @cached_property
     def switches(self) -> Array:
-        """The most leaf switches that they accept; 0 for any."""
+        """Largest accepted number of leaf switches; 0 for any."""
         return self._kept("switch_limit")
 
 
 class WaitingColumns(_Columns):
-    """The jobs that wait."""
+    """The waiting jobs."""
 
     @cached_property
     def estimate_ns(self) -> Array:
-        """The run times that are planned with: of a predictor what it said as they joined the queue."""
+        """Run times used for planning: with a predictor, its prediction when the job joined the queue."""
         return self._kept("estimate_ns")
 
 
 class RunningColumns(_Columns):
-    """The jobs that run."""
+    """The running jobs."""
 
     def __init__(
         self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob], now: Callable[[], Present]
     ) -> None:
         super().__init__(state, facts, jobs)
         self._now = now
-        # These move as the jobs run.
+        # These change while the jobs run.
         places = SeenJob._fields.index("start_ns"), SeenJob._fields.index("estimate_ns")
         self.start_ns, self.estimate_ns = (
             read_only(np.fromiter((job[place] for job in jobs.values()), np.int64, self._n)) for place in places
@@ -163,12 +163,12 @@ class RunningColumns(_Columns):
 
     @cached_property
     def expected_end_ns(self) -> Array:
-        """When they will have run for their estimates, as these are corrected by now."""
+        """Expected ends by the present, corrected estimates."""
         return read_only(self.start_ns + self.estimate_ns)
 
     @cached_property
     def _by_host(self) -> tuple[Array, Array, Array]:
-        # CSR: where each job's hosts begin, the hosts, and how many of their cores it holds.
+        # CSR: index of each job's first host, the hosts, and the number of cores held on each.
         row, host, cores = self._now().held
         order = np.argsort(self._rows, kind="stable")
         place = order[np.searchsorted(self._rows, row, sorter=order)]
@@ -189,10 +189,10 @@ class RunningColumns(_Columns):
 
     @property
     def host_cores(self) -> Array:
-        """How many cores the job holds there: int64 (k,)."""
+        """Number of cores that the job holds on each host: int64 (k,)."""
         return self._by_host[2]
 
     @cached_property
     def host_units(self) -> Array:
-        """How many of its units are there: int64 (k,); where hosts are not shared, as many as the cores there would do for."""
+        """Number of its units on each host: int64 (k,); if hosts are not shared, the number for which the cores suffice."""
         return read_only(self.host_cores // np.repeat(self.unit_cores, np.diff(self.host_first)))

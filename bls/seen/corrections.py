@@ -1,7 +1,7 @@
-"""When jobs that outlast their estimates are expected to end, as of the present instant: the engine's rule, without its plans.
+"""Expected ends of jobs that outlast their estimates: the engine's rule, applied without its plans.
 
-An engine that plans ahead corrects what it expects of a job when it plans; where a policy decides, nothing is planned. A job
-is corrected at the very instants at which it runs longer than expected, so that whoever looks finds the same.
+An engine that plans corrects expectations when it plans; if a policy decides, nothing is planned. A job is corrected at exactly
+the instants at which it exceeds the expectation, so that the result does not depend on when it is read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,34 +11,34 @@ from bls.engine.state import BatchState
 
 
 class Corrections:
-    """The running jobs that may be expected to end too early, by the instant at which that is found out."""
+    """Running jobs that may exceed their expected end, by that instant."""
 
     def __init__(self) -> None:
         self._pending: list[tuple[int, int]] = []  # a heap of (expected end, row)
-        self._ends: dict[int, int] = {}  # when each is expected to end
+        self._ends: dict[int, int] = {}  # expected end of each
 
     def watch(self, state: BatchState, row: int) -> None:
-        """A job has started, or the engine expects another end of it."""
+        """Add a job that has started, or has a new expected end."""
         self._put(state, row, state.jobs.expected_end_ns.item(row))
 
     def forget(self, row: int) -> None:
-        """A job does not run any more."""
+        """Remove a job that does not run any more."""
         self._ends.pop(row, None)
 
     def moved(self, place: Mapping[int, int]) -> None:
-        """The jobs that run are in other rows from now on."""
+        """Change the rows of running jobs."""
         self._ends = {place[row]: end for row, end in self._ends.items()}
         self._pending = [(end, place[row]) for end, row in self._pending if row in place]
         heapify(self._pending)
 
     def found(self, state: BatchState) -> Iterator[tuple[int, int]]:
-        """The jobs that have outlasted what was expected of them since this was last asked, and when they are expected to
-        end now; a job that has run for all that it asked for has no later end than that."""
+        """Jobs that have outlasted their expected ends since the last call, with their new expected ends. A job that has run
+        for its whole request has no later expected end."""
         now = state.now_ns
         while self._pending and self._pending[0][0] <= now:
             end, row = heappop(self._pending)
             if self._ends.get(row) != end:
-                continue  # it has left, or is expected to end at another instant
+                continue  # it has left, or has another expected end
             corrected = _corrected(state, row, now)
             self._put(state, row, corrected)
             yield row, corrected
@@ -50,7 +50,7 @@ class Corrections:
 
 
 def _corrected(state: BatchState, row: int, now: int) -> int:
-    # As ``bls.engine.scheduling_pass`` does it, of what the engine has not corrected itself.
+    # As ``bls.engine.scheduling_pass`` does it, for jobs that the engine has not corrected.
     steps, last = state.corrections_ns, _last(state, row)
     end, times = state.jobs.expected_end_ns.item(row), state.jobs.corrections.item(row)
     while end <= now and end < last:
@@ -61,6 +61,6 @@ def _corrected(state: BatchState, row: int, now: int) -> int:
 
 
 def _last(state: BatchState, row: int) -> int:
-    # When it has run for all that it asked for.
+    # The instant at which it has run for its whole request.
     jobs = state.jobs
     return int(jobs.start_ns.item(row) + jobs.walltime_ns.item(row) + jobs.stretch_ns.item(row))

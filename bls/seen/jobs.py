@@ -1,4 +1,4 @@
-"""Jobs as a scheduler knows them: what is looked at in every pass is at hand, all else is looked up when it is asked for."""
+"""Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
 
 from __future__ import annotations
 
@@ -21,52 +21,52 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobRequest:
-    """What a job asks for: equal units, each on one host."""
+    """A job's request: equal units, each on one host."""
 
-    # how many units, and the cores of one; their product is ``SeenJob.cores``
+    # number of units, and cores per unit; their product is ``SeenJob.cores``
     units: int
     unit_cores: int
-    # what each unit asks for of its host beside cores, by all names that the platform has; memory is ``memory``, in KB
+    # request per unit for resources of its host besides cores, by all of the platform's names; memory is ``memory``, in KB
     resources: Mapping[str, int]
-    licences: Mapping[str, int]  # what the job asks for of the machine, by all names that the platform has
-    switches: int  # the most leaf switches that it accepts; 0 for any
+    licences: Mapping[str, int]  # requested licences, by all of the platform's names
+    switches: int  # largest accepted number of leaf switches; 0 for any
 
 
 class JobWidth(NamedTuple):
-    """How many cores a job may have while it runs, and has."""
+    """Allowed and present numbers of cores of a job."""
 
-    # twice what it asks for where its width does not change
+    # both equal the request if the width does not change
     least: int
     most: int
-    cores: int  # what it holds now; 0 while it waits
-    asked: int  # those of them that it was asked for, and that have not gone yet
+    cores: int  # cores held now; 0 while it waits
+    asked: int  # cores of these that it was asked to return and has not yet returned
 
 
 class JobFacts:
-    """What is known of a run's jobs beyond the fields of :class:`SeenJob`, by the row of a job's first attempt.
+    """Facts about a run's jobs besides the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
-    It holds the workload, and keeps to itself what no scheduler knows, such as run times. With ``stream`` it holds the jobs
-    of a stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
+    It holds the workload, and hides facts that no scheduler knows, such as run times. With ``stream`` it holds the jobs of a
+    stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
     def __init__(self, run: RunningJobs) -> None:
         self._hold(run, None)
 
     def go_on(self, run: RunningJobs, numbers: list[int]) -> None:
-        """Hold the jobs of the next stretch instead."""
+        """Replace the jobs by those of the next stretch."""
         for name in ("waits_for", "_window_of"):
             self.__dict__.pop(name, None)
         self._hold(run, numbers)
 
     def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
-        #: Of all jobs.
+        #: Columns of all jobs.
         self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     @property
     def streamed(self) -> bool:
-        """Whether rows are not their own numbers."""
+        """Whether rows differ from their numbers."""
         return self._numbers is not None
 
     def number(self, row: int) -> int:
@@ -89,12 +89,12 @@ class JobFacts:
 
     @property
     def asks(self) -> bool:
-        """Whether a job may ask for anything beside cores."""
+        """Whether a job may have requests besides cores."""
         return self._constraints.requests is not None
 
     @cached_property
     def waits_for(self) -> Array:
-        """The rows of jobs that join the queue after their submit, as they depend on another or begin later; ascending."""
+        """Rows of jobs that join the queue after their submit, because they depend on another job or begin later; ascending."""
         depends, held = self._constraints.dependencies, self._workload.held
         return np.flatnonzero(held if depends is None else held | (depends.depends_on >= 0))
 
@@ -105,29 +105,29 @@ class JobFacts:
 
     @property
     def n_jobs(self) -> int:
-        """How many jobs the workload has: rows from here on are later attempts."""
+        """Number of jobs of the workload; later rows are later attempts."""
         return len(self._workload)
 
     def columns(self, name: str) -> Array:
-        """What the workload says of all jobs; not for run times, which no scheduler knows."""
+        """A column of the workload; not for run times, which no scheduler knows."""
         found: Array = getattr(self._workload, name)
         return found
 
     def column(self, name: str, origin: int) -> int:
-        """What the workload says of a job when it is submitted."""
+        """The workload's value for one job at its submit."""
         return int(getattr(self._workload, name)[self.at(origin)])
 
     def partition(self, origin: int) -> int:
-        """The place of the job's partition in the platform's."""
+        """Index of the job's partition in the platform."""
         return 0 if self._constraints.partition is None else int(self._constraints.partition[self.at(origin)])
 
     def reservation(self, origin: int) -> str | None:
-        """The name of the reservation that a job runs in."""
+        """The name of the reservation in which a job runs."""
         windows, place = self._constraints.windows, int(self._window_of[self.at(origin)])
         return None if windows is None or place < 0 else windows.windows[place].name
 
     def request(self, origin: int) -> JobRequest:
-        """What the job asks for."""
+        """The job's request."""
         asked, platform, cores = self._constraints.requests, self.platform, self.column("cores", origin)
         if asked is None:
             resources, licences = dict.fromkeys(platform.resource_names, 0), dict.fromkeys(platform.licence_names, 0)
@@ -143,7 +143,7 @@ class JobFacts:
         )
 
     def name(self, origin: int) -> str | None:
-        """What the log calls the job."""
+        """The job's name in the log."""
         return self._workload.job_name(self.at(origin))
 
     def extras(self, origin: int) -> Mapping[str, int]:
@@ -152,7 +152,7 @@ class JobFacts:
         return MappingProxyType({name: int(column[row]) for name, column in self._workload.extras.items()})
 
     def dependency(self, origin: int) -> tuple[int | None, int]:
-        """The number of the job that must end before, None if there is none; and the time from that end, ns."""
+        """Number of the job that must end before, None if there is none; and the think time after that end, ns."""
         depends = self._constraints.dependencies
         if depends is None or depends.depends_on[origin] < 0:
             return None, 0
@@ -160,29 +160,28 @@ class JobFacts:
 
 
 class SeenJob(NamedTuple):
-    """A job as a scheduler knows it at one instant; nothing in it can be changed. Properties are looked up at each use.
+    """A job as a scheduler knows it at one instant; read-only. Properties are looked up at each use.
 
     Attributes
     ----------
     job_id : int
         Number in the workload.
     submit_ns, eligible_ns : int
-        When it was submitted, and when it joined the queue; -1 while it waits for another job, or for its begin.
+        Submit, and the instant at which it joined the queue; -1 while it waits for another job or for its begin.
     estimate_ns : int
-        Run time that is planned with; the requested one, unless ``Rules.estimates`` says another: of a job that waits what
-        its predictor said as it joined the queue. That of a running job which has outlasted it is corrected by now; with
-        ``application`` it is what its application has promised.
+        Run time used for planning: the requested one, or an estimate by ``Rules.estimates``. For a waiting job it is the
+        prediction when it joined the queue. For a running job that has outlasted it, it is corrected; with ``application`` it
+        is the promise of its application.
     cores : int
         Requested cores.
     user, group, queue, partition, qos : int
-        As the workload says, -1 unknown.
+        As in the workload, -1 unknown.
     attempt : int
-        0, or how many attempts were cut before this one.
+        Number of earlier attempts that were cut.
     row, origin : int
-        Of this attempt and of the first one, as ``bls.simulator`` counts them; with ``stream`` places in the
-        whole log.
+        Row of this attempt and of the first one in ``bls.simulator``; with ``stream`` positions in the whole log.
     facts : JobFacts
-        What else is known of the run's jobs.
+        Further facts about the run's jobs.
     start_ns : int
         -1 while it waits.
     """
@@ -205,13 +204,13 @@ class SeenJob(NamedTuple):
 
     @property
     def expected_end_ns(self) -> int:
-        """When a running job will have run for its estimate, as this is corrected by now: beyond the present instant, unless it
-        has run for all that it asked for."""
+        """The expected end of a running job by its corrected estimate: later than now, unless it has run for its whole
+        request."""
         return self.start_ns + self.estimate_ns
 
     @property
     def walltime_ns(self) -> int:
-        """The run time that its user requested, after which it is killed where jobs are."""
+        """The requested run time, after which it is killed if jobs are killed."""
         return self.facts.column("estimate_ns", self.origin)
 
     @property
@@ -226,53 +225,54 @@ class SeenJob(NamedTuple):
 
     @property
     def request(self) -> JobRequest:
-        """Its units, what each asks for of its host, licences and switches."""
+        """Its units, their requests on a host, licences and switches."""
         return self.facts.request(self.origin)
 
     @property
     def partition_name(self) -> str | None:
-        """The platform's partition that it belongs to; None where the platform names none. See ``View.partition_of``."""
+        """The platform's partition of the job; None if the platform names none. See ``View.partition_of``."""
         partitions = self.facts.platform.partitions
         return partitions[self.facts.partition(self.origin)].name if partitions else None
 
     @property
     def reservation(self) -> str | None:
-        """The advance reservation that it runs in, and only there; None if it is in none."""
+        """The advance reservation in which it runs, and only there; None for none."""
         return self.facts.reservation(self.origin)
 
     @property
     def depends_on(self) -> int | None:
-        """Number of the job that must have ended before; None where it waits for none, or dependencies are not kept."""
+        """Number of the job that must have ended before; None if there is none or dependencies are not kept."""
         return self.facts.dependency(self.origin)[0]
 
     @property
     def dependency_holds(self) -> bool:
-        """Whether nothing has to happen any more before it may start: it has joined the queue."""
+        """Whether it has joined the queue, so that it does not wait for another job or a begin."""
         return self.eligible_ns >= 0
 
     @property
     def think_ns(self) -> int:
-        """Time between the end of the job that it depends on and its joining the queue; 0 if there is none."""
+        """Time between the end of the job on which it depends and its joining the queue; 0 for none."""
         return self.facts.dependency(self.origin)[1]
 
     @property
     def application(self) -> int:
-        """Number that the log gives the program that it runs, -1 unknown."""
+        """The log's number of the program that it runs, -1 unknown."""
         return self.facts.column("application", self.origin)
 
     @property
     def name(self) -> str | None:
-        """What the log calls it, None where it does not: the name of which ``application`` is the number."""
+        """Its name in the log, whose number is ``application``; None if it has none."""
         return self.facts.name(self.origin)
 
     @property
     def memory_kb(self) -> int:
-        """Memory per core by the log, in KB, -1 unknown; what is kept free for it is in ``request``."""
+        """Memory per core by the log, in KB, -1 unknown; ``request`` has the memory reserved for it."""
         return self.facts.column("memory_kb", self.origin)
 
     @property
     def extras(self) -> Mapping[str, int]:
-        """The workload's further columns (``Workload.extras``), by name; some may tell of what nobody knew at its submit."""
+        """The workload's further columns (``Workload.extras``), by name; some may contain facts that are unknown at its
+        submit."""
         return self.facts.extras(self.origin)
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
-"""The machine as a scheduler sees it: hosts, partitions and windows, what they have, and what of it is free now.
+"""The machine as a scheduler sees it: hosts, partitions and windows, their resources, and the free resources now.
 
-What does not change is found once, when it is first asked for; what does, once after each time that the engine was run.
+Constant values are computed once, at first use; others once after each call of the engine.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ if TYPE_CHECKING:
 
 
 class Present:
-    """What is free and what runs, as the engine left it; each column is found when it is first asked for. ``running``:
-    the jobs that run, by row."""
+    """Free resources and running jobs, as the engine left them; each column is computed at first use. ``running``: the running
+    jobs, by row."""
 
     def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
 
     @cached_property
     def is_free(self) -> Array:
-        """Which cores no job holds, on hosts that are up: bool (M,), read-only."""
+        """Free cores on hosts that are up: bool (M,), read-only."""
         state, n_cores = self._state, len(self._state.host_of)
         words = state.free_words[: state.free_starts[1]].astype("<u4")
         return read_only(np.unpackbits(words.view(np.uint8), bitorder="little")[:n_cores].astype(bool))
 
     @cached_property
     def free_by_host(self) -> Array:
-        """How many cores are free on each host: int64 (H,), read-only; 0 of one that is down."""
+        """Number of free cores on each host: int64 (H,), read-only; 0 for a host that is down."""
         return read_only(np.add.reduceat(self.is_free, self._state.host_first[:-1], dtype=np.int64))
 
     @cached_property
     def up_again_ns(self) -> Array:
-        """When hosts that are down are up again as far as anybody knows: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
+        """Known instants at which hosts that are down will be up again: int64 (H,), read-only; 0 up, ``NEVER`` unknown."""
         return read_only(self._jobs.up_again_ns())
 
     @cached_property
     def held(self) -> tuple[Array, Array, Array]:
-        """For each running job on each of its hosts: row, host, how many of the host's cores it holds; by (row, host)."""
+        """For each running job on each of its hosts: row, host, number of the host's cores that it holds; by (row, host)."""
         state = self._state
         row, lo, hi = self._jobs.held(np.fromiter(self._running, np.int64, len(self._running)))
         first = state.host_of[lo]
-        several = state.host_of[hi - 1] - first + 1  # an interval may be on several hosts
+        several = state.host_of[hi - 1] - first + 1  # an interval may span several hosts
         host = intervals_of(first, several)
         row, lo, hi = (np.repeat(column, several) for column in (row, lo, hi))
         cores = np.minimum(hi, state.host_first[host + 1]) - np.maximum(lo, state.host_first[host])
@@ -69,7 +69,7 @@ class Present:
 
     @cached_property
     def free_resources(self) -> Array:
-        """What no job holds of each host's resources: int64 (H, R), read-only; memory in KB."""
+        """Free resources of each host: int64 (H, R), read-only; memory in KB."""
         platform = self._facts.platform
         left = platform.host_resources.copy()
         if self._facts.asks and len(self._running):
@@ -80,7 +80,7 @@ class Present:
 
     @cached_property
     def free_licences(self) -> Array:
-        """What no job holds of the machine's licences: int64 (L,), read-only."""
+        """Free licences of the machine: int64 (L,), read-only."""
         platform = self._facts.platform
         left = platform.licence_amounts.copy()
         if self._facts.asks and len(self._running):
@@ -90,7 +90,7 @@ class Present:
 
     @cached_property
     def running(self) -> Counter[tuple[int, int | None, bool]]:
-        """How many jobs (False) run, on how many cores (True), by (partition, user); None is all users together."""
+        """Numbers of running jobs (False) and of their cores (True), by (partition, user); None is all users together."""
         found: Counter[tuple[int, int | None, bool]] = Counter()
         for row, job in self._running.items():
             place = self._facts.partition(job.origin)
@@ -102,36 +102,36 @@ class Present:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SeenHost:
-    """A host. What it has stays; what is free of it is as of the present instant, whenever it is asked."""
+    """A host. Its free resources are those at the time of use."""
 
     number: int  # from 0
     cores: range  # the numbers of its cores
     speed_gflops: float  # of the whole host, in GFLOP/s, shared equally by its cores
-    # what it has beside cores, by all names that the platform has; memory is ``memory``, in KB
+    # its resources besides cores, by all of the platform's names; memory is ``memory``, in KB
     resources: Mapping[str, int]
     partitions: tuple[str, ...]  # the platform's partitions that have it
     _now: Callable[[], Present]
 
     @property
     def n_cores(self) -> int:
-        """How many cores it has."""
+        """Number of its cores."""
         return len(self.cores)
 
     @property
     def n_free(self) -> int:
-        """How many of them are free; 0 while it is down."""
+        """Number of its free cores; 0 while it is down."""
         return int(self._now().free_by_host[self.number])
 
     @property
     def free_cores(self) -> list[int]:
-        """The numbers of those, ascending: what a policy may name for a job."""
+        """The numbers of its free cores, ascending, which a policy may name for a job."""
         first, free = self.cores.start, self._now().is_free[self.cores.start : self.cores.stop]
         found: list[int] = (np.flatnonzero(free) + first).tolist()
         return found
 
     @property
     def free_resources(self) -> Mapping[str, int]:
-        """What no job holds of its resources; of one that is down, too."""
+        """Its free resources, also while it is down."""
         left = self._now().free_resources[self.number].tolist()
         return MappingProxyType(dict(zip(self.resources, left, strict=True)))
 
@@ -142,7 +142,7 @@ class SeenHost:
 
     @property
     def up_again_ns(self) -> int | None:
-        """When a host in maintenance is up again; None of one that is up, or has failed: nobody knows until it is repaired."""
+        """The end of its maintenance; None for a host that is up, or has failed and will be repaired at an unknown instant."""
         until = int(self._now().up_again_ns[self.number])
         return until if 0 < until < b.NEVER else None
 
@@ -152,11 +152,11 @@ class SeenHost:
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class SeenPartition:
-    """A partition of the platform; where it names none, one that is called ``all``."""
+    """A partition of the platform; if it names none, there is one called ``all``."""
 
-    # as the platform has it: ``name``, ``priority`` (jobs of a higher tier stand before), ``max_cores``, ``min_cores``
-    # and ``max_time_ns`` of a job, and ``max_running_jobs``, ``max_running_cores``, ``max_jobs_per_user`` and
-    # ``max_cores_per_user`` of what may run at once; None is no limit
+    # from the platform: ``name``, ``priority`` (jobs of a higher tier come first), ``max_cores``, ``min_cores`` and
+    # ``max_time_ns`` per job, and ``max_running_jobs``, ``max_running_cores``, ``max_jobs_per_user`` and
+    # ``max_cores_per_user`` at any one time; None is no limit
     limits: Partition
     hosts: tuple[int, ...]  # numbers
     n_cores: int  # of these hosts
@@ -175,21 +175,21 @@ class SeenPartition:
 
     @property
     def running_jobs(self) -> int:
-        """How many of its jobs run."""
+        """Number of its running jobs."""
         return self._now().running[self._place, None, False]
 
     @property
     def running_cores(self) -> int:
-        """How many cores these asked for, less what they have released."""
+        """Cores that its running jobs requested, minus released ones."""
         return self._now().running[self._place, None, True]
 
     def running_of(self, user: int) -> tuple[int, int]:
-        """How many jobs of a user's run in it, and how many cores these asked for; -1 stands for all unknown users."""
+        """Number of a user's running jobs in it, and the cores that they requested; -1 stands for all unknown users."""
         running = self._now().running
         return running[self._place, user, False], running[self._place, user, True]
 
     def allows(self, job: SeenJob) -> bool:
-        """Whether its limits on what runs at once let this job start now, if nothing else does."""
+        """Whether its limits on running jobs allow this job to start now."""
         jobs, cores = self.running_of(job.user)
         found = (
             (self.running_jobs + 1, self.limits.max_running_jobs),
@@ -209,15 +209,15 @@ class SeenWindow:
 
     kind: str  # {"maintenance", "reservation"}
     name: str
-    # it lasts up to, not including, its end
+    # it ends before ``end_ns``
     begin_ns: int
     end_ns: int
     cores: tuple[tuple[int, int], ...]  # half-open intervals of core numbers, ascending and disjoint
-    # numbers of a reservation's jobs, as ``17 20-25``; these run inside it only. See ``SeenJob.reservation``.
+    # numbers of a reservation's jobs, as ``17 20-25``, which run inside it only. See ``SeenJob.reservation``.
     jobs: str
 
     def meets(self, begin_ns: int, end_ns: int) -> bool:
-        """Whether something in [begin, end) would be met by it."""
+        """Whether it overlaps [begin, end)."""
         return self.begin_ns < end_ns and begin_ns < self.end_ns
 
 

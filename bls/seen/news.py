@@ -1,8 +1,7 @@
-"""What has happened since a policy decided last, event by event: for policies that keep books of their own.
+"""Events since a policy's last decision, for policies that keep their own records.
 
-Of jobs it is what the engine has logged, in the order in which it happened. Hosts, cores that were released and ends that are
-expected are compared with what was told of them last, so that of a host that failed and was repaired while the scheduler was
-busy nothing is told.
+Events of jobs are taken from the engine's log, in order. Hosts, released cores and expected ends are compared with the last
+reported state. So a host that failed and was repaired between two decisions is not reported.
 """
 
 from __future__ import annotations
@@ -24,27 +23,26 @@ if TYPE_CHECKING:
 
 
 class JobSubmitted(NamedTuple):
-    """A job is known from now on: it waits, or, where its ``eligible_ns`` is -1, is held until another job has ended, or until
-    its begin."""
+    """A new job: it waits, or, if its ``eligible_ns`` is -1, it is held until another job has ended or until its begin."""
 
     job: SeenJob
 
 
 class JobEligible(NamedTuple):
-    """A job that was held waits from now on."""
+    """A held job waits from now on."""
 
     job: SeenJob
 
 
 class JobStarted(NamedTuple):
-    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is what it has promised, if it does."""
+    """A job has started, on these half-open intervals of cores; ``job.expected_end_ns`` is its promise, if there is one."""
 
     job: SeenJob
     cores: tuple[tuple[int, int], ...]
 
 
 class JobExpected(NamedTuple):
-    """A running job is planned with another end than was told: ``job.expected_end_ns``."""
+    """A running job has another expected end than last reported: ``job.expected_end_ns``."""
 
     job: SeenJob
 
@@ -64,7 +62,7 @@ class CoresGiven(NamedTuple):
 
 
 class JobEnded(NamedTuple):
-    """A job has left, ``how`` by ``traces.ledger.STATES``: it has ended, or was withdrawn or rejected before it started."""
+    """A job has left, ``how`` by ``traces.ledger.STATES``: it ended, or was withdrawn or rejected before its start."""
 
     job: SeenJob
     end_ns: int
@@ -72,7 +70,7 @@ class JobEnded(NamedTuple):
 
 
 class HostChanged(NamedTuple):
-    """A host is down, or up again; ``up_again_ns`` is None where nobody knows when it will be."""
+    """A host is down, or up again; ``up_again_ns`` is None if unknown."""
 
     host: int
     is_down: bool
@@ -85,20 +83,20 @@ AnyNews: TypeAlias = (
 
 
 class News:
-    """Keeps what a view has been told of, until it is asked for.
+    """Events of a view, kept until they are read.
 
-    - ``seen``: gives the job of a row
-    - ``waits_for``, ndarray of int64: rows of jobs that depend on another or begin after their submit, ascending, and
-      so by submit
-    - ``submit_ns``, ndarray of int64: of all first attempts, by row
+    - ``seen``: function from a row to its job
+    - ``waits_for``, ndarray of int64: rows of jobs that depend on another job or begin after their submit, ascending, and so
+      sorted by submit
+    - ``submit_ns``, ndarray of int64: submits of all first attempts, by row
     """
 
     def __init__(self, seen: Callable[[int], SeenJob], waits_for: Array, submit_ns: Array) -> None:
         self._seen, self._waits_for, self._submit_ns = seen, waits_for, submit_ns
         self._kept: list[AnyNews] = []
-        self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job or for its begin
-        self._came = 0  # how many of those that are held at first have been submitted
-        self._left: dict[int, set[int]] = {}  # where cores are released: what a running job still has
+        self._held: dict[int, SeenJob] = {}  # submitted, and waiting for another job or for a begin
+        self._came = 0  # number of initially held jobs that have been submitted
+        self._left: dict[int, set[int]] = {}  # if cores can be released: remaining cores of running jobs
         self._down: dict[int, int | None] = {}
 
     def arrived(self, job: SeenJob) -> None:
@@ -113,7 +111,7 @@ class News:
             self._left[job.row] = {core for lo, hi in cores for core in range(lo, hi)}
 
     def expected(self, job: SeenJob) -> None:
-        """A running job is planned with another end."""
+        """A running job has another expected end."""
         self._kept.append(JobExpected(job))
 
     def left(self, job: SeenJob, jobs: Jobs) -> None:
@@ -123,13 +121,13 @@ class News:
         self._kept.append(JobEnded(job, end_ns, STATES[jobs.state.item(job.row)]))
 
     def take(self, run: RunningJobs, running: Mapping[int, SeenJob]) -> list[AnyNews]:
-        """All that is kept, and what is found by looking; then nothing is."""
+        """All kept events, and further ones found by comparison; clears them."""
         found = [*self._held_since(run.state), *self._kept, *self._released(run, running), *self._hosts(run)]
         self._kept = []
         return found
 
     def _held_since(self, state: BatchState) -> Iterator[AnyNews]:
-        # Jobs that are held are in nobody's queue: the engine logs neither their submit nor that they are withdrawn.
+        # Held jobs are not queued, so the engine logs neither their submit nor their withdrawal.
         rows, jobs = self._waits_for, state.jobs
         while self._came < len(rows) and self._submit_ns[rows[self._came]] <= state.now_ns:
             row = int(rows[self._came])
@@ -149,7 +147,7 @@ class News:
         changed = run.state.jobs.held_cores[rows] != had
         for row in rows[
             changed | run.dealings.resizes
-        ].tolist():  # where widths change, as many may have come as have gone
+        ].tolist():  # if widths change, as many cores may have come as have gone
             had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}
             self._left[row] = has
             if gone := sorted(had_then - has):

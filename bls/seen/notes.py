@@ -1,4 +1,4 @@
-"""What a policy notes of its decisions: values of columns that it has declared, a row for each pass."""
+"""Notes of a policy about its decisions: values of columns that it has declared, one row per pass."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -8,30 +8,30 @@ from typing import Any, Final
 from traces.base.errors import PluginError, one_of, printable, shown
 from traces.tables import ColumnKind, Values
 
-#: The types of what a policy notes of a decision.
+#: Types of notes about a decision.
 NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
 
-#: A fraction has a column of its name with the nearest float, and one with this behind the name that has it exactly, as a text.
+#: Suffix of a column with the exact value of a fraction, as a text; the column without it has the nearest float.
 EXACT: Final = "_exact"
 
-#: The longest text, and the largest numerator or denominator of a fraction, in bits: what a hundred durations in ns have in
-#: common is below that, and Python writes no numbers of more than 4,300 digits.
+#: The longest text, and the largest numerator or denominator of a fraction, in bits: the common denominator of a hundred
+#: durations in ns is below that, and Python does not print integers of more than 4,300 digits.
 _LONGEST, _MOST_BITS = 200, 14_000
 
 _KINDS: Final[Mapping[type, ColumnKind]] = {int: "whole", float: "real", str: "text"}
 
 
 class DecisionNotes:
-    """The notes of a run. ``columns``: what may be noted, of :data:`NOTED`. ``keeps``: whether there will be a table of
-    decisions; notes are checked in any case."""
+    """The notes of a run. ``columns``: the declared columns, with types from :data:`NOTED`. ``keeps``: whether there will be a
+    table of decisions; notes are checked in any case."""
 
     def __init__(self, columns: Mapping[str, type], keeps: bool) -> None:
         self._columns, self._keeps = dict(columns), keeps
         self._rows: dict[int, dict[str, Any]] = {}  # by the number of the pass
 
     def note(self, decision: int, values: Mapping[str, Any]) -> None:
-        """Note values of one decision; what is noted of it again replaces what was. Raises PluginError if one is of no
-        column that was declared, or is not of its type."""
+        """Note values of one decision; a later note replaces an earlier one. Raises PluginError if a column was not declared,
+        or the value has another type."""
         if not self._columns and values:
             raise PluginError("note() is for a batch policy with decision_columns, a mapping of names to types")
         row: dict[str, Any] = {}
@@ -46,7 +46,7 @@ class DecisionNotes:
             self._rows.setdefault(decision, {}).update(row)
 
     def columns(self, decisions: int) -> dict[str, Values]:
-        """The columns of so many decisions; None where nothing was noted."""
+        """The columns of the first ``decisions`` decisions; None for missing notes."""
         kinds: dict[str, ColumnKind] = {}
         for name, kind in self._columns.items():
             kinds |= {name: "real", name + EXACT: "text"} if kind is Fraction else {name: _KINDS[kind]}
@@ -55,7 +55,7 @@ class DecisionNotes:
 
 
 def _checked(name: str, kind: type, value: object) -> dict[str, Any]:
-    # The values of the columns of one value.
+    # The columns for one value.
     if isinstance(value, bool):
         pass
     elif kind is int and isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:

@@ -1,4 +1,4 @@
-"""A trial of placements: what a policy asks before it answers, on a copy of what is free."""
+"""A trial of placements, which a policy makes on a copy of the free cores before it answers."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -10,11 +10,11 @@ from traces.base.errors import PluginError, shown
 
 
 class Trial:
-    """Places jobs that wait, one beside the other, as the engine would now; nothing of the run changes.
+    """Places waiting jobs one after another, as the engine would now, without changing the run.
 
-    It is good until ``decide`` returns. What it has placed may then be given as the answer, in that order, without
-    cores: the allocator chooses the same ones. Or with them, but where hosts are not shared, and the allocator took one
-    that is not needed, as it goes by number. ``free_cores``: that no job holds, nor any that was placed.
+    It is valid until ``decide`` returns. The placed jobs may then be the answer, in the same order and without cores: the
+    allocator chooses the same ones. They may also be given with cores, unless hosts are not shared and the allocator took an
+    unneeded host, since it chooses by number. ``free_cores``: cores that neither running nor placed jobs hold.
     """
 
     def __init__(
@@ -29,27 +29,27 @@ class Trial:
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
-        # What jobs are and what has become of hosts is shared: that may be much, and a trial does not change it.
+        # Facts about jobs and hosts are shared: they may be large, and a trial does not change them.
         self._state = state.fork(BY_ROW | OF_JOBS | {"host_log"})
         kernels.begin_trial(self._state)
 
     @property
     def free_cores(self) -> int:
-        """Cores that no job holds, nor any that was placed, on hosts that are up."""
+        """Cores on hosts that are up that neither running nor placed jobs hold."""
         return int(self._state.free_cores)
 
     def place(self, job: SeenJob) -> list[int] | None:
-        """Place a job where the allocator would. Returns the numbers of its cores, ascending; None, and nothing is placed, if
-        it cannot start now beside the others. Raises PluginError if the job does not wait, or is placed already; or the
-        policy has answered."""
+        """Place a job with the allocator. Returns the numbers of its cores, ascending; or None, without placing it, if it
+        cannot start now in addition to the placed jobs. Raises PluginError if the job does not wait or is placed already, or
+        the policy has answered."""
         self._check("place", job)
         count = kernels.try_allocator(self._state, self._row_of(job.row))
         return self._cores(job, count) if count > 0 else None
 
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
-        """Place a job on these cores, as many as it asks for. Returns whether it may have them: False, and nothing is placed,
-        where one is not free or is kept from it, or its units do not fit there. Raises PluginError as :meth:`place`; or if
-        they are no cores, or another number than it asks for."""
+        """Place a job on these cores. Returns whether it may have them; it is not placed if a core is not free or not available
+        to it, or its units do not fit there. Raises PluginError as :meth:`place` does; or if the cores are invalid or not of
+        the requested number."""
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
         assert named is not None

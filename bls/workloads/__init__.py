@@ -1,8 +1,8 @@
-"""The readers of workload files, one format per file; the small workload that is shipped; and workloads made of a seed.
+"""Readers of workload files, one format per file; the small shipped workload; and workloads made from a seed.
 
-To add one: a file here, a line in :data:`READERS`. Outside packages add theirs under the entry-point group
-``twolevel.readers``. A reader is called like the ending of its files' names: ``swf`` reads ``x.swf.gz``; other endings are
-in :data:`ENDINGS`. Where the ending says nothing, the file's first lines do.
+To add a reader: a file in ``readers`` and an entry of :data:`READERS`. Outside packages use the entry-point group
+``twolevel.readers``. A reader has the name of its files' ending: ``swf`` reads ``x.swf.gz``; :data:`ENDINGS` lists other
+endings. If the ending is unknown, the first lines of the file decide.
 """
 
 import os
@@ -47,19 +47,19 @@ class WorkloadReader(Protocol):
     def __call__(self, path: str | os.PathLike[str], /) -> Workload:
         """The workload of a file.
 
-        Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is
-        repaired. ``Workload.from_lines`` sorts the jobs and finds duplicates. For a file that cannot be
-        used it raises an ``InputError`` of one line that names the file.
+        Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is repaired.
+        ``Workload.from_lines`` sorts the jobs and finds duplicates. For a file that cannot be used, raises an ``InputError`` of
+        one line that names the file.
 
-        A reader that can also make jobs of those that were cancelled before their start has a further
-        parameter ``cancelled: bool = False``.
+        A reader that can also read jobs that were cancelled before their start has a further parameter
+        ``cancelled: bool = False``.
         """
         ...
 
 
 READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
 
-#: Endings of names that are not a reader's own.
+#: Further endings of file names.
 ENDINGS = {"json": "batsim"}
 
 _LOOKED_AT = 1 << 16
@@ -69,7 +69,7 @@ _OF_SACCT = re.compile(r'"(?:job_id|association|slurm|submission)"\s*:', re.IGNO
 _OF_BATSIM = re.compile(r'"(?:nb_res|profiles|subtime|profile)"\s*:')
 _A_JOB = re.compile(r"[0-9]+(?:[_+.][^|]*)?\|(?:[^|]*\|){3}")
 
-#: Formats of others that no reader has, by their first line that is neither blank nor a comment.
+#: Formats without a reader, by their first line that is neither blank nor a comment.
 _OTHERS = {
     "an accounting file of LSF (lsb.acct)": re.compile(r'"JOB_[A-Z]+"\s+"[0-9.]+"\s'),
     "an accounting log of PBS or Torque": re.compile(r"[0-9]{2}/[0-9]{2}/[0-9]{4} [0-9:]{8};[A-Za-z];"),
@@ -82,7 +82,7 @@ _OTHERS = {
     "a zip file": re.compile(r"PK\x03\x04"),
 }
 
-#: What is said of a file in a format that no reader reads.
+#: End of the error about a file in a format without a reader.
 _READ = f"Formats that are read: {', '.join(READERS)}. For others, use bls.Workload.from_jobs"
 
 
@@ -94,21 +94,21 @@ def read_workload(
     Parameters
     ----------
     path : path
-        The file, or ``"sample"``: the workload that is shipped.
+        The file, or ``"sample"``: the shipped workload.
     format : str, optional
-        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the
-        ending of the file's name (:data:`ENDINGS`), without that of a compressed file; where no reader is called so, or
-        several formats have the ending, what the first lines look like; ``swf`` where they are no other's.
+        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of the
+        file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has it,
+        the first lines decide, with ``swf`` as the last choice.
     where : str
-        The option ``format`` was given in, for messages.
+        The option that gave ``format``, for messages.
     cancelled : bool or None
-        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None:
-        where the reader can tell.
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None: if the
+        reader can read them.
 
     Raises
     ------
     InputError
-        If the format is unknown, the file cannot be used, or cancelled jobs are asked of a reader that has no
+        If the format is unknown, the file cannot be used, or cancelled jobs are requested from a reader without a
         parameter ``cancelled``.
     PluginError
         If an outside reader fails.
@@ -117,12 +117,12 @@ def read_workload(
         path = sample_path()
     name = format or format_of(path)
     reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, where)
-    tells = "cancelled" in signature(reader).parameters
-    if cancelled and not tells:
-        raise InputError(f"{path}: reader {name} cannot tell jobs that were cancelled before their start")
+    can_cancel = "cancelled" in signature(reader).parameters
+    if cancelled and not can_cancel:
+        raise InputError(f"{path}: reader {name} cannot read jobs that were cancelled before their start")
     try:
         with nullcontext() if name in READERS else blamed_on(f"{path}: reader {name} failed"):
-            wanted = tells if cancelled is None else cancelled
+            wanted = can_cancel if cancelled is None else cancelled
             workload = partial(cast(Any, reader), cancelled=True)(path) if wanted else reader(path)
     except InputError as error:
         if name in READERS and (other := _other_format(path)) is not None:
@@ -136,12 +136,12 @@ def read_workload(
 
 
 def sample_path() -> Path:
-    """The shipped workload: a synthetic day on 256 cores, made by this project."""
+    """Path of the shipped workload: a synthetic day on 256 cores, made by this project."""
     return Path(__file__).with_name("sample.swf")
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The format that a file seems to be in: the name of its reader."""
+    """Guess the format of a file: the name of its reader."""
     ending = Path(without_ending(os.fspath(path))).suffix.removeprefix(".").lower()
     if ending in READERS or (ending and ending in entry_points(_GROUP).names):
         return ending
@@ -152,8 +152,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def _format_by_content(path: str | os.PathLike[str]) -> str | None:
-    """The name of the format that the first lines of a file are in; None if they are of no known one. A file that cannot be
-    read, or can be read only once (as a pipe), has none: its reader will say what is wrong."""
+    """The format of the first lines of a file; None if it is unknown. A file that cannot be read, or can be read only once
+    (such as a pipe), has none: its reader will report the error."""
     beginning = _beginning(path)
     commented = False
     for text in beginning.splitlines():
@@ -167,21 +167,21 @@ def _format_by_content(path: str | os.PathLike[str]) -> str | None:
         elif line:
             if _NAMES_A_JOB.search(line):
                 return "gwf" if "submittime" in line.lower() else "sacct"
-            if _A_JOB.match(line):  # a dump of sacct without the line that names its columns
+            if _A_JOB.match(line):  # a dump of sacct that lacks the line with its columns
                 return "sacct"
             return "gwf" if commented or len(line.split()) == _GWF_FIELDS else None
     return "gwf" if commented else None
 
 
 def _other_format(path: str | os.PathLike[str]) -> str | None:
-    """What the first lines of a file are of that no reader reads, in words; None if nobody knows."""
+    """Description of a format without a reader, if the first lines of a file have it; None otherwise."""
     lines = (line.strip() for line in _beginning(path).splitlines())
     first = next((line for line in lines if line and not line.startswith("#")), "")
     return next((name for name, look in _OTHERS.items() if look.match(first)), None)
 
 
 def _beginning(path: str | os.PathLike[str]) -> str:
-    """The text at the beginning of a file; nothing of one that cannot be read."""
+    """The text at the beginning of a file; empty if it cannot be read."""
     try:
         if not os.path.isfile(path):
             return ""
@@ -195,34 +195,32 @@ def _beginning(path: str | os.PathLike[str]) -> str:
 
 @runtime_checkable
 class SeededWorkload(Protocol):
-    """Makes jobs."""
+    """Makes jobs from a seed."""
 
     def __call__(self, seed: int, /) -> Workload:
-        """The jobs of a seed, 0 to 2**64 - 1: the same ones for the same seed, whenever and in whichever process it is asked.
-        Their ``source`` becomes the name under which the function was given."""
+        """The jobs of a seed, 0 to 2**64 - 1: equal for equal seeds, at any time and in any process. Their ``source`` becomes
+        the name of the function as the user gave it."""
         ...
 
 
 def is_seeded(given: str | os.PathLike[str]) -> bool:
-    """Whether this names a function that makes jobs, ``FILE.py:NAME``, and no file of jobs."""
+    """Whether the text names a function that makes jobs, ``FILE.py:NAME``, rather than a file of jobs."""
     file, colon, name = os.fspath(given).rpartition(":")
     return bool(colon) and file.endswith(".py") and name.isidentifier()
 
 
 def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function that makes it of the run's seed.
+    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function of the run's seed.
 
-    ``seed``: what the function is given. ``cancelled``: of a file: whether jobs that were cancelled before their start
-    are jobs, too. Raises InputError if there is no such file or function, or the file cannot be used. Raises
-    PluginError if the function fails, or gives something else.
+    ``seed``: argument of the function. ``cancelled``: for files, whether jobs that were cancelled before their start are jobs.
+    Raises InputError if there is no such file or function, or the file cannot be used. Raises PluginError if the function fails
+    or returns something else.
     """
     if not is_seeded(given):
         return read_workload(given, cancelled=cancelled)
     name = os.fspath(given)
     if cancelled:
-        raise InputError(
-            f"{CANCELLED}: {shown(name)} makes its jobs; allowed: with a file, which says who was cancelled"
-        )
+        raise InputError(f"{CANCELLED}: {shown(name)} makes its jobs; allowed: with a file that records cancelled jobs")
     make = resolve("workload", name, {}, "", SeededWorkload, "workload")
     with blamed_on(f"workload: {name}({seed}) failed"):
         found: object = make(seed)

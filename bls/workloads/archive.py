@@ -1,4 +1,4 @@
-"""The logs of the Parallel Workloads Archive: what they are called, where they are, and how to cite them.
+"""The logs of the Parallel Workloads Archive: their names, addresses and citations.
 
 The catalogue is a file of data, ``bls/workloads/archive.toml``; nothing is downloaded here.
 
@@ -24,20 +24,20 @@ _MOST = 10**10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedLog:
-    """One log of the archive. Raises InputError if one of these is not what it must be."""
+    """One log of the archive. Raises InputError if a value is not allowed."""
 
-    name: str  # what it is called here, as ``curie``
-    title: str  # the machine and where it stood
+    name: str  # name of the log here, as ``curie``
+    title: str  # the machine and its place
     path: str  # the file under the archive's URL, as ``l_cea_curie/CEA-Curie-2011-2.1-cln.swf.gz``
     aliases: tuple[str, ...] = ()  # further names
-    jobs: int | None = None  # the lines of the file; None where not known
-    jobs_at_most: int | None = None  # where ``jobs`` is not known: those of the log before it was cleaned
-    cores: int | None = None  # processors of the machine; None where not known
-    provided_by: str = ""  # whom the archive asks to acknowledge; empty where only the file's header says
+    jobs: int | None = None  # lines of the file; None if unknown
+    jobs_at_most: int | None = None  # if ``jobs`` is unknown: lines before the log was cleaned
+    cores: int | None = None  # processors of the machine; None if unknown
+    provided_by: str = ""  # person to acknowledge; empty if only the file's header names one
     cite: str = ""  # a paper about the log, to be cited as well; empty if none is known
     note: str = ""  # what to know before using it
-    # SHA-256 of the unpacked log, 64 small hexadecimal digits; None where not known. The log and not the file, since
-    # the same log may be compressed anew.
+    # SHA-256 of the unpacked log, 64 small hexadecimal digits; None if unknown. Of the log rather than the file, since the
+    # same log may be compressed again.
     text_sha256: str | None = None
 
     def __post_init__(self) -> None:
@@ -66,17 +66,17 @@ class ArchivedLog:
         return self.path.rpartition("/")[2]
 
     def called(self) -> tuple[str, ...]:
-        """Everything the log is found under, in small letters: the name, the aliases, the file with and without ending."""
+        """All names of the log, in small letters: the name, the aliases, the file with and without ending."""
         file = self.file.lower()
         return (self.name, *self.aliases, file, file.removesuffix(".gz"), file.removesuffix(".swf.gz"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Archive:
-    """The archive and the logs of it that are known here. Raises InputError if two logs share a name."""
+    """The archive and its logs. Raises InputError if two logs share a name."""
 
     title: str  # its name
-    url: str  # where it is; ends in a slash
+    url: str  # its address; ends in a slash
     # the paper that the archive asks to cite
     cite: str
     doi: str
@@ -97,7 +97,7 @@ class Archive:
                 owner[name] = log.name
 
     def page(self, log: ArchivedLog) -> str:
-        """The URL of the archive's page about a log, which says what is known of its quality."""
+        """The URL of the archive's page about a log, which describes its quality."""
         return f"{self.url}{log.path.partition('/')[0]}/"
 
 
@@ -109,8 +109,8 @@ def catalogue() -> Archive:
 
 
 def parse_catalogue(text: str) -> Archive:
-    """The archive that a TOML text describes; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if it
-    is no TOML, has an unknown or a missing key, or a value that is not allowed."""
+    """Read the archive from a TOML text; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if the text is not
+    TOML, has an unknown or missing key, or a value that is not allowed."""
     plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
@@ -143,8 +143,8 @@ def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowe
 
 
 def find_log(name: str) -> ArchivedLog:
-    """The log of a name, an alias or a file name, in small or capital letters. Raises InputError if none is called so;
-    the message names those there are, the nearest first."""
+    """The log with a name, an alias or a file name, in small or capital letters. Raises InputError if there is none; the
+    message lists the names, the nearest first."""
     logs = catalogue().logs
     wanted = name.strip().lower()
     for log in logs:
@@ -154,13 +154,13 @@ def find_log(name: str) -> ArchivedLog:
 
 
 def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
-    """What a work that uses a log owes: lines of text. ``acknowledge``: what the file's own header says after
-    ``Acknowledge:``; it goes before the catalogue's."""
+    """Credits for work that uses a log: lines of text. ``acknowledge``: the text after ``Acknowledge:`` in the file's header,
+    which takes precedence over the catalogue."""
     archive = catalogue()
-    whom = acknowledge or log.provided_by or f"see {archive.page(log)}"
+    provider = acknowledge or log.provided_by or f"see {archive.page(log)}"
     lines = [
         f"Source:      {archive.title}, {archive.url}",
-        f"Acknowledge: {whom}",
+        f"Acknowledge: {provider}",
         f"Cite:        {archive.cite}, doi:{archive.doi}",
     ]
     if log.cite:
@@ -172,7 +172,7 @@ def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
 
 
 def catalogue_rows() -> list[dict[str, Any]]:
-    """The logs that can be fetched, as plain values; None for what is not known."""
+    """The logs that can be fetched, as plain values; None for unknown ones."""
     archive = catalogue()
     return [
         {
@@ -194,7 +194,7 @@ def catalogue_rows() -> list[dict[str, Any]]:
 
 
 def catalogue_table() -> str:
-    """The logs that can be fetched, one a line: name, jobs, cores, file, machine; ``-`` for what is not known."""
+    """The logs that can be fetched, one per line: name, jobs, cores, file, machine; ``-`` for unknown values."""
     lines = [("name", "jobs", "cores", "file", "machine")]
     for log in catalogue().logs:
         jobs = f"{log.jobs:,}" if log.jobs else f"≤ {log.jobs_at_most:,}" if log.jobs_at_most else "-"

@@ -1,6 +1,6 @@
-"""The columns of a workload: names, defaults, and how they are kept; and the lines of a log that are no jobs.
+"""Columns of a workload: names, defaults and storage; and the rejected lines of a log.
 
-A column is a read-only array of int64; one number for all rows is kept as that number only (a broadcast array).
+A column is a read-only array of int64. A column with the same number in all rows keeps one number only (a broadcast array).
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,18 +24,18 @@ _OPTIONAL = (
     "preset", "application", "begin_ns",
 )  # fmt: skip
 
-#: The columns that a workload may do without, and what then stands in every row.
+#: Optional columns of a workload, and their default value.
 OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
 
-#: The further field of an SWF file that holds the column of this name, whole ns.
+#: The further field of an SWF file that holds a column of this name, in whole ns.
 BEGIN = "begin_ns"
 
-#: SWF's status of a job that failed and of one that was cancelled: those that may be cancelled before their start.
+#: SWF's status of failed and of cancelled jobs: those that may have been cancelled before their start.
 FAILED, CANCELLED = 0, 5
 
 
 def kept_column(values: Any, n: int, optional: bool, where: str) -> Array:
-    """``values`` as a read-only column that nobody else can write to; one number for all rows is kept as one."""
+    """``values`` as a read-only column; if all rows have the same number, one number only."""
     given = np.asarray(values, dtype=np.int64)
     if optional and given.ndim == 0:
         return _constant(int(given), n)
@@ -55,35 +55,35 @@ def _constant(value: int, n: int) -> Array:
 
 
 def _is_constant(column: Array) -> bool:
-    # One number for all rows: the next row is where the first is.
+    # One number for all rows: the stride is 0.
     return column.ndim == 0 or (len(column) > 0 and column.strides == (0,))
 
 
 def packed(column: Array) -> Array:
-    """One number of shape () where the column is one number for all rows; else the column itself."""
+    """One number of shape () if the column is one number for all rows; else the column itself."""
     return np.array(column.flat[0]) if _is_constant(column) else column
 
 
 def taken_rows(column: Any, rows: Array) -> Array:
-    """The column at some rows; one number for all rows stays one, of shape ()."""
+    """The column at some rows; one number for all rows stays one number, of shape ()."""
     values = np.asarray(column)
     return packed(values) if _is_constant(values) else np.asarray(values[rows])
 
 
 def ends(column: Array) -> tuple[int, int]:
-    """The lowest and the highest number of a column that has at least one row."""
+    """The smallest and the largest number of a column with at least one row."""
     if _is_constant(column):
         return int(column[0]), int(column[0])
     return int(column.min()), int(column.max())
 
 
 def ascends(column: Array) -> bool:
-    """Whether every number is above the one before it."""
+    """Whether the numbers are strictly ascending."""
     return bool(np.all(column[1:] > column[:-1]))
 
 
 def further_column(name: object, column: Any, n: int, source: str) -> Array:
-    """A further column of a log as :func:`kept_column`, its name and type checked."""
+    """A further column of a log, with its name and type checked; see :func:`kept_column`."""
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= NAME_LENGTH:
         allowed = f"1 to {NAME_LENGTH} printable characters"
         raise InputError(f"{source}: a further column is called {shown(name)}; allowed: {allowed}")
@@ -94,9 +94,9 @@ def further_column(name: object, column: Any, n: int, source: str) -> Array:
 
 
 def kept_names(names: Mapping[int, str], source: str) -> Mapping[int, str]:
-    """The names of numbers, checked, as nobody else can write to."""
+    """The names of numbers, checked and read-only."""
     if isinstance(names, MappingProxyType):
-        return names  # as another workload has them
+        return names  # read-only already, in another workload
     for number, name in names.items():
         if not isinstance(number, int) or number < 0 or not isinstance(name, str) or not name:
             raise InputError(f"{source}: names: {shown(number)}: {shown(name)}; allowed: a text for a number from 0")
@@ -104,9 +104,9 @@ def kept_names(names: Mapping[int, str], source: str) -> Mapping[int, str]:
 
 
 def distinct(values: Array) -> tuple[Array, Array]:
-    """``np.unique(values, return_inverse=True)``; found by counting where the numbers are close together, as users' are.
-    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; ``place``, int64 (n,): ``numbers[place]`` are the
-    values."""
+    """``np.unique(values, return_inverse=True)``, but by counting if the values are close together, as users' numbers are.
+    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; and ``place``, int64 (n,), so that ``numbers[place]``
+    are the values."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     lowest, highest = int(values.min()), int(values.max())
@@ -120,22 +120,22 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return numbers, (np.cumsum(there) - 1)[above]
 
 
-#: Lines of each reason that are kept with what is wrong in them.
+#: Number of rejected lines of each reason that are kept with their error.
 KEPT = 10
 
 
 class RejectedLine(NamedTuple):
-    """A line that is no job."""
+    """A rejected line."""
 
-    reason: str  # under which it is counted
+    reason: str  # reason under which it is counted
     line: int  # its number in the file, from 1
-    field: str = ""  # the field, column or key that decided it, as ``field 5``; empty if it is the whole line
-    word: str = ""  # what stands there; empty if it is missing
-    source: str = ""  # the file, where several logs were merged; else empty
+    field: str = ""  # the faulty field, column or key, as ``field 5``; empty for the whole line
+    word: str = ""  # contents of the field; empty if it is missing
+    source: str = ""  # the file, if several logs were merged; else empty
 
     @property
     def place(self) -> str:
-        """Where it is and what is wrong, as ``line 7: field 5, '4x'``."""
+        """Place and error, as ``line 7: field 5, '4x'``."""
         of = f"{self.source} " if self.source else ""
         what = f"{self.field}, {shown(self.word)}" if self.word else self.field and f"{self.field} is missing"
         return f"{of}line {self.line}" + (f": {what}" if what else "")
@@ -152,8 +152,8 @@ def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
 
 
 def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
-    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``. The first line
-    of a reason is named where it is known which field is wrong in what way."""
+    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``. If the faulty
+    field is known, the first line of a reason is named."""
     first = {one.reason: one for one in reversed([*rejected]) if one.reason == "malformed"}
     texts = [
         f"{reason} {count}" + (f" ({first[reason].place})" if reason in first else "")

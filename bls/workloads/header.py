@@ -1,8 +1,8 @@
-"""The comments at the head of a log, kept true when its jobs change; and the facts they state: its calendar, its machine.
+"""The header of a log: its comments, updated when its jobs change, and the facts in them: calendar and machine.
 
-A log counts time from its own time 0. Its header says where that is (``UnixStartTime``, seconds since 1970 in UTC)
-and what its users' clocks showed (``TimeZoneString``, a name such as ``Europe/Paris``; else ``TimeZone``, seconds
-east of UTC). Work follows those clocks, daylight saving included, so arrivals by hour are counted on them.
+A log counts time from its own time 0. The header states the date of time 0 (``UnixStartTime``, seconds since 1970 in UTC) and
+the time zone (``TimeZoneString``, a name such as ``Europe/Paris``; else ``TimeZone``, seconds east of UTC). Users work by local
+time, including daylight saving, so arrivals by hour are counted in it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from traces.base.options import CORE_GFLOPS
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: A comment that states a fact, and the fact's name and value; the value may have blanks at its end.
+#: A comment that states a fact: the fact's name and value; the value may end in blanks.
 FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 
-#: Columns whose numbers a header may give names, and the word of such a line: ``; Queue: 1 batch``.
+#: Columns whose numbers may have names in a header, and the key of such a line: ``; Queue: 1 batch``.
 TITLES = {"queue": "Queue", "partition": "Partition", "qos": "QOS"}
 
-#: Most names of one column that are written as header lines.
+#: Largest number of names of one column that are written as header lines.
 MOST_NAMES = 1000
 
-#: A comment that names a further field of the lines, and the field's number and name; the name may be empty.
+#: A comment that names a further field of the lines: the field's number and name; the name may be empty.
 NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNORECASE)
 
-#: A comment that names a job, and the job's number and name: ``; Job: 12 w0!3``.
+#: A comment that names a job: the job's number and name, as ``; Job: 12 w0!3``.
 NAMED_JOB = re.compile(r";\s*Job:\s*([0-9]{1,19})\s+(\S.*)", re.DOTALL)
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
@@ -51,7 +51,7 @@ def log_name(workload: Workload) -> str:
 
 
 def header_start_s(header: Iterable[str]) -> int | None:
-    """The first ``UnixStartTime`` of a header that is a whole number, s; None if it says none."""
+    """The first ``UnixStartTime`` of a header that is an integer, s; None if there is none."""
     for line in header:
         match = FACT.fullmatch(line)
         if match and match[1] == "UnixStartTime" and _WHOLE.fullmatch(match[2].rstrip()):
@@ -60,12 +60,12 @@ def header_start_s(header: Iterable[str]) -> int | None:
 
 
 def has_begin(header: Sequence[str]) -> bool:
-    """Whether a comment names a further field of the lines that is the column ``begin_ns``."""
+    """Whether a comment names the further field of the column ``begin_ns``."""
     return any((match := NAMED_FIELD.fullmatch(line)) and match[2].rstrip() == BEGIN for line in header)
 
 
 def with_start(header: Sequence[str], start_ns: int) -> tuple[str, ...]:
-    """A header with time 0 at ``start_ns`` of the other: ``UnixStartTime`` is so many whole seconds later, rounded down."""
+    """The header with time 0 moved to ``start_ns``: ``UnixStartTime`` is later by that time in whole seconds, rounded down."""
     return tuple(_later(line, start_ns) for line in header)
 
 
@@ -79,14 +79,14 @@ def _later(line: str, start_ns: int) -> str:
 def moved_header(
     header: Sequence[str], n_jobs: int, start_ns: int, note: str, *, same_span: bool = False
 ) -> tuple[str, ...]:
-    """The header of a workload that was made of another.
+    """The header of a workload made from another one.
 
     - ``header``: the other's
-    - ``n_jobs``: jobs that there are now: ``MaxJobs`` and ``MaxRecords``
-    - ``start_ns``: where time 0 is now, in the other's time: ``UnixStartTime`` is later by so many whole seconds, rounded down
-    - ``note``: what was done
-    - ``same_span``: whether ``StartTime`` and ``EndTime``, which say in words when the log begins and ends, still hold; else
-      they are left out
+    - ``n_jobs``: new number of jobs: ``MaxJobs`` and ``MaxRecords``
+    - ``start_ns``: new time 0, in the other's time; ``UnixStartTime`` moves by it in whole seconds, rounded down
+    - ``note``: description of the change
+    - ``same_span``: whether ``StartTime`` and ``EndTime``, which state the span of the log in words, still hold; otherwise they
+      are left out
     """
     lines: list[str] = []
     for line in header:
@@ -102,7 +102,7 @@ def moved_header(
 
 
 def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
-    """What a header calls numbers in lines such as ``; Queue: 1 batch``; ``kind`` is Queue, Partition or QOS."""
+    """Names of numbers in header lines such as ``; Queue: 1 batch``; ``kind`` is Queue, Partition or QOS."""
     found: dict[int, str] = {}
     for comment in header:
         match = _NAMED.match(comment)
@@ -112,9 +112,8 @@ def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
 
 
 def without_job_names(header: Iterable[str], job_id: Array | None = None) -> tuple[list[str], dict[int, str]]:
-    """Take the comments that name jobs out of a header. ``job_id``: the log's jobs, if they are known: a comment of another
-    number names no job and stays in the header. Returns (list of str, dict of int to str): the other comments; and by job
-    number the first name of each job."""
+    """Separate the comments that name jobs from a header. ``job_id``: the log's jobs, if known: a comment with another number
+    stays in the header. Returns the other comments, list of str; and the first name of each job, dict of int to str."""
     lines = [(line, NAMED_JOB.fullmatch(line)) for line in header]
     there = {number for _, match in lines if match and (number := int(match[1])) <= MAX_NS}
     if there and job_id is not None:
@@ -135,11 +134,11 @@ def merged_header(
     start_s: int | None,
     labels: Mapping[str, Mapping[int, str]] | None = None,
 ) -> tuple[str, ...]:
-    """The header of several workloads as one.
+    """The common header of several workloads.
 
-    What all of them say alike is said once, with ``UnixStartTime`` (where there is a start), the number of jobs, and the
-    names of queues, partitions and QOS (``labels``). Then come the headers of all, marked ``[1]``, ``[2]`` … so that no
-    reader takes them for facts about the whole.
+    Facts that all of them share appear once, with ``UnixStartTime`` (if there is a start), the number of jobs, and the names of
+    queues, partitions and QOS (``labels``). The headers of all logs follow, marked ``[1]``, ``[2]`` …, so that no reader takes
+    them for facts about the whole.
     """
     shared = [line for line in dict.fromkeys(workloads[0].header) if FACT.fullmatch(line)]
     own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note", *TITLES.values())
@@ -156,7 +155,7 @@ def merged_header(
     for number, workload in enumerate(workloads, 1):
         lines.append(f"; Note: log {number} of {len(workloads)} is {log_name(workload)}, {len(workload)} jobs")
         for line in workload.header:
-            # Names of columns are said once more when they are written.
+            # Names of columns are written again with the jobs.
             if not NAMED_FIELD.match(line):
                 lines.append(f"; [{number}] {line.lstrip(';').strip()}".rstrip())
     return tuple(lines)
@@ -164,13 +163,13 @@ def merged_header(
 
 _HOUR_S, _DAY_S = 3600, 86_400
 
-#: Where time 0 is taken to be in a log that does not say: the month and the week begin there.
+#: Date of time 0 for a log that states none: the beginning of a month and of a week.
 _MONDAY = datetime(2001, 1, 1, tzinfo=UTC)
 
 _SIGNED = re.compile(r"[+-]?[0-9]{1,18}")
 
-#: Highest UnixStartTime believed, in the year 5138: with any int64 of nanoseconds added it is still a date, and a
-#: start in milliseconds is beyond it.
+#: Largest accepted UnixStartTime, in the year 5138: with any int64 of nanoseconds added it is still a date, and a start in
+#: milliseconds is beyond it.
 _LAST_START_S = 10**11
 
 
@@ -181,17 +180,16 @@ class Calendar:
     Arrays of instants are nanoseconds since the log's time 0, of any shape; results are int64 of the same shape.
     """
 
-    # the log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC where the header names none
+    # the log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC if the header names none
     zone: tzinfo = UTC
-    # time 0 in that zone. None where the log does not say; then time 0 counts as 00:00 UTC of a Monday, the first of
-    # January 2001.
+    # time 0 in that zone; None if the log does not state it: then time 0 counts as 00:00 UTC of Monday, 1 January 2001
     start: datetime | None = None
-    remarks: tuple[str, ...] = ()  # what the header says of time that could not be used, a sentence each
+    remarks: tuple[str, ...] = ()  # facts about time in the header that could not be used, one sentence each
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
-        """The calendar that a workload's header describes. A fact that cannot be used (a zone that nobody knows, a start that
-        is no whole number) is passed over, and :attr:`remarks` says so."""
+        """The calendar that a workload's header describes. Facts that cannot be used (an unknown zone, a start that is not an
+        integer) are ignored and listed in :attr:`remarks`."""
         facts = header_facts(workload.header)
         remarks: list[str] = []
         start_s = _start_s(facts.get("UnixStartTime"), remarks)
@@ -208,13 +206,13 @@ class Calendar:
 
     @property
     def of_day_ns(self) -> int:
-        """What clocks in the zone show at time 0, ns since midnight."""
+        """Local time at time 0, ns since midnight."""
         return int(self._local_s(np.zeros(1, np.int64))[0]) % _DAY_S * NS_PER_S
 
     def date(self, ns: int) -> datetime:
-        """One instant as a date in the log's zone, to the second below."""
+        """One instant as a date in the log's zone, rounded down to a second."""
         start = self.start or _MONDAY
-        # Through UTC: within a zone, sums of dates and times pass over the hours that daylight saving adds or takes.
+        # Through UTC: sums within a zone ignore the hours that daylight saving adds or removes.
         return (start.astimezone(UTC) + timedelta(seconds=ns // NS_PER_S)).astimezone(self.zone)
 
     def hour(self, ns: Array) -> Array:
@@ -238,18 +236,18 @@ class Calendar:
         return np.asarray(self.month_number(ns) % 12 + 1)
 
     def month_number(self, ns: Array) -> Array:
-        """Month of the calendar, as months since January 1970: unlike :meth:`month`, no two years share one."""
+        """Month of the calendar, as months since January 1970; unlike :meth:`month`, different for each year."""
         days = self.day(ns)
         if days.size == 0:
             return days
         first = int(days.min())
-        # A month for every date of the span, then one look-up a row: dates are far fewer than rows.
+        # A month for every date of the span, then one look-up per row: there are far fewer dates than rows.
         dates = np.arange(first, int(days.max()) + 1).astype("datetime64[D]")
         months: Array = dates.astype("datetime64[M]").astype(np.int64)
         return np.asarray(months[days - first])
 
     def _local_s(self, ns: Array) -> Array:
-        """What clocks in the zone show, as seconds since 1 January 1970, 00:00."""
+        """Local time as seconds since 1 January 1970, 00:00."""
         since = int((self.start or _MONDAY).timestamp())
         seconds = np.asarray(ns, np.int64) // NS_PER_S + since
         if seconds.size == 0:
@@ -261,8 +259,8 @@ class Calendar:
 
 
 def header_facts(header: Iterable[str]) -> dict[str, str]:
-    """What a header says as ``; Key: value``, except notes; of a key that is given twice, the first value. Characters that
-    cannot be printed are shown as question marks."""
+    """Facts of a header, lines ``; Key: value``, except notes; for a repeated key the first value. Characters that cannot be
+    printed become question marks."""
     facts: dict[str, str] = {}
     for comment in header:
         match = FACT.match(comment)
@@ -274,8 +272,8 @@ def header_facts(header: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _offsets(zone: tzinfo, first_day: int, last_day: int) -> tuple[Array, Array]:
-    """When (UTC seconds) each offset of a zone begins, and the offset (s east), over some days of UTC, both included. The
-    first begins with the first day. An offset that lasts for less than a day may be missed; there is none."""
+    """Beginnings (UTC seconds) of the offsets of a zone, and the offsets (s east), over some days of UTC, both included. The
+    first begins with the first day. Offsets that last less than a day may be missed; none exist."""
     starts_s, offsets_s = [first_day * _DAY_S], [_offset_s(zone, first_day * _DAY_S)]
     for day in range(first_day, last_day + 1):
         low, high = day * _DAY_S, (day + 1) * _DAY_S
@@ -300,7 +298,7 @@ def _start_s(text: str | None, remarks: list[str]) -> int | None:
         return None
     if _SIGNED.fullmatch(text) and 0 <= int(text) <= _LAST_START_S:
         return int(text)
-    remarks.append(f"UnixStartTime {shown(text)} is no number of seconds from 0 to {_LAST_START_S}; it is passed over")
+    remarks.append(f"UnixStartTime {shown(text)} is not a number of seconds from 0 to {_LAST_START_S}; it is ignored")
     return None
 
 
@@ -309,8 +307,8 @@ def _zone(text: str | None, remarks: list[str]) -> tzinfo | None:
         return None
     try:
         return ZoneInfo(text)
-    except (KeyError, ValueError, OSError):  # unknown, no name at all, a folder of the database
-        remarks.append(f"TimeZoneString {shown(text)} is no time zone known here; it is passed over")
+    except (KeyError, ValueError, OSError):  # unknown, not a name, a folder of the database
+        remarks.append(f"TimeZoneString {shown(text)} is not a known time zone; it is ignored")
         return None
 
 
@@ -319,16 +317,16 @@ def _offset(text: str | None, remarks: list[str]) -> tzinfo | None:
         return None
     if _SIGNED.fullmatch(text) and abs(int(text)) < _DAY_S:
         return timezone(timedelta(seconds=int(text)))
-    remarks.append(f"TimeZone {shown(text)} is no number of seconds within a day; it is passed over")
+    remarks.append(f"TimeZone {shown(text)} is not a number of seconds within a day; it is ignored")
     return None
 
 
-#: A number, behind which may stand in parentheses how it is divided among partitions.
+#: A number, perhaps followed by its division among partitions in parentheses.
 _NUMBER = re.compile(r"([0-9]{1,18})(?:\s*\(.*\))?")
 
 
 def named_size(header: Iterable[str]) -> tuple[int, int]:
-    """How many cores (``MaxProcs``) and nodes (``MaxNodes``) a header names; 0 for what it does not say."""
+    """Cores (``MaxProcs``) and nodes (``MaxNodes``) that a header names; 0 if it does not."""
     facts = header_facts(header)
     found = (_NUMBER.fullmatch(facts.get(name, "")) for name in ("MaxProcs", "MaxNodes"))
     cores, nodes = (int(one[1]) if one else 0 for one in found)
@@ -336,11 +334,11 @@ def named_size(header: Iterable[str]) -> tuple[int, int]:
 
 
 def named_machine(log: Workload) -> Platform | None:
-    """The machine that a log names, its cores as fast as those of the two-level paper's.
+    """The machine that a log names, with cores as fast as in the two-level paper.
 
-    It has as many cores as ``MaxProcs`` says, on as many hosts as ``MaxNodes`` says. Where these do not divide, the
-    first hosts have a core more than the others. Without a number of nodes, or with more nodes than cores, each host
-    has one core. Returns None if the header names no number of cores, or one that no platform may have.
+    It has ``MaxProcs`` cores on ``MaxNodes`` hosts. If these do not divide, the first hosts have one core more. Without a
+    number of nodes, or with more nodes than cores, each host has one core. Returns None if the header names no number of cores,
+    or one that no platform may have.
     """
     cores, nodes = named_size(log.header)
     if not 0 < cores <= MAX_CORES:

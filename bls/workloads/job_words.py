@@ -1,6 +1,5 @@
-"""How jobs are named in a text: by number (``7``, ``3-9``, ``100-``), by Slurm's names of tasks and components (``900_2``,
-``900_[1-5,8]``, ``901+0``), or by what the log calls them. ``number:7`` and ``name:7`` tell a word apart that could be
-both.
+"""Names of jobs in a text: by number (``7``, ``3-9``, ``100-``), by Slurm's names of tasks and components (``900_2``,
+``900_[1-5,8]``, ``901+0``), or by the log's names. ``number:7`` and ``name:7`` distinguish a number from a name.
 """
 
 import re
@@ -28,16 +27,16 @@ _ALLOWED_OF_ONE = "allowed: one number, as 3, one of Slurm's names, as 900_2 or 
 
 @dataclass(frozen=True, eq=False)
 class JobWords:
-    """Reads words that name jobs."""
+    """Reader of words that name jobs."""
 
-    # the numbers of the jobs that have each name; empty where the log has no names
+    # numbers of the jobs with each name; empty if the log has no names
     named: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    # ndarray of int64: the numbers of all jobs, ascending. With them, every word must name a job that exists.
+    # ndarray of int64: numbers of all jobs, ascending. If given, every word must name an existing job.
     numbers: Array | None = None
 
     @classmethod
     def of(cls, job_id: Array, names: Sequence[str] | None) -> Self:
-        """Return the reader for the rows of a table of jobs: their numbers and, where it has them, their names."""
+        """Return the reader for the rows of a table of jobs: their numbers and, if it has them, their names."""
         named: dict[str, list[int]] = {}
         for name, number in dict.fromkeys(zip(names or (), job_id.tolist(), strict=names is not None)):
             if name:
@@ -60,7 +59,7 @@ class JobWords:
 
     def _intervals(self, text: str, where: str, allowed: str) -> list[tuple[int, int]]:
         if text in self.named or text.removeprefix("name:") in self.named:
-            words = [text]  # a name may have blanks and commas
+            words = [text]  # a name may contain blanks and commas
         elif _WORD.sub("", text).strip(", \t\r\n"):
             raise InputError(f"{where}: {shown(text)} names no job; {allowed}")
         else:
@@ -101,7 +100,7 @@ class JobWords:
         return self.numbers is None or bool(np.isin(int(word.partition("-")[0] or 0), self.numbers))
 
     def _there(self, part: str, word: str, where: str) -> list[str]:
-        """A number or range, checked: it has a job in it, and does not go beyond the last."""
+        """A number or range, checked: it contains a job, and does not exceed the last one."""
         if self.numbers is not None:
             for lo, hi in parse_intervals(part, where):
                 first, stop = np.searchsorted(self.numbers, [lo, hi]).tolist()
@@ -113,7 +112,7 @@ class JobWords:
 
 
 def _list(numbers: Array) -> str:
-    # The job numbers as ranges, as many as a line can bear.
+    # The job numbers as ranges, shortened to one line.
     if not len(numbers):
         return "none, there are no jobs"
     first = np.flatnonzero(np.diff(numbers, prepend=numbers[0] - 2) != 1)

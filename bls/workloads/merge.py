@@ -1,4 +1,4 @@
-"""Several workloads as one: the jobs of all logs, on one clock."""
+"""Merging workloads: the jobs of all logs, on one clock."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from traces.compiled import Array
 #: Columns whose numbers stand for names.
 NAMED = ("user", "group", "application", "queue", "partition", "qos")
 
-#: What may be said of numbers without names that two logs share: they mean the same, or they are moved apart.
+#: Rules for numbers without names that two logs share: they mean the same, or they are moved apart.
 SAME, APART = "same", "apart"
 
-#: Facts of a header that concern the whole: logs that do not agree on one get a remark, and the merged log does not state it.
+#: Facts of a header that concern the whole log: if logs differ in one, a remark says so and the merged log does not state it.
 _OF_ALL = ("MaxProcs", "MaxNodes", "TimeZone", "TimeZoneString")
 
 _NO_ROOM = "cannot be moved apart from the others' within 2**62"
@@ -28,8 +28,8 @@ _Labels = Mapping[int, str]
 
 
 def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
-    """What holds for numbers without names, by column; under an empty name, for all others. ``text``: as ``numbers``: ``same``,
-    ``apart``, or by column, as ``user=apart,queue=same``; None: nothing is said. Raises InputError if it is none of these."""
+    """The rules for numbers without names, by column; key "" for all other columns. ``text``: as in :func:`merge`; None: no
+    rules. Raises InputError for any other text."""
     where = where or str(NUMBERS)
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):
@@ -51,22 +51,22 @@ def merge(
     numbers: str | None = NUMBERS.default,
     where: str = "",
 ) -> Workload:
-    """The jobs of several workloads as one workload.
+    """Merge several workloads into one.
 
-    - ``workloads``: one or more. The first keeps its numbers. Another of which any job number is taken is renumbered as
-      a whole, its lowest number following the highest so far. A preceding job that its log does not have is none; of a
-      list, the first one that the log has comes first.
-    - ``align``, {"calendar", "start"}: whether the logs lie on each other as their ``UnixStartTime`` says, the earliest
-      being time 0, or each begins at time 0
-    - ``numbers``: users, groups, applications, queues, partitions and QOS are merged by their names where the logs have
-      names, and keep them. This says what holds for numbers without names that two logs share: ``same``, ``apart``, or
-      by column, as ``user=apart,queue=same``. By default such logs are refused. With ``same``, such a number has the
-      name that another log has for it; logs with two names for it are refused.
+    - ``workloads``: one or more. The first keeps its job numbers. If any job number of a later log is taken, the whole log is
+      renumbered, its lowest number following the highest so far. A preceding job that is not in its log is dropped; of a list,
+      the first job in the log comes first.
+    - ``align``, {"calendar", "start"}: whether logs are aligned by their ``UnixStartTime``, the earliest being time 0, or
+      all begin at time 0
+    - ``numbers``: users, groups, applications, queues, partitions and QOS are merged by name if the logs have names, and keep
+      them. This is the rule for numbers without names that two logs share: ``same``, ``apart``, or by column, as
+      ``user=apart,queue=same``. By default such logs are refused. With ``same``, the number gets the name that another log has
+      for it; logs with two names for it are refused.
 
-    Returns Workload: jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further
-    column that a log does not have is -1 in its rows. ``remarks`` say on what their headers do not agree. Raises
-    InputError if there is none, a log does not say when it began, jobs of a later log run already at its time 0, two
-    logs share numbers without names and nothing is said of them, or a number or an instant is beyond 2**62.
+    Returns Workload: jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further column that
+    a log does not have is -1 in its rows. ``remarks`` list the facts in which headers differ. Raises InputError if there is no
+    workload, a log does not state when it began, jobs of a later log are running at its time 0, two logs share numbers without
+    names and there is no rule for them, or a number or an instant is beyond 2**62.
     """
     where = where or str(ALIGN)
     ALIGN.check(align, where)
@@ -87,7 +87,7 @@ def merge(
         0 if align == "start" or begun is None or start_s is None else (begun - start_s) * NS_PER_S
         for begun in starts_s
     ]
-    parts: list[dict[str, Array]] = []  # of each log
+    parts: list[dict[str, Array]] = []  # columns of each log
     for workload, offset_ns in zip(workloads, offsets_ns, strict=True):
         parts.append(_apart(workload, offset_ns, parts))
     shifts = [int(part["job_id"][0] - workload.job_id[0]) for workload, part in zip(workloads, parts, strict=True)]
@@ -104,7 +104,7 @@ def merge(
         for one, column in zip(columns_of, made, strict=True):
             if column is not None:
                 one[name] = column
-    # By (submit, line): the rows of each log are so, and the lines of a log are above those of the logs before it.
+    # By (submit, line): each log is sorted so already, and its lines follow those of earlier logs.
     order = np.argsort(np.concatenate([part["submit_ns"] for part in parts]), kind="stable")
     columns = {name: _joined([part.pop(name) for part in parts], order) for name in list(parts[0])}
     extras: dict[str, Array] = {}
@@ -132,7 +132,7 @@ def merge(
         ids={
             number + shift: workload.ids[number]
             for workload, shift in zip(workloads, shifts, strict=True)
-            for number in (workload.job_id.tolist() if workload.ids else ())  # of its ids, some may be of jobs left out
+            for number in (workload.job_id.tolist() if workload.ids else ())  # some ids may be of jobs left out
             if number in workload.ids
         },
         also_preceding=also_preceding,
@@ -143,7 +143,7 @@ def merge(
 
 
 def _labels(workload: Workload, name: str) -> _Labels:
-    """What a log calls the numbers of a column: as its reader knows, or else its header says."""
+    """A log's names of the numbers of a column, from its reader or else from its header."""
     if name == "application":
         return workload.names
     return workload.labels.get(name) or (names_in(workload.header, TITLES[name]) if name in TITLES else {})
@@ -158,9 +158,9 @@ def _by_name(
 ) -> tuple[list[Array | None], _Labels]:
     """A column of each log, with the same number for the same name, and all names.
 
-    A number without a name stays, or is moved apart, as the rules say; where it is the same in all logs, it has the
-    name that another log has for it. Raises InputError if they say nothing, and two logs share such a number; or it is
-    the same, and two logs have two names for it.
+    A number without a name stays or is moved apart, by the rules. If it means the same in all logs, it gets the name that
+    another log has for it. Raises InputError if two logs share such a number and there is no rule, or they have two names for
+    it.
     """
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]
@@ -200,7 +200,7 @@ def _by_name(
 
 
 def _of_one_number(known: _Labels) -> dict[int, str]:
-    # Two numbers of one name are two things, of which the name does not say which.
+    # Two numbers with one name are two things, between which the name cannot decide.
     count = Counter(known.values())
     return {number: label for number, label in known.items() if count[label] == 1}
 
@@ -208,7 +208,7 @@ def _of_one_number(known: _Labels) -> dict[int, str]:
 def _refuse_shared(
     name: str, used: Sequence[Array], labels: Sequence[_Labels], named: Sequence[_Labels], workloads: Sequence[Workload]
 ) -> None:
-    """Refuse two logs that both have a number, and at least one of them no name for it."""
+    """Refuse two logs that share a number for which at least one of them has no name."""
     have = [{*own.tolist(), *known} for own, known in zip(used, labels, strict=True)]
     bare = [set(own.tolist()) - known.keys() for own, known in zip(used, named, strict=True)]
     for later in range(len(used)):
@@ -217,50 +217,52 @@ def _refuse_shared(
                 number = min(shared)
                 own = " of its own" if number in labels[one] else ""
                 raise InputError(
-                    f"{name} {number} of {workloads[one].source} has no name{own}; {workloads[other].source} has {name} "
-                    f"{number}, too; allowed: {NUMBERS:{SAME}|{APART}}"
+                    f"{name} {number} of {workloads[one].source} has no name{own}; {workloads[other].source} also has {name} "
+                    f"{number}; allowed: {NUMBERS:{SAME}|{APART}}"
                 )
 
 
 def _completed(
     name: str, place: int, used: Array, labels: Sequence[_Labels], named: _Labels, workloads: Sequence[Workload]
 ) -> _Labels:
-    """The names of a log, with those that other logs have for its numbers without names."""
+    """The names of a log, completed by other logs' names of its numbers."""
     completed = dict(named)
     for number in used.tolist():
         if number in named:
             continue
-        said = {known[number]: k for k, known in enumerate(labels) if number in known}
-        if len(said) > 1:
-            both = ", ".join(f"{shown(label)} in {workloads[k].source}" for label, k in said.items())
+        stated = {known[number]: k for k, known in enumerate(labels) if number in known}
+        if len(stated) > 1:
+            both = ", ".join(f"{shown(label)} in {workloads[k].source}" for label, k in stated.items())
             raise InputError(
                 f"{name} {number} of {workloads[place].source} has no name of its own, and is {both}; "
                 f"allowed: {NUMBERS:{name}={APART}}"
             )
-        for label in said:
+        for label in stated:
             if number not in labels[place] and label not in completed.values():
                 completed[number] = label
     return completed
 
 
 def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
-    """The facts on which the headers of logs do not agree, so that the merged log does not state them."""
+    """The facts in which the headers differ, so that the merged log does not state them."""
     facts: list[dict[str, str]] = [{} for _ in workloads]
     for found, workload in zip(facts, workloads, strict=True):
         for line in workload.header:
             if (match := FACT.fullmatch(line)) and match[1] in _OF_ALL:
                 found.setdefault(match[1], match[2].strip())
     for name in _OF_ALL:
-        said = [found.get(name, "none") for found in facts]
-        if len(set(said)) > 1:
-            every = ", ".join(f"{log_name(workload)} {value}" for workload, value in zip(workloads, said, strict=True))
+        stated = [found.get(name, "none") for found in facts]
+        if len(set(stated)) > 1:
+            every = ", ".join(
+                f"{log_name(workload)} {value}" for workload, value in zip(workloads, stated, strict=True)
+            )
             yield f"{name} is left out of the merged log, as the headers differ: {every}"
 
 
 def _also_preceding(
     workloads: Sequence[Workload], shifts: Sequence[int], parts: Sequence[Mapping[str, Array]]
 ) -> dict[int, tuple[int, ...]]:
-    """The further preceding jobs that the logs have, without those that became the first ones."""
+    """The further preceding jobs of the logs, without those that became the first ones."""
     found = {}
     for workload, shift, part in zip(workloads, shifts, parts, strict=True):
         if not workload.also_preceding:
@@ -274,20 +276,22 @@ def _also_preceding(
 
 
 def _joined(parts: Sequence[Array], order: Array) -> Array:
-    """Columns one after the other, in an order; what is one number for all rows of all logs stays one number."""
+    """Concatenate columns and reorder them; a column with the same number for all rows of all logs stays one number."""
     if all(part.strides == (0,) and part[0] == parts[0][0] for part in parts):
         return np.asarray(parts[0][0])
     return np.asarray(np.concatenate(parts)[order])
 
 
 def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]]) -> dict[str, Array]:
-    """The columns of a log, later by an offset, with job numbers and lines that those before it do not have."""
+    """The columns of a log, moved by an offset, with job numbers and lines that earlier logs do not have."""
     part: dict[str, Array] = {name: getattr(workload, name) for name in (*COLUMNS, *OPTIONAL)}
     latest = {name: int(getattr(workload, name).max()) for name in ("cancel_ns", "begin_ns")}
     if max(int(workload.submit_ns[-1]), *latest.values()) + offset_ns > MAX_NS:
         raise InputError(f"{workload.source}: begins too long after the others: an instant is beyond 2**62 ns")
     if offset_ns and np.any(workload.preset == 1):
-        raise InputError(f"{workload.source}: has jobs that run already at its time 0, which is not that of the whole")
+        raise InputError(
+            f"{workload.source}: has jobs that are running at its time 0, which is not time 0 of the merged log"
+        )
     part["submit_ns"] = workload.submit_ns + offset_ns
     for name, last_ns in latest.items():
         if last_ns >= 0:
@@ -305,7 +309,7 @@ def _apart(workload: Workload, offset_ns: int, before: Sequence[dict[str, Array]
 
 
 def _first_there(workload: Workload) -> Array:
-    """The preceding jobs; of a list, the first one that the log has."""
+    """The preceding jobs; of a list, the first one in the log."""
     if not workload.also_preceding:
         return workload.preceding
     row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
@@ -318,7 +322,7 @@ def _first_there(workload: Workload) -> Array:
 
 
 def _shift(numbers: Array, taken: Sequence[Array]) -> int:
-    """What is added to all numbers so that none of them is taken: 0 where none is."""
+    """A number to add to all numbers so that none of them is taken: 0 if none is."""
     if not taken:
         return 0
     lowest, highest = int(numbers.min()), int(numbers.max())

@@ -1,4 +1,4 @@
-"""Jobs as plain Python values, one by one made rows of a workload (``Workload.from_jobs``)."""
+"""Jobs as plain Python values, converted one by one to rows of a workload (``Workload.from_jobs``)."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ _OPTIONAL_KEYS = tuple(f"{name.removesuffix('_ns')}_s" if name.endswith("_ns") e
 
 
 def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ...]:
-    """A job of ``Workload.from_jobs`` as job_id, submit_ns, run_ns, cores, estimate_ns, then those of ``OPTIONAL``.
-    Raises InputError if a value is no number, out of range or of a type that is none, or a key is unknown or missing."""
+    """A job of ``Workload.from_jobs`` as job_id, submit_ns, run_ns, cores, estimate_ns, followed by the columns of
+    ``OPTIONAL``. Raises InputError if a value is not a number or out of range, or a key is unknown or missing."""
     extra: tuple[int, ...] = tuple(OPTIONAL.values())
     if isinstance(job, Mapping):
         for key in job:
@@ -43,8 +43,8 @@ def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ..
 
 
 def numbered(job: Any, names: dict[str, int], where: str) -> Any:
-    """The job with the number of its name, from 1, for its ``name``; names that are new get the next. Raises InputError
-    if it has a number, too, or its name is none."""
+    """Replace the ``name`` of a job by a number, from 1; new names get the next number. Raises InputError if the job has a
+    number too, or the name is not a text."""
     if not isinstance(job, Mapping) or "name" not in job:
         return job
     rest = {key: value for key, value in job.items() if key != "name"}
@@ -52,15 +52,15 @@ def numbered(job: Any, names: dict[str, int], where: str) -> Any:
     if name is None:
         return rest
     if rest.get("application") is not None:
-        raise InputError(f"{where}: name: beside application; allowed: one of them")
+        raise InputError(f"{where}: name: given together with application; allowed: one of them")
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name: {shown(name)}; allowed: a text")
     return {**rest, "application": names.setdefault(name, len(names) + 1)}
 
 
 def with_one_preceding(job: Any, others: dict[int, tuple[int, ...]], where: str) -> Any:
-    """Return the job with the first of the jobs in a list ``preceding`` alone; the further ones are added to
-    ``others``. Raises InputError if a list is empty, or one of it is no job number."""
+    """Return the job with only the first job of a list ``preceding``; the others are added to ``others``. Raises InputError for
+    an empty list or a value that is not a job number."""
     if not isinstance(job, Mapping) or not isinstance(job.get("preceding"), list | tuple):
         return job
     several = dict.fromkeys(_number(one, 1, 0, f"{where}: preceding") for one in job["preceding"])
@@ -73,10 +73,10 @@ def with_one_preceding(job: Any, others: dict[int, tuple[int, ...]], where: str)
 
 
 def _cancelled(job: Mapping[str, Any], where: str) -> tuple[int, ...]:
-    # A job whose run time is not known: status and run time are those by which ``Workload.run_unknown`` tells it.
+    # A job without a known run time: this status and run time mark it for ``Workload.run_unknown``.
     for key in ("cancel_s", "estimate_s"):
         if job.get(key) is None:
-            raise InputError(f"{where}: run_s: None needs {key}: nothing else says how long the job lasts")
+            raise InputError(f"{where}: run_s: None needs {key}: nothing else states how long the job lasts")
     if job.get("status", CANCELLED) not in (FAILED, CANCELLED):
         raise InputError(f"{where}: status: {shown(job['status'])} with run_s None; allowed: 0 or 5")
     return job_row({"status": CANCELLED, **job, "run_s": 1e-9}, where)
@@ -88,15 +88,15 @@ def _optional(job: Mapping[str, Any], key: str, default: int, where: str) -> int
     unit = NS_PER_S if key.endswith("_s") else 1
     value = job[key]
     if default == -1 and type(value) is not bool and isinstance(value, Integral) and int(value) == -1:
-        return -1  # unknown, as a log says it
+        return -1  # unknown
     return _number(value, unit, 0, f"{where}: {key}")
 
 
 def _number(value: Any, unit: int, lowest: int, where: str) -> int:
-    """``value`` in multiples of 1/``unit``, rounded half to even; whole to begin with where ``unit`` is 1."""
+    """``value`` in multiples of 1/``unit``, rounded half to even; with ``unit`` 1 it must be an integer."""
     exact: Fraction | None = None
     if isinstance(value, bool):
-        pass  # True is no number of seconds
+        pass  # True is not a number of seconds
     elif isinstance(value, Integral):
         exact = Fraction(int(value))
     elif isinstance(value, Real) and math.isfinite(value):

@@ -1,7 +1,7 @@
-"""Workloads out of workloads: a part of one, several as one, one that is denser, faster or wider; and replications of one.
+"""Workloads made from a workload: a part, a denser, faster or wider version, a selection of jobs, and replications.
 
-All are pure functions. Job numbers, users and the rest stay with their jobs; the header says what was done, and its
-``UnixStartTime`` moves along with time 0, so that calendars keep working.
+All are pure functions. Job numbers, users and other columns stay with their jobs. The header records the change, and its
+``UnixStartTime`` moves with time 0, so that calendars stay right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,22 +24,22 @@ from traces.compiled import Array
 
 __all__ = ["FACTORS", "cut", "filter_jobs", "merge", "replication", "scale", "shaken", "window_begins"]
 
-#: The least and the greatest factor that :func:`scale` takes.
+#: Smallest and largest factor of :func:`scale`.
 FACTORS = (0.001, 1000.0)
 
-# A factor is the nearest fraction with such a denominator, so that columns are scaled in whole numbers: with the range of
-# factors, no product below is beyond int64.
+# A factor becomes the nearest fraction with at most this denominator, so that columns are scaled with integers; with the range
+# of factors, no product below exceeds int64.
 _MOST_DENOMINATOR = 10**7
 
 
 def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
-    """A part of a workload, as long as one wants it.
+    """A part of a workload, of any length.
 
     - ``workload``: jobs of any width
     - ``spec``: as :func:`bls.workloads.selection.select`
 
-    Returns the jobs that are submitted in the part. ``remarks`` say how many jobs are left out that the log has running
-    or queued at the start of a window. Raises InputError as :func:`bls.workloads.selection.select`.
+    Returns the jobs submitted in the part. ``remarks`` state how many running and queued jobs of the log are left out at the
+    start of a window. Raises InputError as :func:`bls.workloads.selection.select`.
     """
     where = where or str(SELECT)
     chosen = select(workload, spec, preset=False, where=where)
@@ -68,15 +68,15 @@ def filter_jobs(
     """The jobs that pass every test; their times stay.
 
     - ``workload``: jobs of any width
-    - ``users``, ``queues``, ``partitions``, ``status``: numbers of which the job must have one; -1 is what the log does
-      not know
-    - ``cores``, (int or None, int or None): least and greatest width, both included; None is no bound
-    - ``run``, (int or None, int or None): least and greatest run time in ns, both included
+    - ``users``, ``queues``, ``partitions``, ``status``: allowed numbers; -1 stands for an
+      unknown number
+    - ``cores``, (int or None, int or None): smallest and largest width, both included; None for no bound
+    - ``run``, (int or None, int or None): smallest and largest run time in ns, both included
 
-    Raises InputError if no job is left, or a bound is above the other.
+    Raises InputError if no job is left, or the lower bound is above the upper one.
     """
     kept = np.ones(len(workload), bool)
-    said: list[str] = []
+    stated: list[str] = []
     for name, column, numbers in (
         ("users", workload.user, users),
         ("queues", workload.queue, queues),
@@ -86,20 +86,20 @@ def filter_jobs(
         if numbers is not None:
             wanted = np.unique(np.fromiter(numbers, np.int64))
             kept &= np.isin(column, wanted)
-            said.append(f"{name} {_listed(wanted.tolist())}")
+            stated.append(f"{name} {_listed(wanted.tolist())}")
     for name, column, (low, high) in (("cores", workload.cores, cores), ("run", workload.run_ns, run)):
         shown_as = format_ns if name == "run" else str
         if low is not None and high is not None and low > high:
             raise InputError(f"{name}: from {shown_as(low)} to {shown_as(high)}: nothing is between them")
         if low is not None:
             kept &= column >= low
-            said.append(f"{name} from {shown_as(low)}")
+            stated.append(f"{name} from {shown_as(low)}")
         if high is not None:
             kept &= column <= high
-            said.append(f"{name} to {shown_as(high)}")
+            stated.append(f"{name} to {shown_as(high)}")
         if name == "run" and (low is not None or high is not None):
             kept &= ~workload.run_unknown
-    what = ", ".join(said) or "all"
+    what = ", ".join(stated) or "all"
     if not kept.any():
         raise InputError(f"{workload.source}: none of {len(workload)} jobs is left ({what})")
     n = int(np.count_nonzero(kept))
@@ -113,15 +113,15 @@ def scale(
 ) -> Workload:
     """The same jobs, denser, faster or wider.
 
-    Everything is rounded once, half to even. Waits that the log recorded are unknown in the result: no such system ever
-    ran. A user who gave up waiting does so after the same time, and a job is held for the same time; think times stay.
+    All values are rounded once, half to even. Recorded waits become unknown, since they belong to another system. A user
+    cancels after the same wait as before, and a job is held for the same time; think times stay.
 
     - ``workload``: jobs of any width
-    - ``load``: the times between submits are divided by it; the first submit stays where it is
-    - ``speed``: run times and estimates are divided by it, to at least 1 ns
-    - ``cores``: widths are multiplied by it, to at least 1 core
+    - ``load``: divisor of the times between submits; the first submit stays
+    - ``speed``: divisor of run times and estimates, which stay at least 1 ns
+    - ``cores``: factor of widths, which stay at least 1 core
 
-    Raises InputError if no factor is given, one is not from 0.001 to 1000, or a time or width is beyond 2**62 then.
+    Raises InputError if there is no factor, one is not from 0.001 to 1000, or a resulting time or width is beyond 2**62.
     """
     given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
     if not given:
@@ -155,7 +155,7 @@ def scale(
     header = moved_header(
         workload.header, len(workload), 0, f"{log_name(workload)} with {what}", same_span=load is None
     )
-    # Jobs that were submitted one after the other may now be submitted together: then the order of lines counts.
+    # Jobs submitted one after the other may now be submitted together: then the order of lines decides.
     if np.any((np.diff(submit) == 0) & (np.diff(workload.line) < 0)):
         order = np.lexsort((workload.line, submit))
         moved = {name: column[order] if column.ndim else column for name, column in changed.items()}
@@ -165,12 +165,12 @@ def scale(
 
 def _fraction(name: str, value: float) -> Fraction:
     real(name, value, *FACTORS)
-    # As it is written in decimals: 1.2 is 6/5, not the nearest binary number.
+    # As written in decimals: 1.2 is 6/5, not the nearest binary number.
     return Fraction(repr(float(value))).limit_denominator(_MOST_DENOMINATOR)
 
 
 def _times(column: Array, factor: Fraction, name: str, source: str) -> Array:
-    """``column`` (from 0) times a factor, rounded half to even, in whole numbers."""
+    """``column`` (from 0) times a factor, rounded half to even, in integer arithmetic."""
     up, down = factor.numerator, factor.denominator
     if int(column.max()) * up // down >= MAX_NS:
         raise _beyond(name, source)
@@ -190,18 +190,18 @@ def _listed(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers)) if len(numbers) <= 10 else f"{len(numbers)} of them"
 
 
-#: Most windows of a log.
+#: Largest number of windows of a log.
 _MOST = 100_000
 
-#: Names the streams that submits are shaken by.
+#: Name of the stream of random submits.
 _STREAM = 0x7368616B65
 
 
 def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: str = "replicate") -> tuple[int, ...]:
-    """The begins of the windows of a log that are its replications, instants of the log's time (ns). They follow one another
-    from the first submit plus the warm-up, time that is simulated and not counted; the last one ends by the last submit.
-    Windows in which no job is submitted are left out. ``log``: also with the jobs that the platform has no room for. Raises
-    InputError if the log has no such window, or more than 100,000."""
+    """Beginnings of the windows of a log that serve as replications, instants of the log's time (ns). They follow one another
+    from the first submit plus the warm-up (simulated but not counted) and end by the last submit. Windows without submits are
+    left out. ``log``: including jobs that do not fit the platform. Raises InputError if the log has no such window, or more
+    than 100,000."""
     first, last = int(log.submit_ns[0]) + warm_up_ns, int(log.submit_ns[-1])
     n, name = (last - first) // length_ns, Path(log.source).name
     if n < 1:
@@ -226,15 +226,15 @@ def replication(
     whole: Workload | None = None,
     where: str = "replicate",
 ) -> Workload:
-    """The jobs submitted in [begin, begin + length), and those before that they meet, which no metric counts.
+    """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts.
 
     - ``workload``: jobs that fit the platform
-    - ``begin_ns``, ``length_ns``, ``warm_up_ns``: of :func:`window_begins`. The simulation begins at begin - warm-up,
-      which becomes time 0.
-    - ``preset``, ``n_cores``, ``whole``: with which jobs it begins then: see :func:`bls.workloads.selection.select`
+    - ``begin_ns``, ``length_ns``, ``warm_up_ns``: as in :func:`window_begins`. The simulation begins at begin - warm-up, which
+      becomes time 0.
+    - ``preset``, ``n_cores``, ``whole``: the jobs with which it begins, as in :func:`bls.workloads.selection.select`
 
-    Returns Workload: jobs that were submitted before ``begin_ns`` are ``uncounted``. Raises InputError if no job is
-    submitted in the window.
+    Returns Workload: jobs submitted before ``begin_ns`` are ``uncounted``. Raises InputError if no job is submitted in the
+    window.
     """
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
@@ -248,11 +248,11 @@ def replication(
 
 
 def shaken(log: Workload, sample: int, within_ns: int) -> Workload:
-    """A sample of a log: the log itself if its number is 0, else each job up to some time later.
+    """A random variation of a log: sample 0 is the log itself; in others each job is submitted somewhat later.
 
-    Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. A job is cancelled, or
-    may start, after the same time since its submit. ``sample``: from 0; the same number gives the same submits.
-    ``within_ns``: each job is submitted less than this later, from 1.
+    Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. Cancellations and earliest
+    starts move with the submits. ``sample``: from 0; the same number gives the same submits. ``within_ns``: upper bound of each
+    delay (exclusive), from 1.
     """
     whole_number("shake", within_ns, 1, MAX_NS)
     if sample == 0:

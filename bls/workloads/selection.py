@@ -1,6 +1,6 @@
-"""Which jobs of a workload are simulated: those that fit the platform, and of them a selection.
+"""The jobs of a workload to simulate: those that fit the platform, and a selection among them.
 
-Fit first, then select: ``first:N`` counts, and the busiest window is the busiest in, jobs that can run.
+Fit first, then select: ``first:N`` counts jobs that can run, and so does the search for the busiest window.
 """
 
 import re
@@ -32,14 +32,14 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
     Parameters
     ----------
     workload : Workload
-        As it was read.
+        As read from a file.
     n_cores : int
         Cores of the whole platform.
     oversize : {"reject", "clamp"}
-        What happens to wider jobs: counted as rejects, or given all cores of the platform (and counted in
+        Treatment of wider jobs: counted as rejects, or given all cores of the platform (and counted in
         ``Workload.clamped``). A clamped job keeps its run time and estimate.
     where : str
-        The option ``oversize`` was given in, for messages.
+        The option that gave ``oversize``, for messages.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, w
     if n_wide == len(workload):
         raise InputError(
             f"{workload.source}: none of {n_wide} jobs fits a platform of {n_cores} cores; "
-            f"the narrowest asks for {workload.cores.min()}"
+            f"the narrowest requests {workload.cores.min()}"
         )
     return workload.rejecting({TOO_WIDE: wide})
 
@@ -72,8 +72,8 @@ def select(
     whole: Workload | None = None,
     where: str = "",
 ) -> Workload:
-    """The jobs that a specification names. What is known of the file (header, rejects) is kept; where time 0 is another, the
-    header's ``UnixStartTime`` is moved along, so that dates stay the log's.
+    """The jobs that a specification names. Facts about the file (header, rejects) are kept; if time 0 changes, the header's
+    ``UnixStartTime`` moves with it, so that dates stay those of the log.
 
     Parameters
     ----------
@@ -91,38 +91,37 @@ def select(
         ``heaviest:LENGTH``
             the jobs of the :func:`heaviest_window`, whose start becomes time 0;
         ``window:START+LENGTH``, ``window:START..END``
-            the jobs submitted in [START, START + LENGTH) or [START, END); START becomes time 0, or that of the log if it is
-            before the log begins.
+            the jobs submitted in [START, START + LENGTH) or [START, END); START becomes time 0, or the beginning of the log if
+            START is earlier.
 
         Lengths are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds); a start or end is a duration since the
         log's time 0 or a date such as ``2003-01-01``, ``2003-01-01T12:30`` or with seconds, in the time zone of the log unless
         it ends in another one (``Z``, ``+01:00``).
     preset : bool, optional
-        Whether the jobs that are there at the window's start S are selected as well. These are the jobs submitted
-        before S that by the log (submit + wait, run time)
+        Whether to select also the jobs that are present at the window's start S. These are the jobs submitted before S that,
+        by the log (submit + wait, run time),
 
-        - run: they start at S or before and end after it. They are submitted at time 0 with the run time and the
-          estimate that are left (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
-        - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with all their run
-          time, and are counted in ``Workload.waiting``. Of a log whose lines are in the order of submits they are before those
-          that are submitted at S; of another they are in the order of lines.
+        - run: they start at S or before and end after it. They are submitted at time 0 with their remaining run time and
+          estimate (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
+        - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with their full run
+          time, and are counted in ``Workload.waiting``. If the lines of the log are in the order of submits, they precede the
+          jobs submitted at S; otherwise they are in the order of lines.
 
-        Jobs of which no wait is recorded are not selected. By default they are selected where the log records waits, and
-        the jobs that run at S fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
+        Jobs without a recorded wait are not selected. By default these jobs are selected if the log records waits and the jobs
+        that run at S fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
     n_cores : int, optional
-        Cores of the platform; by default it has room for all jobs that run at S.
+        Cores of the platform; by default enough for all jobs that run at S.
     whole : Workload, optional
-        The log with the jobs that do not fit the platform: those of them that run at S need room, too. By default
+        The log including jobs that do not fit the platform, since those that run at S need room, too. By default
         ``workload``.
     where : str
-        The option it was given in, for messages.
+        The option, for messages.
 
     Raises
     ------
     InputError
-        If the specification is none of these, or selects no job, or ``preset`` is requested without a window or of a
-        log that records no wait; or it has a date, and the log has none, or a date without a zone, and the log's cannot be
-        used.
+        If the specification is none of these, or selects no job; if ``preset`` is requested without a window or for a log that
+        records no waits; if it has a date, and the log has none; or a date without a zone, and the log's zone cannot be used.
     """
     where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):
@@ -146,7 +145,7 @@ def select(
         start_ns, stop_ns = _interval(workload, value.strip(), where)
     else:
         raise InputError(f"{where}: {shown(spec)} is not a selection; allowed: {_FORMS}")
-    # Python integers: the sum may be one beyond int64, where numpy would compare floats.
+    # Python integers: the sum may exceed int64, and numpy would compare floats.
     stop_ns = min(stop_ns, 2**63 - 1)
     first, stop = np.searchsorted(workload.submit_ns, [start_ns, stop_ns]).tolist()
     if first == stop:
@@ -154,7 +153,7 @@ def select(
             f"{where}: no job is submitted in {shown(spec)}; the jobs of {workload.source} are submitted "
             f"from {_when(workload, int(workload.submit_ns[0]))} to {_when(workload, int(workload.submit_ns[-1]))}"
         )
-    start_ns = max(start_ns, 0)  # what is before the log's time 0 is not in it
+    start_ns = max(start_ns, 0)  # the log has nothing before its time 0
     there = _there(workload, start_ns)
     empty = _why_empty(workload if whole is None else whole, there, start_ns, preset, n_cores)
     chosen = np.zeros((2, len(workload)), bool) if empty else there
@@ -177,13 +176,13 @@ def _interval(workload: Workload, text: str, where: str) -> tuple[int, int]:
 
 
 def _instant_ns(workload: Workload, text: str, where: str) -> int:
-    """An instant of the log's time, ns: below 0 where it is a date before the log began."""
+    """An instant of the log's time, ns: negative for a date before the log began."""
     if not _DATE.fullmatch(text.strip()):
         return parse_instant_ns(text, where)
     try:
         date = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InputError(f"{where}: {shown(text)} is no date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
+        raise InputError(f"{where}: {shown(text)} is not a date; allowed: as 2003-01-31 or 2003-01-31T12:00") from None
     calendar = Calendar.of(workload)
     if calendar.start is None:
         raise InputError(
@@ -194,7 +193,7 @@ def _instant_ns(workload: Workload, text: str, where: str) -> int:
         if remark and calendar.zone is UTC:
             raise InputError(f"{where}: {shown(text)}: {workload.source}: {remark}; allowed: as 2003-01-31T12:00Z")
         date = date.replace(tzinfo=calendar.zone)
-    # Not by astimezone(UTC), which has no dates before the year 1 and after 9999.
+    # Not by astimezone(UTC), which has no dates before year 1 and after 9999.
     begun = calendar.start.astimezone(UTC).replace(tzinfo=None)
     since = date.replace(tzinfo=None) - begun - (date.utcoffset() or timedelta())
     return (since.days * 86_400 + since.seconds) * NS_PER_S + since.microseconds * 1000
@@ -206,8 +205,8 @@ def _when(workload: Workload, ns: int) -> str:
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) in which most jobs are submitted, t being a submit; the earliest of equals. Returns
-    ``start_ns``, ``n_jobs``: its start t, and the jobs submitted in it."""
+    """The window [t, t + length) with the most submits, beginning at a submit t; the earliest of equals. Returns ``start_ns``,
+    the start t, and ``n_jobs``, the number of jobs submitted in it."""
     submit = workload.submit_ns
     counts = _stops(submit, length_ns) - np.arange(len(submit))
     best = int(np.argmax(counts))
@@ -215,12 +214,12 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 
 
 def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) in which most work is submitted, t being a submit; the earliest of equals. Returns
-    ``start_ns``, ``work``: its start t, and the work submitted in it: the sum of cores × run time (core-ns). A job whose run
-    time is not known has none."""
+    """The window [t, t + length) in which the most work is submitted, beginning at a submit t; the earliest of equals. Returns
+    ``start_ns``, the start t, and ``work``, the sum of cores × run time (core-ns) of the jobs submitted in it. Jobs without a
+    known run time count 0."""
     submit = workload.submit_ns
     run = np.where(workload.run_unknown, 0, workload.run_ns)
-    # Python integers: the work of a log is beyond int64.
+    # Python integers: the work of a log exceeds int64.
     until = [0, *accumulate(map(mul, workload.cores.tolist(), run.tolist()))]
     stops = _stops(submit, length_ns).tolist()
     work = [until[stop] - until[first] for first, stop in enumerate(stops)]
@@ -228,7 +227,7 @@ def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
     return int(submit[best]), work[best]
 
 
-#: The windows that a log's submits say, by the kind of selection: given a workload and a length (ns), the start and the amount.
+#: Windows found from a log's submits, by kind of selection: a function of workload and length (ns) to start and amount.
 WINDOWS: dict[str, Callable[[Workload, int], tuple[int, int]]] = {
     "busiest": busiest_window,
     "heaviest": heaviest_window,
@@ -236,15 +235,15 @@ WINDOWS: dict[str, Callable[[Workload, int], tuple[int, int]]] = {
 
 
 def _stops(submit: Array, length_ns: int) -> Array:
-    # Of the window from each submit on, the first job after it. Written as submit - length < t, which cannot overflow; among
-    # equal submits the window of the first has all of them.
+    # For the window from each submit, the first job after it. Written as submit - length < t, which cannot overflow; among
+    # equal submits, the window of the first has all of them.
     return np.searchsorted(submit - length_ns, submit, side="left")
 
 
 def check_preset(workload: Workload, n_cores: int) -> None:
-    """See that the machine has room for the jobs that run on it at time 0. Raises InputError if together they are wider
-    than the machine."""
-    held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may be beyond int64
+    """Check that the machine has room for the jobs that run at time 0. Raises InputError if they are together wider than the
+    machine."""
+    held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may exceed int64
     if held > n_cores:
         raise InputError(
             f"{workload.source}: by its recorded waits and run times, {held} cores run jobs at the selection's start; "
@@ -253,13 +252,13 @@ def check_preset(workload: Workload, n_cores: int) -> None:
 
 
 def running_and_queued(workload: Workload, start_ns: int) -> tuple[int, int]:
-    """How many of the jobs submitted before an instant run then, and how many are queued, as the log records."""
+    """Number of jobs submitted before an instant that run then, and that are queued then, as recorded in the log."""
     running, queued = _there(workload, start_ns).sum(axis=1).tolist()
     return running, queued
 
 
 def _there(workload: Workload, start_ns: int) -> Array:
-    # Which jobs run and which wait at an instant by the log, bool (2, n).
+    # Jobs that run and jobs that wait at an instant, by the log: bool (2, n).
     submit, wait, cancel = workload.submit_ns, workload.wait_ns, workload.cancel_ns
     age = _age(workload, start_ns)
     known = (submit < start_ns) & (wait >= 0) & ((cancel < 0) | (cancel > start_ns))
@@ -268,19 +267,19 @@ def _there(workload: Workload, start_ns: int) -> Array:
 
 
 def _age(workload: Workload, start_ns: int) -> Array:
-    # For how long each job has run at an instant. Never a sum of two such columns: 2**62 + 2**62 is no int64.
+    # The time that each job has run at an instant. Never a sum of two such columns: 2**62 + 2**62 exceeds int64.
     return np.asarray(start_ns - workload.submit_ns - np.maximum(workload.wait_ns, 0))
 
 
 def _why_empty(whole: Workload, there: Array, start_ns: int, preset: bool | None, n_cores: int | None) -> str:
-    # Why the machine starts empty; empty where it does not.
+    # Reason for the empty machine; "" if it is not empty.
     if preset is not None:
         n_running, n_waiting = there.sum(axis=1).tolist()
         by_log = f"; the log records {_jobs(n_running, 'running')} and {_jobs(n_waiting, 'queued')} then"
         return "" if preset else f"no-preset{by_log * bool(n_running + n_waiting)}"
     if not np.any(whole.wait_ns >= 0):
         return "the log records no start times"
-    held = sum(whole.cores[_there(whole, start_ns)[0]].tolist())  # Python integers: a sum may be beyond int64
+    held = sum(whole.cores[_there(whole, start_ns)[0]].tolist())  # Python integers: a sum may exceed int64
     if n_cores is not None and held > n_cores:
         return f"the log's running jobs hold {held:,} cores then, and the platform has {n_cores:,}"
     return ""
@@ -300,7 +299,7 @@ def _window(workload: Workload, first: int, stop: int, window: LogWindow, runs: 
     rows = np.flatnonzero(chosen)
     running, waiting = runs[rows], waits[rows]
     moved = np.where(running | waiting, 0, submit[rows] - start_ns)
-    # In the order of (submit, line): jobs that run are now submitted together with those submitted at the start.
+    # In the order of (submit, line): running jobs are now submitted together with those submitted at the start.
     order = np.lexsort((workload.line[rows], moved))
     rows, running, waiting, moved = rows[order], running[order], waiting[order], moved[order]
     return workload.take(

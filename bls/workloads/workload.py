@@ -1,6 +1,6 @@
-"""The workload: jobs as columns, and an account of every line that did not become one.
+"""The workload: jobs as columns, and an account of every line that did not become a job.
 
-Readers (``bls.workloads``) make it, ``bls.workloads.selection`` cuts it, the engines only look at it.
+Readers (``bls.workloads``) make it, ``bls.workloads.selection`` selects jobs, the engines only read it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ NO_PROCESSORS = "no processors"
 DUPLICATE = "duplicate job number"
 TOO_WIDE = "wider than the platform"
 
-#: Why a line is no job, in the order in which the reasons are tested: the first that applies is counted.
+#: Reasons for a reject, in the order of the tests: the first that applies is counted.
 REASONS = (MALFORMED, NO_RUN_TIME, NO_PROCESSORS, DUPLICATE, TOO_WIDE)
 
-# What stands in every row of an optional column that is not given.
+# Default values of optional columns.
 _unknown = partial(np.array, -1)
 _zero = partial(np.array, 0)
 
@@ -58,7 +58,7 @@ class LogWindow:
     # its jobs are submitted in [begin, end) of the log's time; begin is the workload's time 0
     begin_ns: int
     end_ns: int
-    # why the machine is empty at its start; empty where the jobs that the log records then are in the workload
+    # the reason why the machine is empty at its start; "" if the workload has the jobs that the log records then
     empty: str = ""
 
 
@@ -73,75 +73,73 @@ class Workload:
     submit_ns : ndarray of int64, shape (n,)
         Instants since the workload's time 0, 0 to 2**62.
     run_ns, estimate_ns : ndarray of int64, shape (n,)
-        Recorded run time and the user's estimate of it, 1 to 2**62. An estimate may be shorter than the run.
+        Recorded run time and the user's estimate of it, 1 to 2**62. An estimate may be shorter than the run time.
     cores : ndarray of int64, shape (n,)
-        Cores the job asks for, 1 to 2**62.
+        Requested cores, 1 to 2**62.
     line : ndarray of int64, shape (n,)
         Number of the job's line in its file, from 1.
     header : tuple of str
         The file's comment lines, in order.
     rejects : mapping of str to int
-        How many lines were rejected, by reason: all of ``REASONS`` in their order, zeros included, then any
-        others of a reader's.
+        Number of rejected lines by reason: all of ``REASONS`` in their order, including zeros, followed by other reasons of a
+        reader.
     reordered : int
-        How many of the jobs read were submitted before a job of an earlier line, and so were moved.
+        Number of jobs that were moved because they were submitted before a job of an earlier line.
     clamped : int
-        How many jobs were narrowed to the platform (``bls.workloads.selection.fit``).
+        Number of jobs narrowed to the platform (``bls.workloads.selection.fit``).
     source : str
-        The file's name as it was given, for messages.
+        The file's name as the user gave it, for messages.
     n_lines : int
-        Lines of the file that are neither comment nor blank.
+        Number of lines of the file that are neither comments nor blank.
     user, group, queue, partition, qos : ndarray of int64, shape (n,)
-        Numbers that the log gives them, -1 where unknown. These columns and those that follow may be given as
+        The log's numbers, -1 if unknown. These columns and the following ones may be given as
         one number for all rows, and have the default of :data:`bls.workloads.columns.OPTIONAL`.
     memory_kb : ndarray of int64, shape (n,)
-        Memory per core that the job asks for (else used), in KB; -1 where unknown.
+        Memory per core that the job requests (else uses), in KB; -1 if unknown.
     preceding : ndarray of int64, shape (n,)
-        Number of the job after whose end this one is submitted; -1 for none. ``bls.constraints.dependencies`` reads it.
+        Number of the job after whose end this one is submitted; -1 for none. ``bls.constraints.dependencies`` uses it.
     think_ns : ndarray of int64, shape (n,)
         Time from that end to the submit, from 0.
     cancel_ns : ndarray of int64, shape (n,)
         Instant at which the user cancels the job, not before its submit; -1 for never.
     wait_ns : ndarray of int64, shape (n,)
-        Wait that the log records, -1 where unknown.
+        Wait recorded in the log, -1 if unknown.
     status : ndarray of int64, shape (n,)
-        SWF's status, -1 where unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
+        SWF's status, -1 if unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
     preset : ndarray of int64, shape (n,)
-        1 for a job that runs already at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
+        1 for a job that runs at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
     application : ndarray of int64, shape (n,)
-        Number that the log gives the program that the job runs, -1 where unknown.
+        The log's number of the program that the job runs, -1 if unknown.
     begin_ns : ndarray of int64, shape (n,)
-        Instant from which the job may join the queue, where it is later than the submit; -1 for the submit. A wait counts
-        from it.
+        Instant from which the job may join the queue, if later than the submit; -1 for the submit. Waits count from it.
     extras : mapping of str to ndarray of int64, shape (n,)
-        Further columns of a log, by name: any whole numbers, -1 where unknown. Nothing here reads them; they go
-        with their jobs.
+        Further columns of a log, by name: any integers, -1 if unknown. They stay with their jobs and are not used.
     names : mapping of int to str
-        What a log calls its jobs: the name that each number of ``application`` stands for; of no number where it has only
-        numbers. The names of one log are kept once, whichever of its jobs are taken.
+        Names of jobs: the name of each number of ``application``; empty if the log has only numbers. All workloads made from
+        one log share them.
     labels : mapping of str to mapping of int to str
-        What the log calls the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
+        The log's names of the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
         Names of queues, partitions and QOS may be in the header instead.
     rejected : tuple of RejectedLine
-        The first lines of each reason (``bls.workloads.columns``), with what is wrong in them, where the reader says it.
+        The first lines of each reason (``bls.workloads.columns``), with their error if the reader reports it.
     remarks : tuple of str
-        What a reader has assumed of the file, one line each, for people to read.
+        Assumptions of the reader about the file, one line each, for people.
     also_preceding : mapping of int to tuple of int
         Further jobs, besides ``preceding``, after whose end a job is submitted: their numbers by its number. Its think time
         counts from the last of these ends.
     ids : mapping of int to str
-        What a log calls each single job, by job number, where it has a text for it, as Batsim's ``w0!17``; empty where
-        the log has only numbers.
+        The log's text ids of single jobs, by job number, as Batsim's ``w0!17``; empty if the log has only numbers.
     waiting : int
-        How many jobs were submitted before time 0 and by the log still waited then (``bls.workloads.selection.select``).
+        Number of jobs that were submitted before time 0 and, by the log, still waited then
+        (``bls.workloads.selection.select``).
     window : LogWindow or None
-        The part of the log that was selected; None where it was not selected by time.
+        The selected part of the log; None if it was not selected by time.
     uncounted : ndarray of bool, shape (n,), or None
-        Jobs that are simulated, and that no metric counts: those before the measured part of a replication
-        (``bls.workloads.reshape``). None: there is no such job.
+        Jobs that are simulated but that no metric counts: those before the measured part of a replication
+        (``bls.workloads.reshape``). None: there are none.
 
-    An optional or further column that is one number for all rows is kept as that number only (a broadcast array),
-    so that millions of jobs need no memory for what their log does not say.
+    An optional or further column with the same number in all rows keeps one number only (a broadcast array), so that missing
+    facts about millions of jobs need no memory.
 
     Raises
     ------
@@ -250,7 +248,7 @@ class Workload:
 
     @property
     def earliest_ns(self) -> Array:
-        """The instants from which the jobs may join the queue, and their waits count: int64, shape (n,)."""
+        """Instants from which the jobs may join the queue, and from which waits count: int64, shape (n,)."""
         return np.maximum(self.submit_ns, self.begin_ns)
 
     @property
@@ -260,16 +258,16 @@ class Workload:
 
     @property
     def run_unknown(self) -> Array:
-        """Jobs that the log's user cancelled before their start, so that no run time is known: bool, shape (n,).
+        """Jobs that the user cancelled before their start, so that no run time is known: bool, shape (n,).
 
-        Such a job has a cancel instant, status 5 (or 0) and ``run_ns`` 1, which stands for nothing: if it does
-        start, it runs until it is stopped.
+        Such a job has a cancel instant, status 5 (or 0) and a placeholder ``run_ns`` of 1. If it starts, it runs until it is
+        stopped.
         """
         ended = (self.status == CANCELLED) | (self.status == FAILED)
         return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Rebuilt by the constructor: a copy in another process is checked and read-only too.
+        # Rebuilt by the constructor, so that a copy in another process is checked and read-only too.
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         values |= {name: packed(values[name]) for name in OPTIONAL}
         values["extras"] = {name: packed(column) for name, column in self.extras.items()}
@@ -278,26 +276,26 @@ class Workload:
         return Workload, tuple((values | plain).values())
 
     def job_name(self, row: int) -> str | None:
-        """The id of a row's job where it is a text, else the name of what it runs; None where the log has neither."""
+        """The id of a row's job if it is a text, else the name of its program; None if the log has neither."""
         return self.ids.get(int(self.job_id[row])) or self.names.get(int(self.application[row]))
 
     @property
     def numbers_of_ids(self) -> dict[str, list[int]]:
-        """The numbers of the jobs that have each of the :attr:`ids`; in a merged log several may."""
+        """Job numbers by :attr:`ids`; in a merged log several jobs may share one."""
         found: dict[str, list[int]] = {}
         for number, name in self.ids.items():
             found.setdefault(name, []).append(number)
         return found
 
     def take(self, rows: Array, **changes: Any) -> Workload:
-        """The jobs of some rows, with everything else kept.
+        """The jobs of some rows, with all other values unchanged.
 
         Parameters
         ----------
         rows : ndarray
             Ascending row numbers, or a mask of shape (n,).
         **changes
-            Other values for the fields, as ``submit_ns``; columns as long as the rows taken.
+            Other values for the fields, as ``submit_ns``; columns as long as the selected rows.
         """
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
@@ -306,7 +304,7 @@ class Workload:
         return replace(self, **(taken | changes))
 
     def rejecting(self, reasons: Mapping[str, Array]) -> Workload:
-        """The jobs that none of some masks has; the others are counted as rejects, by the reason of their mask."""
+        """The jobs outside all masks; the others are counted as rejects, by the reason of their mask."""
         rejected = np.any([*reasons.values()], axis=0)
         counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
         counted = {reason: self.rejects.get(reason, 0) + count for reason, count in counts.items() if count}
@@ -320,7 +318,7 @@ class Workload:
 
     @property
     def selected_text(self) -> str:
-        """How many jobs there are, and of these, how many were there before time 0, in words."""
+        """Number of jobs, and of those present before time 0, in words."""
         running = int(np.count_nonzero(self.preset))
         parts = [f"{running} running"] if running else []
         parts += [f"{self.waiting} queued"] if self.waiting else []
@@ -329,12 +327,13 @@ class Workload:
 
     @property
     def window_text(self) -> str:
-        """How many jobs run and wait at the start of the selected window, or why none do, in words; empty without a window."""
+        """Number of running and waiting jobs at the start of the selected window, or why there are none; "" without a
+        window."""
         return spelled(self.window_words, in_python)
 
     @property
     def window_words(self) -> str:
-        """As :attr:`window_text`, in which the option is not spelled yet (``traces.base.errors``)."""
+        """:attr:`window_text` before the option is spelled (``traces.base.errors``)."""
         if self.window is None:
             return ""
         if self.window.empty:
@@ -360,10 +359,10 @@ class Workload:
         rejected: Iterable[RejectedLine] = (),
         **others: Any,
     ) -> Workload:
-        """The workload of a file's valid lines: for readers, which leave the order and duplicates to this.
+        """Make a workload from a file's valid lines; readers leave sorting and duplicates to this.
 
-        A job number belongs to the first line that has it; later ones are rejected. Jobs submitted before a
-        job of an earlier line are counted as reordered, then all are sorted by (submit, line).
+        A job number belongs to its first line; later lines are rejected. Jobs submitted before a job of an earlier line are
+        counted as reordered, then all are sorted by (submit, line).
 
         Parameters
         ----------
@@ -423,26 +422,24 @@ class Workload:
 
     @classmethod
     def from_jobs(cls, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], source: str = "jobs") -> Workload:
-        """A workload of plain Python values. A job that a reader would reject is an error here.
+        """Make a workload from plain Python values. A job that a reader would reject is an error here.
 
         Parameters
         ----------
         jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
-            Times in seconds, rounded to ns. An estimate that is None, zero or negative is the run time.
-            A mapping has these keys, ``estimate_s`` not being needed, and any of ``user``, ``group``, ``queue``,
+            Times in seconds, rounded to ns. If the estimate is None, zero or negative, the run time replaces it.
+            A mapping has these keys (``estimate_s`` is optional), and any of ``user``, ``group``, ``queue``,
             ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
-            ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, for which
-            there is a number then. ``preceding`` may be a list of job numbers, all of which the job waits for. A
-            ``run_s`` of None, with an estimate and ``cancel_s``, is that of a job whose run time nobody knows, as it was
-            cancelled before its start.
+            ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, which gets
+            a number. ``preceding`` may be a list of job numbers, if the job waits for all of them. A ``run_s`` of None, with
+            an estimate and ``cancel_s``, marks a job without a known run time, which was cancelled before its start.
         source : str
             A name for messages.
 
         Raises
         ------
         InputError
-            If a value is no number, out of range or of a type that is none, a key is unknown or missing, or two
-            jobs have the same number.
+            If a value is not a number or out of range, a key is unknown or missing, or two jobs have the same number.
 
         Examples
         --------
@@ -476,14 +473,14 @@ class Workload:
         return made
 
 
-#: What is said where every line is malformed.
+#: End of the error if every line is malformed.
 OTHER_FORMAT = "; perhaps it is in another format"
 
 
 def no_valid_job(
     source: str, n_lines: int, rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()
 ) -> InputError:
-    """What there is to say of a file of which no line is a job."""
+    """The error for a file without valid jobs."""
     lines = f"{n_lines} line{'s' * (n_lines != 1)}"
     other = OTHER_FORMAT if 0 < n_lines == rejects.get(MALFORMED) else ""
     return InputError(f"{source}: no valid job in {lines}: {rejects_text(rejects, rejected)}{other}")

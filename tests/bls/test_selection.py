@@ -84,7 +84,7 @@ def test_fit_rejects_or_clamps_wide_jobs_and_counts_them() -> None:
     assert fit(found, 3).rejects[TOO_WIDE] == 2
     assert (clamped.cores.tolist(), clamped.run_ns.tolist()) == ([3, 3, 1], [10 * NS] * 3)
     assert (clamped.clamped, clamped.rejects[TOO_WIDE]) == (2, 0)
-    with pytest.raises(InputError, match="none of 2 jobs fits a platform of 2 cores; the narrowest asks for 3"):
+    with pytest.raises(InputError, match="none of 2 jobs fits a platform of 2 cores; the narrowest requests 3"):
         fit(workload(1, 2, cores=(4, 3)), 2)
     with pytest.raises(InputError, match=r"oversize='clmp': unknown .* 'clmp'; known: clamp, reject"):
         fit(workload(1), 2, "clmp")

@@ -618,7 +618,7 @@ def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pyte
     assert len(read_workload(path, cancelled=True)) == 1
     monkeypatch.setitem(READERS, "plain", lambda path: Workload.from_jobs([(1, 0, 5, 3, 9)]))
     assert len(read_workload(path, format="plain")) == 1
-    with pytest.raises(InputError, match="reader plain cannot tell jobs that were cancelled"):
+    with pytest.raises(InputError, match="reader plain cannot read jobs that were cancelled"):
         read_workload(path, format="plain", cancelled=True)
 
 

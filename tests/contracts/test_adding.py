@@ -54,7 +54,7 @@ def modules() -> dict[str, str]:
         "allocator": example(CONTRIBUTING, "TIGHTEST_GAP"),
         "reader": example(CONTRIBUTING, "def read_csv"),
         "exporter": example(CONTRIBUTING, "def write_csv"),
-        "technique": example(CONTRIBUTING, "SO_LONG"),
+        "technique": example(CONTRIBUTING, "FIXED_TIME"),
         "estimator": example(DOCS / "reference/batch-estimates.md", "HistoryEstimator"),
         "observer": example(DOCS / "how-to/batch-plug-ins.md", "class EveryHour"),
         "lengths": example(DOCS / "reference/lengths.md", "def weibull"),
@@ -101,12 +101,12 @@ def test_the_groups_are_those_of_the_contributing_page() -> None:
 def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
     words = shlex.split("--bls narrow-first:exponent=2 --allocator tightest-gap --estimates mine --backfill easy")
     level = shlex.split(
-        "--als so-long:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --trace none"
+        "--als fixed-time:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --trace none"
     )
     succeeds("run", "log.plain", *words, *level, "--out", "r")
     said = json.loads(Path("r/run.json").read_text())["arguments"]
     given = [said[name] for name in ("bls", "allocator", "estimates", "als", "lengths")]
-    assert given == ["narrow-first:exponent=2", "tightest-gap", "mine", "so-long:seconds=30", "weibull"]
+    assert given == ["narrow-first:exponent=2", "tightest-gap", "mine", "fixed-time:seconds=30", "weibull"]
     assert pd.read_parquet("r/observations.parquet").observer.unique().tolist() == ["every-hour"]
     assert "planned_ns" in pd.read_parquet("r/jobs.parquet")
     graph = "graph ladder:ratio=3 --cores 4 --hosts 2 --als fastest --network quick --out g"
@@ -128,7 +128,7 @@ def test_a_study_has_what_a_package_adds_among_its_values(installed: Path, monke
     Path("study.toml").write_text(
         '[[workload]]\nfile = "log.plain"\n'
         "[grid]\n"
-        'bls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\nallocator = ["first-fit", "tightest-gap"]\n'
+        'bls = ["fcfs", "narrow-first"]\nals = ["ss", "fixed-time"]\nallocator = ["first-fit", "tightest-gap"]\n'
         '[run]\nlengths = "weibull"\nestimates = "mine"\nbackfill = "easy"\n'
     )
     succeeds("study", "study.toml", "--out", "studied")
@@ -136,7 +136,7 @@ def test_a_study_has_what_a_package_adds_among_its_values(installed: Path, monke
     assert len(rows) == 2 * 2 * 2
     assert rows.error.isna().all() or (rows.error == "").all()
     assert set(rows.bls) == {"fcfs", "narrow-first"}
-    assert set(rows.als) == {"ss", "so-long"}
+    assert set(rows.als) == {"ss", "fixed-time"}
     assert set(rows.allocator) == {"first-fit", "tightest-gap"}
 
 
@@ -196,7 +196,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("bls/policies", "narrow_first", "policy", "narrow-first", "NarrowFirst()", "bls"),
         ("bls/allocators", "tightest_gap", "allocator", "tightest-gap", "TIGHTEST_GAP", "bls"),
         ("bls/estimates", "mine", "estimator", "mine", "MINE", "bls.estimates"),
-        ("als/techniques", "so_long", "technique", "so-long", "SO_LONG", "als"),
+        ("als/techniques", "so_long", "technique", "fixed-time", "FIXED_TIME", "als"),
     ):
         # Within a package its modules are named, not its public names.
         package = registry.replace("/", ".")
@@ -236,7 +236,7 @@ def within(tree: Path, desk: Path, *words: str) -> subprocess.CompletedProcess[s
 
 def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: Path) -> None:
     words = shlex.split(
-        "--bls narrow-first --allocator tightest-gap --als so-long --estimates mine --backfill easy --few 5"
+        "--bls narrow-first --allocator tightest-gap --als fixed-time --estimates mine --backfill easy --few 5"
     )
     (tmp_path / "log.swf").write_text(SWF)
     ran = within(tree, tmp_path, "-m", "bridge.cli", "run", "log.swf", *words, "--trace", "none", "--out", "r")
@@ -249,7 +249,7 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
     assert ran.returncode == 0, ran.stderr
     assert (tmp_path / "r" / "figures" / "starts.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "study.toml").write_text(
-        '[[workload]]\nfile = "log.swf"\n[run]\nfew = 4\n[grid]\nbls = ["fcfs", "narrow-first"]\nals = ["ss", "so-long"]\n'
+        '[[workload]]\nfile = "log.swf"\n[run]\nfew = 4\n[grid]\nbls = ["fcfs", "narrow-first"]\nals = ["ss", "fixed-time"]\n'
     )
     ran = within(
         tree, tmp_path, "-m", "bridge.cli", "study", "study.toml", "--workers", "1", "--no-figures", "--out", "s"
@@ -257,7 +257,7 @@ def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: 
     assert ran.returncode == 0, ran.stderr
     rows = pd.read_parquet(tmp_path / "s" / "results.parquet")
     assert rows.bls.tolist() == ["fcfs", "fcfs", "narrow-first", "narrow-first"]
-    assert rows.als.tolist() == ["ss", "so-long"] * 2
+    assert rows.als.tolist() == ["ss", "fixed-time"] * 2
     assert rows.few.tolist() == [4] * 4
     assert (rows.mean_run_ns > 0).all()
 

@@ -332,12 +332,3 @@ def test_trapezoid_chunks_are_the_published_ones(desk: Path) -> None:
     sizes = [int((application.state.chunk == chunk).sum()) for chunk in range(application.chunks)]
     # Tzen and Ni: first chunk N/(2P) = 125, last 1, 16 chunks, so steps of 8.
     assert sizes == [*(125 - 8 * i for i in range(12)), 28]  # the last takes what is left
-
-
-def test_the_technique_that_is_taught_asks_by_speed(desk: Path) -> None:
-    block = next(text for text in blocks(ROOT / "CONTRIBUTING.md", "python") if "class Taught" in text)
-    (desk / "plugin.py").write_text(block, encoding="utf-8")
-    uneven = ApplicationSimulator([1.0] * 100, [2.0, 0.5], PythonTechnique(runpy.run_path("plugin.py")["Taught"]))
-    uneven.advance()
-    # The fast core asks first, again: it was not slower than the mean.
-    assert [int((uneven.state.chunk == chunk).sum()) for chunk in range(3)] == [5, 5, 5]

@@ -1,4 +1,4 @@
-"""Workloads that are made: like a given log, or by a published model.
+"""Generated workloads: similar to a given log, or by a published model.
 
 >>> from bls.workloads.generators import generate_lublin
 >>> len(generate_lublin(100, seed=1, n_cores=256))

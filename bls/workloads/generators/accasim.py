@@ -1,35 +1,33 @@
-"""A workload like a given one, by the AccaSim paper's generator: its section 7.3, and a form of it that follows the week.
+"""A workload similar to a given one, by the AccaSim paper's generator (section 7.3), and a variant that follows the week.
 
-Each job is made of three things that are drawn apart from one another: when it is submitted
-(``bls.workloads.generators.arrivals``), what it asks for and how long it runs, and whose it is. The last is a job of the
-source, drawn with equal chances, which gives the user, the group, the queue and all else that the log says of a job, the
-FLOPs, and how far the user's estimate is from the run time. The paper says nothing of users and estimates.
+Each job consists of three parts that are drawn independently: its submit (``bls.workloads.generators.arrivals``), its request
+and run time, and its origin. The origin is a job of the source, drawn uniformly. It gives the user, the group, the queue and
+all other columns, the FLOPs, and the ratio of the user's estimate to the run time. The paper does not mention users and
+estimates.
 
-Two methods: ``accasim`` is the paper's, with what it leaves open decided as written below; ``calendar``
-differs from it in the slot weights, which are those of the week and the months, and in that the FLOPs and the width come
-from the same job of the source.
+There are two methods. ``accasim`` is the paper's; decisions that the paper leaves open are described below. ``calendar``
+differs in two ways: the slot weights are those of the week and the months, and the FLOPs and the width come from the same job
+of the source.
 
-Inter-arrival times are independent of each other in both, so that bursts of submits are not as long as real
-ones; users do not come in sessions. Where that matters, resample by user (N. Zakay, D. Feitelson, ICPE 2013,
-doi:10.1145/2479871.2479893).
+Inter-arrival times are independent in both methods, so bursts of submits are shorter than real ones, and users have no
+sessions. Where that matters, resample by user (N. Zakay, D. Feitelson, ICPE 2013, doi:10.1145/2479871.2479893).
 
-Requests and run times are drawn in three phases. First the type of a job, serial or parallel, and its nodes; then what it
-asks for on each node, uniformly within the request limits; then its run time, which is a number of FLOPs over the speed of
-all that it asks for. The FLOPs are those of a job of the source, drawn with equal chances: run time × cores × speed of a
-core.
+Requests and run times are drawn in three phases: first the type of a job, serial or parallel, and its nodes; then its request
+on each node, uniformly within the request limits; then its run time, a number of FLOPs over the speed of the requested
+resources. The FLOPs are those of a job of the source, drawn uniformly: run time × cores × speed of a core.
 
-``accasim``: the type and the nodes do not depend on the FLOPs. A job is serial with the source's share of serial jobs
-(one core); the nodes of the others are two-stage uniform in their log2 (``bls.workloads.generators.made``), from 1 to the
-source's most, which grow with the number of nodes; the bend is at the median of the source's parallel jobs, and the share
-of powers of two is theirs. On one node a parallel job asks for two cores at least. The paper lets any FLOPs meet any
-width, so that the work of the widest job would keep a single core busy for decades. Here, as in AccaSim's program,
-a job is parallel if its FLOPs are beyond those of every serial job of the source, and it gets as many nodes, if there are,
-as it needs in order not to run for longer than the source's longest job (on the source's cores).
+``accasim``: the type and the nodes do not depend on the FLOPs. A job is serial (one core) with the source's share of serial
+jobs. The nodes of the others are two-stage uniform in their log2 (``bls.workloads.generators.made``), from 1 to the source's
+largest number, which grows with the number of nodes. The bend is at the median of the source's parallel jobs, and the share of
+powers of two is theirs. On one node a parallel job requests at least two cores. The paper combines any FLOPs with any width, so
+that the work of the widest job would keep a single core busy for decades. Here, as in AccaSim's program, a job is parallel if
+its FLOPs exceed those of every serial job of the source. It gets as many nodes as it needs, and as exist, in order not to run
+longer than the source's longest job (on the source's cores).
 
-``calendar``: the job whose FLOPs were drawn is taken whole. It is serial if that one is, and where there are no limits of
-cores, it asks for as many cores. Jobs of several nodes grow with the number of nodes; those of one node do not.
+``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
+no limits of cores. Jobs of several nodes grow with the number of nodes; those of one node do not.
 
-A parallel job asks for GPUs too with the share of nodes that have any as its probability, if so many nodes have them.
+A parallel job also requests GPUs, with the share of nodes that have them as probability, if enough nodes have them.
 
 Source: C. Galleguillos, Z. Kiziltan, A. Netti, R. Soto, "AccaSim: a customizable workload management simulator for job
 dispatching research in HPC systems", Cluster Computing 23, 2020, doi:10.1007/s10586-019-02905-5.
@@ -57,45 +55,45 @@ from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: What a job's request per node may be limited in.
+#: Resources of a node whose request may be limited.
 LIMITS = ("cores", "gpus", "memory_kb")
 
 
 class Gpus(NamedTuple):
-    """Accelerators of a machine: some of its nodes have ``cards`` each, of ``speed_gflops`` GFLOP/s a card."""
+    """Accelerators of a machine: some nodes have ``cards`` each, with ``speed_gflops`` GFLOP/s per card."""
 
     share: float
     cards: int
     speed_gflops: float
 
 
-#: Smallest and largest amount that a job asks for on each of its nodes, by name.
+#: Smallest and largest request of a job on each of its nodes, by name.
 Limits = Mapping[str, tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class EqualNodes:
-    """Equal nodes."""
+    """A machine of equal nodes."""
 
-    # number of nodes, and of cores in all; the cores of a node are cores // nodes
+    # number of nodes, and total number of cores; a node has cores // nodes of them
     nodes: int
     cores: int
     core_gflops: float  # speed of a core in GFLOP/s
     node_memory_kb: int = 0  # memory of each node; 0 if unknown
-    # nodes that have GPUs, and the cards of each; 0 if there are none
+    # nodes that have GPUs, and the cards of each; 0 for none
     gpu_nodes: int = 0
     cards: int = 0
     card_gflops: float = 0.0  # speed of a card in GFLOP/s
 
     @property
     def node_cores(self) -> int:
-        """Cores of a node."""
+        """Cores per node."""
         return self.cores // self.nodes
 
 
 def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
-    """The machine that a workload ran on. ``platform``: the machine, where it is known; unequal hosts count as so many
-    average ones. Without it, what the header says: as many cores as ``MaxProcs`` (else the widest job) on ``MaxNodes`` nodes
+    """The machine that a workload ran on. ``platform``: the machine, if known; unequal hosts are replaced by the same number of
+    average ones. Otherwise the header decides: ``MaxProcs`` cores (else the width of the widest job) on ``MaxNodes`` nodes
     (else one core each), with the default platform's speed per core."""
     if platform is not None:
         speed = float(platform.core_speed_gflops.mean())
@@ -111,7 +109,7 @@ def machine_of(source: Workload, platform: Platform | None) -> EqualNodes:
 def changed(
     machine: EqualNodes, speed_factor: float, nodes_factor: float, gpus: tuple[float, int, float] | None
 ) -> EqualNodes:
-    """The machine with cores so many times as fast, so many times as many nodes, and GPUs. Raises InputError if a
+    """The machine with the speed of cores and the number of nodes multiplied by factors, and with GPUs. Raises InputError if a
     factor is not from 1e-6 to 1e6, no node or too many cores are left, or the GPUs are impossible."""
     faster = SPEED_FACTOR.check(speed_factor, "speed_factor")
     more = NODES_FACTOR.check(nodes_factor, "nodes_factor")
@@ -131,7 +129,7 @@ def changed(
     share = real("gpus: share", gpus[0], 0.0, 1.0)
     cards = whole("gpus: cards", gpus[1], 1, MAX_CORES)
     card_gflops = real("gpus: speed_gflops", gpus[2], 1e-9, 1e15)
-    # A hair more, so that a third of 3 nodes is one.
+    # Slightly more, so that a third of 3 nodes is one.
     gpu_nodes = int(share * nodes + 1e-9)
     if gpu_nodes < 1:
         raise InputError(f"gpus: share {share:g} of {nodes} nodes is less than one node")
@@ -139,8 +137,8 @@ def changed(
 
 
 def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tuple[int, int]]:
-    """The limits as a dict. Raises InputError if a name is unknown, or a limit is no pair of ascending whole numbers
-    that a node of the machine can meet."""
+    """The limits as a dict. Raises InputError if a name is unknown, or a limit is not a pair of ascending integers within the
+    resources of a node."""
     most = {
         "cores": (1, machine.node_cores),
         "gpus": (0, machine.cards),
@@ -163,10 +161,10 @@ def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tupl
 
 
 class DrawnRequests(NamedTuple):
-    """What jobs ask for: int64 arrays of shape (n,).
+    """Requests of jobs: int64 arrays of shape (n,).
 
-    ``cores`` in all; ``unit_cores`` and ``gpus`` on each of cores / unit_cores nodes; ``memory_kb`` for each core, or
-    None where there are no limits of memory.
+    ``cores`` is the total; ``unit_cores`` and ``gpus`` count for each of cores / unit_cores nodes; ``memory_kb`` for each core,
+    or None without limits of memory.
     """
 
     cores: Array
@@ -184,9 +182,8 @@ def drawn_requests(
     method: str,
     seed: int,
 ) -> DrawnRequests:
-    """The requests of jobs that are made of the jobs ``rows`` of a source, which fit its machine ``before``; ``machine`` is
-    that of the generated jobs, ``limits`` are those of :func:`checked_limits`, ``method`` decides how the first phase is
-    done."""
+    """Requests of jobs generated from the jobs ``rows`` of a source, which fit its machine ``before``; ``machine`` is the
+    machine of the generated jobs, ``limits`` are those of :func:`checked_limits`, ``method`` selects the first phase."""
     n = len(rows)
     gflop = _gflop(source, before)
     work = gflop[rows]
@@ -255,7 +252,7 @@ def _gflop(source: Workload, before: EqualNodes) -> Array:
 
 
 def _scaled(cores: Array, before: EqualNodes, machine: EqualNodes) -> Array:
-    """Widths on a machine of another number of nodes: those of jobs of several nodes grow or shrink with it."""
+    """Widths on a machine with another number of nodes: jobs of several nodes grow or shrink with it."""
     if machine.nodes == before.nodes:
         return cores
     several = cores > before.node_cores
@@ -278,10 +275,10 @@ def run_times_ns(
     return run_s.astype(np.int64) * NS_PER_S
 
 
-#: How arrivals and widths are drawn.
+#: Methods by which arrivals and widths are drawn.
 METHODS = METHOD.choices
 
-# Columns of what happened to a job, or between jobs, in the log.
+# Columns of the log about what happened to a job, or between jobs.
 _LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status", "begin_ns")
 
 
@@ -297,28 +294,28 @@ def generate_like(
     limits: Limits | None = None,
     method: str = METHOD.default,
 ) -> Workload:
-    """A workload like ``source``.
+    """Generate a workload similar to ``source``.
 
-    - ``source``: the log. Jobs wider than its machine are left out, and so are those whose run time nobody knows.
-    - ``n_jobs``: 1 to 20 million. At the source's rate: twice as many jobs last for twice as long. (By the method ``accasim``,
-      at a higher one: v_max cuts the longest inter-arrival times off.)
-    - ``seed``: 0 to 2**64 - 1; the same gives the same jobs
-    - ``platform``: the machine that the source ran on; by default what its header says (:func:`machine_of`)
-    - ``speed_factor``, ``nodes_factor``: how many times as fast the cores, and as many the nodes, of the machine are for which
-      the jobs are made; 1e-6 to 1e6
-    - ``gpus``, (float, int, float): what share of the nodes has how many cards of which speed (GFLOP/s), as ``(0.25, 2,
+    - ``source``: the log. Jobs wider than its machine, or without a known run time, are left out.
+    - ``n_jobs``: 1 to 20 million. The rate is the source's: twice as many jobs last twice as long. (With the method ``accasim``
+      the rate is higher: v_max removes the longest inter-arrival times.)
+    - ``seed``: 0 to 2**64 - 1; equal seeds give equal jobs
+    - ``platform``: the machine of the source; by default as in its header (:func:`machine_of`)
+    - ``speed_factor``, ``nodes_factor``: factors of the speed of cores and of the number of nodes of the machine for which the
+      jobs are generated; 1e-6 to 1e6
+    - ``gpus``, (float, int, float): share of the nodes with GPUs, cards per node, and speed of a card (GFLOP/s), as ``(0.25, 2,
       933.0)`` (``Gpus``)
     - ``limits``, mapping of str to (int, int): smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``.
-      By default 1 to all cores of a node in the method ``accasim``, in ``calendar`` what the source's jobs ask for; 1 to all
-      cards; the source's memory.
-    - ``method``, {"calendar", "accasim"}: ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months,
-      widths go with run times.
+      By default 1 to all cores of a node with the method ``accasim``, the requests of the source's jobs with ``calendar``; 1 to
+      all cards; the source's memory.
+    - ``method``, {"calendar", "accasim"}: ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months, and
+      widths depend on run times.
 
-    Returns Workload: submits and run times in whole seconds; the first job is submitted with the source's first. The header
-    has the source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by
-    which FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the cores and the cards that a
-    job asks for on each of its nodes, as in a file of requests. Raises InputError if a value is out of range, a limit is
-    wider than a node, or the source has no span or no job that can be used.
+    Returns Workload: submits and run times in whole seconds; the first job is submitted with the source's first. The header has
+    the source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by which
+    FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the requested cores and cards on each
+    node, as in a file of requests. Raises InputError if a value is out of range, a limit is wider than a node, or the source
+    has no span or no job that can be used.
     """
     JOBS.check(n_jobs, "n_jobs")
     METHOD.check(method, "method")
@@ -351,7 +348,7 @@ def generate_like(
 
 
 def _estimates_ns(source: Workload, rows: Array, run_ns: Array) -> Array:
-    """As far from the run time as the source's estimate is from its; whole seconds, where the run time has changed."""
+    """Estimates with the same ratio to the run time as in the source; whole seconds, if the run time has changed."""
     before_ns, estimate_ns = source.run_ns[rows], source.estimate_ns[rows]
     seconds = np.ceil(run_ns / NS_PER_S * (estimate_ns / before_ns) - 1e-9)
     longest = MAX_NS // NS_PER_S

@@ -1,28 +1,26 @@
-"""When generated jobs are submitted: the Slot Weight Method, in two forms.
+"""Submits of generated jobs: the Slot Weight Method, in two forms.
 
-Time is cut into half-hours, the slots. Each takes as much as its weight: from the slot of the last job on, a drawn value v
-pays for one slot after the other, and where it no longer suffices, what is left of it says how far into the slot the next
-job comes. With weights of mean 1 and v in slots, v is an inter-arrival time on a clock that runs fast in busy
-slots.
+Time is divided into half-hours, the slots, each with a weight. From the slot of the last job on, a drawn value v pays
+the weights of one slot after the other. Where it no longer suffices, the rest of v determines how far into the slot the next
+job is submitted. With weights of mean 1 and v in slots, v is an inter-arrival time on a clock that runs fast in busy slots.
 
-``accasim``, the AccaSim paper's form, has 48 weights, those of the slots of a day. v is drawn from the source's
-inter-arrival times up to v_max, which before each job becomes v_max - (v_max - s)(1 - pr): s is the slot's length, and
-pr the product of three progress ratios, one each for the hour, the weekday and the month of the job before. A progress ratio
-is the number of jobs generated in that hour (weekday, month) over those wanted there in the end by the source's share;
-a month in which the source has no job has none. Where the paper is silent:
+``accasim``, the AccaSim paper's form, has 48 weights, one per slot of a day. v is drawn from the source's inter-arrival times
+up to v_max. Before each job v_max becomes v_max - (v_max - s)(1 - pr), where s is the slot's length and pr the product of three
+progress ratios, for the hour, the weekday and the month of the previous job. A progress ratio is the number of jobs generated
+in that hour (weekday, month) over the number wanted there in the end by the source's share; a month without jobs in the source
+has none. Decisions where the paper is silent:
 
-* v_max on the right is always the source's largest inter-arrival time: were it changed for good, it would sink to s.
-* A ratio above 1 counts as 1, so that v_max never exceeds the source's largest.
-* v is drawn from the inter-arrival times themselves, not from a curve through them.
-* What is left of v in its slot is added to the next v, as Lublin and Feitelson's program does.
+* v_max on the right is always the source's largest inter-arrival time: if it changed permanently, it would shrink to s.
+* A ratio above 1 counts as 1, so that v_max never exceeds the source's largest inter-arrival time.
+* v is drawn from the inter-arrival times themselves, not from a curve fitted to them.
+* The rest of v in its slot is added to the next v, as in Lublin and Feitelson's program.
 
-``calendar``, this project's form, has a weight for every half-hour of the week (336), times a factor for every month. Both
-come from the rates at which the source's jobs arrived in the time that it covers, by a few rounds of proportional
-fitting; a half-hour or a month that it does not cover has the mean. A weight is then the number of jobs to be expected,
-and v is in jobs. The inter-arrival times are measured on the
-clock of these weights to begin with, so that what the weights explain is in them once, not twice; v_max needs no
-changing. The paper's form cannot follow the week: nearly all inter-arrival times are shorter than the least v_max, so that
-changing it changes little, and pr grows on all weekdays alike.
+``calendar``, this project's form, has a weight for every half-hour of the week (336) times a factor for every month. Both come
+from the rates at which the source's jobs arrived in the time that it covers, by a few rounds of proportional fitting; a
+half-hour or a month that it does not cover has the mean. A weight is then the expected number of jobs, and v is in jobs. The
+inter-arrival times are measured on the clock of these weights, so that the effect of the weights is in them once, not twice;
+v_max needs no change. The paper's form cannot follow the week: nearly all inter-arrival times are shorter than the smallest
+v_max, so changing v_max changes little, and pr grows equally on all weekdays.
 
 The first job is submitted with the source's first. Submits are whole seconds.
 
@@ -45,13 +43,13 @@ from traces.kernels.signatures import Floats, Ints, Ints2
 SLOT_NS = 1800 * NS_PER_S
 SLOTS_PER_DAY = 48
 
-# Generated jobs may arrive over as many slots as a hundred years have.
+# Limit of the slots over which generated jobs arrive: those of a hundred years.
 _MOST_SLOTS = 100 * 366 * SLOTS_PER_DAY
 
 
 @dataclass(frozen=True)
 class HalfHours:
-    """Consecutive half-hours, each with what local clocks show at its start."""
+    """Consecutive half-hours, each with the local time at its start."""
 
     start_ns: int  # start of the first one, since the log's time 0; it may be before it
     # (m,): half-hour of the day 0 to 47, day of the week 0 (Monday) to 6, month 0 to 11
@@ -67,12 +65,12 @@ class HalfHours:
         return (instants_ns - self.start_ns) // SLOT_NS
 
     def within(self, instants_ns: Array) -> Array:
-        """How far into its slot each instant is, from 0 to below 1."""
+        """Position of each instant within its slot, from 0 to below 1."""
         return (instants_ns - self.start_ns) % SLOT_NS / SLOT_NS
 
 
 def slots(calendar: Calendar, first_ns: int, count: int) -> HalfHours:
-    """So many half-hours, from the local half-hour of an instant on."""
+    """``count`` half-hours, from the local half-hour of an instant on."""
     clock = calendar.date(first_ns)
     into_s = clock.minute % 30 * 60 + clock.second
     start_ns = (first_ns // NS_PER_S - into_s) * NS_PER_S
@@ -81,20 +79,20 @@ def slots(calendar: Calendar, first_ns: int, count: int) -> HalfHours:
 
 
 def checked_span(count: float, source: str, n_jobs: int) -> None:
-    """See that generated jobs arrive over no more slots than a hundred years have. Raises InputError if they do."""
+    """Check that generated jobs arrive within a hundred years. Raises InputError if they do not."""
     if count > _MOST_SLOTS:
         raise InputError(f"n_jobs: {n_jobs} jobs that arrive as those of {source} would last for more than 100 years")
 
 
 def grown(count: int, source: str, n_jobs: int) -> int:
-    """A greater number of slots to try. Raises InputError if there were as many already as a hundred years have."""
+    """A larger number of slots to try. Raises InputError if it was that of a hundred years already."""
     checked_span(count + 1, source, n_jobs)
     return min(2 * count, _MOST_SLOTS)
 
 
 _HALF_HOURS = 7 * SLOTS_PER_DAY
 _ROUNDS = 20
-_SLOT_NS = SLOT_NS  # a number of this file, for the kernel
+_SLOT_NS = SLOT_NS  # kernels use constants of their own module
 
 
 def _covered(source: Workload, n_jobs: int, calendar: Calendar) -> tuple[HalfHours, Array]:
@@ -127,7 +125,7 @@ def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance:
         if clock[-1] > wanted[-1]:
             break
         count = grown(count, source.source, n_jobs)
-    # The last slot that begins there: one of no weight begins where the next one does, and has no room.
+    # The last slot that begins there: a slot without weight begins where the next one does, and has no room.
     place = np.searchsorted(clock, wanted, side="right") - 1
     into = (wanted - clock[place]) / weights[place]
     return _whole_seconds(ahead.start_ns + place * SLOT_NS + (into * SLOT_NS).astype(np.int64))
@@ -164,7 +162,7 @@ def _weights(of: HalfHours, week: Array, month: Array) -> Array:
 
 
 def _clock(weights: Array) -> Array:
-    # What the clock of the weights shows at the start of each slot, and at the end of the last.
+    # Time on the clock of the weights at the start of each slot, and at the end of the last.
     return np.concatenate(([0.0], np.cumsum(weights)))
 
 
@@ -175,7 +173,7 @@ def _whole_seconds(submit_ns: Array) -> Array:
 def accasim_arrivals(
     source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator, *, dynamic: bool = True
 ) -> Array:
-    """Submits by the ``accasim`` form; ``dynamic=False`` leaves v_max as it is. Otherwise as :func:`calendar_arrivals`."""
+    """Submits by the ``accasim`` form, as :func:`calendar_arrivals`; ``dynamic=False`` does not change v_max."""
     covered, counts = _covered(source, n_jobs, calendar)
     weights = np.bincount(covered.half_hour, weights=counts, minlength=SLOTS_PER_DAY)
     gaps = np.sort(np.diff(source.submit_ns)) / SLOT_NS
@@ -211,10 +209,11 @@ def _walk(
     dynamic: bool,
     submit_ns: Ints,
 ) -> int:
-    """Fill ``submit_ns`` from the left; returns the number of jobs for which there were slots enough. ``uniform``, float64
-    (n,): from 0 to below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``,
-    float64 (48,): of mean 1. The shares, float64 (24,), (7,) and (12,), are of the source's jobs. ``clock``, int64 (3, m):
-    half-hour, weekday and month of each slot; the first starts at ``start_ns``, and the first job comes ``into`` it."""
+    """Fill ``submit_ns`` from the left; returns the number of jobs for which there were enough slots. ``uniform``, float64
+    (n,): from 0 to below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``, float64
+    (48,): of mean 1. The shares, float64 (24,), (7,) and (12,), are of the source's jobs. ``clock``, int64 (3, m): half-hour,
+    weekday and month of each slot; the first starts at ``start_ns``, and the first job is submitted at position ``into`` of
+    it."""
     half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)
     in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)
@@ -246,5 +245,5 @@ def _walk(
 
 @compiled()
 def _progress(generated: float, wanted: float) -> float:
-    """The progress ratio; 1 of an hour, weekday or month in which the source has no job: it has none."""
+    """The progress ratio; 1 for an hour, weekday or month without jobs in the source."""
     return min(1.0, generated / wanted) if wanted > 0.0 else 1.0

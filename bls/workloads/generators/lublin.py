@@ -3,14 +3,13 @@
 Sizes are two-stage uniform in their log2 (``bls.workloads.generators.made``). The logarithm of a run time in seconds is
 hyper-gamma: of gamma(a1, b1) with the probability p, else of gamma(a2, b2), where p = pa × size + pb, so that
 large jobs run longer. The logarithm of the seconds between two arrivals in the rush hours is gamma(a_arrival × rush,
-b_arrival); these are paid to the half-hours of a day, each of which takes as much as its weight, and the weights are
-those of a gamma distribution over a day that begins at its eleventh half-hour. Batch and interactive jobs arrive
-independently.
+b_arrival). These times pay the weights of the half-hours of a day, which follow a gamma distribution over a day that begins at
+its eleventh half-hour. Batch and interactive jobs arrive independently.
 
 The constants are those of the authors' program, m_lublin99.c, with these differences: sums of times are not truncated to
 a second at every job, only submits are; sizes are fitted to the machine by shifting the bend and the largest (on 128
 cores they are the program's), and never exceed it. As in the program, interactive jobs are in queue 0 and batch jobs
-in queue 1. The model knows nothing of users and their estimates, so that a job's estimate is its run time.
+in queue 1. The model has no users and no estimates, so a job's estimate is its run time.
 
 Source: U. Lublin, D. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
 J. Parallel Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4, and the program in the Parallel Workloads
@@ -33,21 +32,21 @@ from traces.compiled import Array
 _SLOTS = 48
 _SLOT_S = 1800.0
 
-# The half-hour (from 1) with which the day of the arrivals begins.
+# The half-hour (from 1) at which the day of the arrivals begins.
 _DAY_START = 11
 
-# The size of the machine that the published sizes are for, as a log2.
+# The log2 of the size of the machine for which sizes were published.
 _PUBLISHED_LOG2 = 7.0
 
-# The time 0 of a workload that no calendar knows: 00:00 UTC of a Monday, the first of January 2001.
+# Time 0 of workloads without a calendar: 00:00 UTC of Monday, 1 January 2001.
 _START_S = 978_307_200
 
 
 @dataclass(frozen=True)
 class LublinJobs:
-    """The parameters of one type of jobs, named as in the authors' program. ``a_arrival``, ``b_arrival``, ``rush``: shape and
-    scale of the gamma of inter-arrival times, and what the shape is multiplied by to hold for all hours. Raises InputError if
-    a value is out of range; the message begins with its name."""
+    """The parameters of one type of jobs, with the names of the authors' program. ``a_arrival``, ``b_arrival``, ``rush``: shape
+    and scale of the gamma of inter-arrival times, and the factor of the shape for all hours. Raises InputError if a value is
+    out of range; the message begins with its name."""
 
     sizes: JobSizes  # on a machine of 128 cores
     # shapes and scales of the two gammas of the hyper-gamma, above 0
@@ -72,7 +71,7 @@ class LublinJobs:
             object.__setattr__(self, name, real(name, getattr(self, name), -1e3, 1e3))
 
     def day_weights(self) -> Array:
-        """What each half-hour of the day takes, from 00:00 on: float64, shape (48,), of mean 1."""
+        """Weight of each half-hour of the day, from 00:00 on: float64, shape (48,), of mean 1."""
         weights = np.zeros(_SLOTS)
         for i in range(_DAY_START, _DAY_START + _SLOTS):
             above, below = (gamma_cdf((i + half) / self.b_number, self.a_number) for half in (0.5, -0.5))
@@ -80,7 +79,7 @@ class LublinJobs:
         return np.asarray(weights / weights.mean())
 
 
-#: Jobs of batch queues, interactive jobs, and all of a log that does not tell them apart.
+#: Parameters of batch jobs, of interactive jobs, and of all jobs of a log that does not distinguish them.
 BATCH = LublinJobs(
     sizes=JobSizes(serial=0.2927, power_of_two=0.6686, low=1.2, middle=5.0, high=7.0, first=0.875),
     a1=6.57, b1=0.823, a2=639.1, b2=0.0156, pa=-0.003, pb=0.6986,
@@ -100,15 +99,15 @@ TYPELESS = LublinJobs(
 
 @dataclass(frozen=True)
 class Lublin:
-    """The model's parameters; by default the published ones. Raises InputError if there are no jobs at all, or a value
-    is out of range."""
+    """The model's parameters; by default the published ones. Raises InputError if there are no jobs, or a value is out of
+    range."""
 
-    # jobs of queue 0 and of queue 1; None: there are none. ``Lublin(TYPELESS, None)`` is the model without types.
+    # jobs of queue 0 and of queue 1; None for no jobs. ``Lublin(TYPELESS, None)`` is the model without types.
     interactive: LublinJobs | None = INTERACTIVE
     batch: LublinJobs | None = BATCH
     # run times are drawn again until their logarithm is not above this; 0.1 to 20 (12 is two days)
     longest_log_s: float = 12.0
-    farthest_log_s: float = 13.0  # the same for the time between two arrivals (13 is five days)
+    farthest_log_s: float = 13.0  # the same limit for the time between two arrivals (13 is five days)
 
     def __post_init__(self) -> None:
         if self.interactive is None and self.batch is None:
@@ -118,14 +117,14 @@ class Lublin:
 
 
 def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin | None = None) -> Workload:
-    """A workload by the model.
+    """Generate a workload by the model.
 
     - ``n_jobs``: 1 to 20 million
-    - ``seed``: 0 to 2**64 - 1; the same gives the same jobs
+    - ``seed``: 0 to 2**64 - 1; equal seeds give equal jobs
     - ``n_cores``: cores of the machine, 1 to 2**24
     - ``parameters``: by default the published ones
 
-    Raises InputError if a value is out of range, or the jobs would last for longer than 146 years.
+    Raises InputError if a value is out of range, or the jobs would last longer than 146 years.
     """
     JOBS.check(n_jobs, "n_jobs")
     whole("n_cores", n_cores, 1, MAX_CORES)
@@ -135,7 +134,7 @@ def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin 
         _arrivals_s(n_jobs, jobs, chosen.farthest_log_s, stream(seed, f"lublin arrivals {queue}"))
         for queue, jobs in types
     ]
-    # Of each type as many as there are jobs in all; of equal submits the interactive job is first, as in the program.
+    # ``n_jobs`` of each type, then the first of them; of equal submits the interactive job is first, as in the program.
     order = np.argsort(np.concatenate(arrivals), kind="stable")[:n_jobs]
     submit_s = np.concatenate(arrivals)[order]
     if submit_s[-1] >= MAX_NS / NS_PER_S:
@@ -198,8 +197,8 @@ def _gamma_up_to(shape: Array, scale: Array, highest: float, chance: np.random.G
 
 
 def gamma_cdf(x: float, shape: float) -> float:
-    """The regularised lower incomplete gamma function P(shape, x), for a scale of 1. By its series below shape + 1 and by its
-    continued fraction (Lentz's way of evaluating it) above. Source: Abramowitz and Stegun, 6.5.29 and 6.5.31."""
+    """The regularised lower incomplete gamma function P(shape, x), for a scale of 1, by its series below shape + 1 and by its
+    continued fraction (Lentz's method) above. Source: Abramowitz and Stegun, 6.5.29 and 6.5.31."""
     if x <= 0.0:
         return 0.0
     scale = math.exp(shape * math.log(x) - x - math.lgamma(shape))

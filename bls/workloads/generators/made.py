@@ -22,7 +22,7 @@ from traces.compiled import Array
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """The generator of this seed and purpose. Raises InputError if the seed is no whole number from 0 to 2**64 - 1."""
+    """The generator of this seed and purpose. Raises InputError if the seed is not an integer from 0 to 2**64 - 1."""
     name = hashlib.sha256(f"{SEED.check(seed, 'seed')} generated {purpose}".encode()).digest()
     return np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
 
@@ -65,11 +65,11 @@ class JobSizes:
     serial: float  # share of the jobs that are serial, 0 to 1
     # share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1
     power_of_two: float
-    # the log2 of sizes: the smallest parallel job's, where the distribution bends, and the largest's; 0 to 40, ascending
+    # the log2 of sizes: of the smallest parallel job, of the bend of the distribution, and of the largest job; 0 to 40
     low: float
     middle: float
     high: float
-    first: float  # probability that a parallel job's is between ``low`` and ``middle``, 0 to 1
+    first: float  # probability that a parallel job is between ``low`` and ``middle``, 0 to 1
 
     def __post_init__(self) -> None:
         for name in ("serial", "power_of_two", "first"):
@@ -82,16 +82,16 @@ class JobSizes:
             raise InputError(f"middle: {self.middle:g} is not from low {self.low:g} to high {self.high:g}")
 
     def shifted(self, by: float) -> JobSizes:
-        """The same for a machine that is 2**``by`` times as large: the bend and the largest size move with it. On a small
-        machine, where the bend would come below the smallest parallel job, it is put in the middle."""
+        """The same distribution for a machine 2**``by`` times as large: the bend and the largest size move with it. On a small
+        machine a bend below the smallest parallel job is put in the middle."""
         high = min(max(0.0, self.high + by), _MOST_LOG2)
         low = min(self.low, high)
         middle = min(self.middle + by, high)
         return replace(self, low=low, middle=middle if middle > low else (low + high) / 2, high=high)
 
     def drawn(self, n: int, most: int, stream: np.random.Generator) -> Array:
-        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``. What is rounded beyond ``most`` becomes ``most``, or the
-        largest power of two that is not."""
+        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``. Sizes that are rounded beyond ``most`` become ``most``, or the
+        largest power of two up to it."""
         kind, stage, within = stream.random(n), stream.random(n), stream.random(n)
         below = stage <= self.first
         start = np.where(below, self.low, self.middle)

@@ -1,1 +1,1 @@
-"""The readers of workload files, a format a file."""
+"""Readers of workload files, one format per file."""

@@ -1,12 +1,12 @@
 """Reads the JSON workloads of Batsim, plain or compressed.
 
-docs/reference/inputs.md says what its keys are used for. Every entry of ``jobs`` is a job or a reject; its number as a line
-is its place there, from 1. Only delays (``delay``, ``DelayProfile``) and sequences of them (``composed``,
-``sequential_composition``, ``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or ``nb``) say how long a job
-takes; of other profiles a key ``runtime`` or ``real_duration``, which Batsim itself does not read, gives the seconds.
+docs/reference/inputs.md describes the use of its keys. Every entry of ``jobs`` is a job or a reject; its position, from 1, is
+its line number. Only delays (``delay``, ``DelayProfile``) and sequences of them (``composed``, ``sequential_composition``,
+``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or ``nb``) define the run time of a job. For other profiles a key
+``runtime`` or ``real_duration`` (s), which Batsim itself does not read, defines it.
 
-A job is *malformed* if it is no object, a key is missing (``walltime`` and ``user`` may be), is no number or beyond ±2**62
-(ns for times), or is negative, the ``walltime`` is 0, or its profile is invalid. Then *unknown profile* and *run time not
+A job is *malformed* if it is not an object, a key is missing (except ``walltime`` and ``user``), is not a number, is beyond
+±2**62 (ns for times) or negative, the ``walltime`` is 0, or its profile is invalid. Then *unknown profile* and *run time not
 known* are tested, before the reasons of all readers.
 
 Source: Batsim's documentation, "Workload", https://batsim.readthedocs.io/en/latest/input-workload.html; P.-F. Dutot et al.,
@@ -33,13 +33,13 @@ _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
 _LONGEST_WORD = 100
 
-#: The longest text; of JSON all is in memory at once, several times.
+#: The longest text: all of a JSON text is in memory at once, several times.
 MAX_TEXT_BYTES = 1 << 28
 
 
 def read_batsim(path: str | os.PathLike[str]) -> Workload:
-    """Read a workload of Batsim. ``path``: the file, plain or compressed. Raises InputError, in one line that names the
-    file, if it cannot be read, is no JSON, has no ``jobs`` and ``profiles``, or holds no valid job."""
+    """Read a workload of Batsim. ``path``: the file, plain or compressed. Raises InputError, in one line that names the file,
+    if it cannot be read, is not JSON, has no ``jobs`` and ``profiles``, or holds no valid job."""
     source = os.fspath(path)
     data = _parsed(path, source)
     jobs, profiles = data["jobs"], data["profiles"]
@@ -73,7 +73,7 @@ def read_batsim(path: str | os.PathLike[str]) -> Workload:
             known = isinstance(user, str | int) and not isinstance(user, bool)
             rows.add(job_id, submit, run, cores, limit or run, place, user=users.number(f"{user}") if known else -1)
     if all(name == f"{job_id}" for job_id, name in rows.ids.items()):
-        rows.ids.clear()  # they say nothing that the numbers do not
+        rows.ids.clear()  # they add nothing to the numbers
     return rows.workload()
 
 
@@ -90,7 +90,7 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
                 )
     if not parts:
         raise InputError(f"{source}: the file is empty")
-    # Decimals, as 0.1 s is no float; a job with NaN or Infinity is a reject.
+    # Decimals, since 0.1 s is not a float; a job with NaN or Infinity is a reject.
     data = parse_json(b"".join(parts), source, parse_float=Decimal, parse_constant=str)
     if not isinstance(data, dict):
         raise InputError(
@@ -104,7 +104,7 @@ def _parsed(path: str | os.PathLike[str], source: str) -> dict[str, Any]:
 
 
 def _word(job: Any, key: str) -> str:
-    # What a job has under a key, for people: shortened where it is long.
+    # The value of a job's key, for messages: shortened if it is long.
     value = job.get(key, "") if isinstance(job, dict) else job
     return value[:_LONGEST_WORD] if isinstance(value, str) else repr(value)[:_LONGEST_WORD]
 
@@ -121,14 +121,14 @@ def _identity(job: Any) -> str | None:
 
 
 def _plain_numbers(ids: Iterable[str | None]) -> dict[str, int]:
-    """The number of each id, without the workload's name; empty if an id has none, or two ids have the same one."""
+    """The number of each id, without the workload's name; empty if an id has none, or two ids share one."""
     found = {}
     for name in dict.fromkeys(ids):
         if name is not None:
             number = name.rpartition("!")[2]
             if not (number.isascii() and number.isdigit() and len(number) < 20 and int(number) <= MAX_NS):
                 return {}
-            if str(int(number)) != number:  # "07" is another name than "7"
+            if str(int(number)) != number:  # "07" and "7" are different names
                 return {}
             found[name] = int(number)
     return found if len(set(found.values())) == len(found) else {}
@@ -142,7 +142,7 @@ def _seconds(value: Any) -> int | None:
 
 
 def _asked(job: Any) -> tuple[int | None, int | None, int | None]:
-    """Submit, cores and time limit (0 for none); None for one that is not what it should be."""
+    """Submit, cores and time limit (0 for none); None for invalid values."""
     if not isinstance(job, dict):
         return None, None, None
     submit, cores, limit = _seconds(job.get("subtime")), job.get("res"), job.get("walltime")
@@ -157,14 +157,14 @@ def _asked(job: Any) -> tuple[int | None, int | None, int | None]:
 
 
 class _RunTimes:
-    """How long the profiles take, each found once."""
+    """Run times of the profiles, each computed once."""
 
     def __init__(self, profiles: dict[str, Any], source: str) -> None:
         self._profiles, self._source = profiles, source
         self._found: dict[str, int | str] = {}
 
     def of(self, name: Any, depth: int = 0) -> int | str:
-        """The run time in ns, or the reason for which a job of this profile is none."""
+        """The run time in ns, or the reason why jobs with this profile are rejected."""
         if isinstance(name, bool) or not isinstance(name, str | int):
             return MALFORMED
         key = f"{name}" if isinstance(name, str) or abs(name) <= MAX_NS else ""
@@ -173,7 +173,7 @@ class _RunTimes:
         if depth > _DEEPEST:
             raise InputError(f"{self._source}: profile {shown(key)}: more than {_DEEPEST} sequences within each other")
         if key not in self._found:
-            self._found[key] = RUN_TIME_NOT_KNOWN  # for a sequence that is a part of itself
+            self._found[key] = RUN_TIME_NOT_KNOWN  # for a sequence that contains itself
             self._found[key] = self._of(self._profiles[key], depth)
         return self._found[key]
 

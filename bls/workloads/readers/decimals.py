@@ -1,7 +1,7 @@
 """Decimal numbers of a text file, read exactly: kernels over the file's bytes, for readers of long logs.
 
 A number is an optional sign, digits, optionally a point among or next to them, and optionally an exponent, as numpy writes
-it (``3.600000000000000000e+03``); ``nan`` and ``inf`` are none.
+it (``3.600000000000000000e+03``); ``nan`` and ``inf`` are not numbers.
 """
 
 from traces.base.time import MAX_NS
@@ -11,32 +11,32 @@ _MAX = MAX_NS  # the limit of job numbers and processor counts too
 _NS_PER_S = 1_000_000_000
 _MAX_WHOLE_S = _MAX // _NS_PER_S
 
-#: No value: a number that cannot be used where it stands.
+#: No value: a number that is not allowed in its field.
 NONE = -_MAX - 1
 
-# So many digits are never beyond 2**62.
+# Numbers with at most this many digits are below 2**62.
 _SHORT = 18
 
-# An exponent that is farther from 0 stands for any of these: the number is beyond 2**62, or below every decimal that counts.
+# Exponents farther from 0 are replaced by this one: the number is beyond 2**62, or below every decimal that counts.
 _FAR = 100_000
 
-# What follows the ninth decimal of a number: nothing, less than half a unit of it, exactly half, more.
+# The part of a number after its ninth decimal: nothing, less than half a unit of the ninth decimal, exactly half, more.
 _NOTHING, _BELOW_HALF, _HALF, _ABOVE_HALF = 0, 1, 2, 3
 
 
 @compiled()
 def blank(byte: int) -> bool:
-    """Whether it is a tab, vertical tab, form feed, carriage return or space."""
+    """Whether a byte is a tab, vertical tab, form feed, carriage return or space."""
     return byte == 32 or byte == 9 or (11 <= byte <= 13)
 
 
 @compiled(inner=True)
 def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
     """Read the word at ``text[at]``. Returns ``sign``, ``whole``, ``nano``, ``rest``, ``end``: the value is sign × (whole +
-    nano × 1e-9 + rest), where ``whole`` stays at 2**62 + 1 once it is beyond 2**62 and ``rest`` is a class such as ``_HALF``.
-    ``sign`` is 0 if the word is no decimal number. The word ends before ``text[end]``."""
+    nano × 1e-9 + rest), where ``whole`` is at most 2**62 + 1 and ``rest`` is a class such as ``_HALF``. ``sign`` is 0 if the
+    word is not a decimal number. The word ends before ``text[end]``."""
     first = at
-    # Almost every word is a short whole number.
+    # Almost every word is a short integer.
     sign = -1 if text[at] == 45 else 1  # -
     if sign < 0:
         at += 1
@@ -51,7 +51,7 @@ def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
     if digits > 0 and (at == stop or blank(int(text[at]))):
         return sign, whole, 0, _NOTHING, at
 
-    # Where the mantissa ends, how many of its digits stand before the point, and the exponent.
+    # Find the end of the mantissa, the number of its digits before the point, and the exponent.
     at = first
     sign, before, digits, exponent, point, good = 1, 0, 0, 0, False, True
     while at < stop and not blank(int(text[at])):
@@ -85,7 +85,7 @@ def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
         exponent = -exponent if down else exponent
     if digits == 0 or not good:
         return 0, 0, 0, _NOTHING, at
-    # The digits again: so many of them are now before the point, with zeros where there are none.
+    # The digits again: ``before`` of them now precede the point, padded with zeros.
     before += exponent
     whole, nano, rest, place = 0, 0, _NOTHING, 0
     for k in range(first, end):
@@ -115,7 +115,7 @@ def number(text: Array, at: int, stop: int) -> tuple[int, int, int, int, int]:
 
 @compiled()
 def count(sign: int, whole: int, nano: int, rest: int) -> int:
-    """The value of a whole number, or ``NONE`` if it is fractional or beyond ±2**62."""
+    """The value of an integer, or ``NONE`` if it is fractional or beyond ±2**62."""
     if whole > _MAX or nano > 0 or rest != _NOTHING:
         return NONE
     return sign * whole

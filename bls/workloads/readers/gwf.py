@@ -1,9 +1,9 @@
 """Reads the Grid Workload Format (GWF) of the Grid Workloads Archive, plain or compressed.
 
-docs/reference/inputs.md says what its 29 fields are used for. They are separated by tabs (one more may stand at the end of
-a line) or by any white space; a line whose first word is ``JobID`` is a comment. Names become numbers also where they look
-like numbers; ``-1`` is unknown. Fields 1, 2, 4, 5, 8 and 9 must be numbers, or the line is malformed; others that cannot be
-used are unknown. Other rejects, and ``cancelled=True``, are those of :mod:`bls.workloads.readers.swf`.
+docs/reference/inputs.md describes the use of its 29 fields. They are separated by tabs (a further tab may end a line) or by any
+white space; a line whose first word is ``JobID`` is a comment. Names become numbers even if they look like numbers; ``-1`` is
+unknown. If one of the fields 1, 2, 4, 5, 8 and 9 is not a number the line is malformed; other fields that cannot be used are
+unknown. Other rejects, and ``cancelled=True``, are those of :mod:`bls.workloads.readers.swf`.
 
 Source: A. Iosup et al., "The Grid Workloads Archive", FGCS 24(7), 2008, doi:10.1016/j.future.2008.02.003.
 """
@@ -58,7 +58,7 @@ class _Reader:
             self._rows.count(self._read(line, fields), line, *self._wrong)
 
     def _read(self, line: int, fields: list[str]) -> str:
-        """Add the line's job, or say why there is none; ``_wrong`` is then the field that decides it, and its word."""
+        """Add the line's job, or return the reason for its rejection; ``_wrong`` is then the faulty field and its word."""
         if len(fields) != _FIELDS:
             self._wrong = (f"{len(fields)} fields, not {_FIELDS}", "")
             return MALFORMED

@@ -1,6 +1,6 @@
-"""Text files read block by block, and rows of jobs put together from the blocks' pieces.
+"""Reading text files block by block, and assembling rows of jobs from the blocks.
 
-A log of millions of lines is never in memory as text: a block of whole lines is, and what was read from it.
+The text of a log of millions of lines is never in memory as a whole: only a block of lines and the rows read so far are.
 """
 
 import re
@@ -18,28 +18,28 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: So much text is read at once.
+#: Size of a block in bytes.
 BLOCK_BYTES = 1 << 20
 
-#: The longest line; a file that has a longer one is no text.
+#: The longest line; a file with a longer one is not a text.
 LINE_BYTES = 1 << 26
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class Readable(Protocol):
-    """What text is read from: a binary file, ``io.BytesIO`` or ``traces.base.given_file.GivenFile``."""
+    """A source of text: a binary file, ``io.BytesIO`` or ``traces.base.given_file.GivenFile``."""
 
     def readinto(self, buffer: memoryview, /) -> int | None:
-        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        """Fill ``buffer`` or a part of it, and return the number of bytes: 0 at the end."""
         ...
 
 
 def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
-    """Yield whole lines of a file, as many as a block holds, as signed bytes, int8 (kernels take an unsigned and a signed
-    integer together to a float). Only the last block may lack the line feed at its end; the next block overwrites it.
-    ``block_bytes``: how much is read at once, from 3; more where one line is longer. A UTF-8 byte order mark is left out.
-    Raises InputError if the file is empty, or a line is longer than ``LINE_BYTES``."""
+    """Yield whole lines of a file, as many as a block holds, as signed bytes, int8 (kernels combine unsigned and signed
+    integers to a float). Only the last block may lack the line feed at its end; the next block overwrites it. ``block_bytes``:
+    size of a block, from 3; larger if a line is longer. A UTF-8 byte order mark is left out. Raises InputError if the file is
+    empty, or a line is longer than ``LINE_BYTES``."""
     block = np.empty(block_bytes, np.int8)
     held, first, more = 0, True, True
     while more:
@@ -66,7 +66,7 @@ def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> 
 
 
 def _fill(file: Readable, block: Array) -> int:
-    # A read may give less than it is asked for before the end of the file.
+    # Before the end of the file, a read may return less than requested.
     at = 0
     while at < len(block):
         got = file.readinto(block[at:].data.cast("B"))
@@ -77,7 +77,7 @@ def _fill(file: Readable, block: Array) -> int:
 
 
 class GrowingColumn:
-    """A column of int64 that grows, and is one number as long as all its values are the same."""
+    """A growing column of int64 that is stored as one number while all its values are equal."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -93,19 +93,19 @@ class GrowingColumn:
         if self._values is None:
             if n == 0:
                 self._one = int(values[0])
-            # The last one is looked at first: mostly it differs where any does.
+            # The last value first, since it usually differs if any does.
             if values[-1] == self._one and np.all(values == self._one):
                 return
             self._values = np.empty(2 * self._n, np.int64)
             self._values[:n] = self._one
         if self._n > len(self._values):
-            longer = np.empty(2 * self._n, np.int64)  # what is not written to is no memory yet
+            longer = np.empty(2 * self._n, np.int64)  # memory that is not written to is not allocated yet
             longer[:n] = self._values[:n]
             self._values = longer
         self._values[n : self._n] = values
 
     def taken(self, *, whole: bool = False) -> Array:
-        """All values, read-only, and nothing is left here: shape (n,), or () for one number, unless ``whole``."""
+        """All values, read-only, leaving an empty column: shape (n,), or () for one number, unless ``whole``."""
         if self._values is not None:
             column = self._values[: self._n].copy()
         elif whole:
@@ -134,7 +134,7 @@ def number(word: str) -> Decimal | None:
 
 
 def whole(word: str) -> int | None:
-    """The value of a whole number in ±2**62, perhaps with a point; None for any other word."""
+    """The value of an integer in ±2**62, perhaps with a point; None for any other word."""
     if _DIGITS.fullmatch(word):
         return int(word)
     value = number(word)
@@ -144,7 +144,7 @@ def whole(word: str) -> int | None:
 
 
 def seconds_ns(word: str) -> int | None:
-    """Seconds in ns, rounded half to even; None for a word that is no decimal number or is beyond ±2**62 ns."""
+    """Seconds in ns, rounded half to even; None for a word that is not a decimal number or is beyond ±2**62 ns."""
     if _DIGITS.fullmatch(word):
         ns = int(word) * NS_PER_S
         return ns if ns <= MAX_NS else None
@@ -168,7 +168,7 @@ def kilobytes(value: Decimal | None) -> int:
 
 
 class Names:
-    """Names made numbers, from 1 in order of their first appearance; -1 for a name that says that none is known."""
+    """Numbers of names, from 1 in order of their first appearance; -1 for names that mean "unknown"."""
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
@@ -182,7 +182,7 @@ class Names:
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not blank: (number from 1, text without its line end). Raises InputError as
-    :func:`line_blocks`."""
+    :func:`line_blocks` does."""
     first = 1
     for block in line_blocks(file, source):
         lines = block.tobytes().decode("utf-8", "replace").split("\n")
@@ -193,8 +193,8 @@ def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
 
 
 class JobRows:
-    """Jobs and rejects of a file that is read in Python, a line at a time. ``source``: the file's name, for messages.
-    ``further``: names of further columns (``Workload.extras``)."""
+    """Jobs and rejects of a file that Python reads line by line. ``source``: the file's name, for messages. ``further``: names
+    of further columns (``Workload.extras``)."""
 
     def __init__(self, source: str, further: Iterable[str] = ()) -> None:
         self.source = source
@@ -214,7 +214,7 @@ class JobRows:
         return len(self._base[0])
 
     def count(self, reason: str, line: int = 0, field: str = "", word: object = "") -> None:
-        """Count a line, and why it is no job, and which field decided it; an empty reason is that of a job."""
+        """Count a line under a reason for its rejection, with the faulty field; an empty reason counts a job."""
         self.n_lines += 1
         if reason:
             self.rejects[reason] = self.rejects.get(reason, 0) + 1
@@ -224,7 +224,7 @@ class JobRows:
     def add(
         self, job_id: int, submit_ns: int, run_ns: int, cores: int, estimate_ns: int, line: int, **others: int
     ) -> None:
-        """Add a job; ``others`` are optional columns and further ones, by name, the same ones for every job."""
+        """Add a job; ``others`` are optional and further columns, by name, the same for every job."""
         for column, value in zip(self._base, (job_id, submit_ns, run_ns, cores, estimate_ns, line), strict=True):
             column.append(value)
         if not self._others:
@@ -233,8 +233,8 @@ class JobRows:
             self._others[name].append(value)
 
     def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
-        """The workload, its time 0 being ``start_ns`` of the instants that were added; ``names`` are those of
-        applications. Raises InputError if there is no job."""
+        """The workload, with time 0 at ``start_ns``; ``names`` are the names of applications. Raises InputError if there is no
+        job."""
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}

@@ -1,13 +1,13 @@
 """Reads the output of Slurm's ``sacct`` with ``--parsable2`` (``-P``), ``--parsable`` or ``--json``, plain or compressed.
 
-docs/reference/inputs.md says what its columns are used for, how lines with free text are read, and how jobs are numbered;
-in a dump that has JobIDRaw and not JobID each task has a number of its own from Slurm. Lines that begin with ``#`` are
-comments, and the first line may come again, as in dumps put one after the other.
+docs/reference/inputs.md describes the use of its columns, the reading of lines with free text, and the numbering of jobs. In a
+dump with JobIDRaw but no JobID, each task has its own number from Slurm. Lines that begin with ``#`` are comments, and the
+first line may be repeated, as in concatenated dumps.
 
 Besides the reasons of all readers, a line is rejected as a *job step* (``N.batch``, ``N.0``), which is tested first; as
 *free text in A or B* if it can be read in several ways; and as *not ended* if the job waits, runs or is suspended. *No run
-time* is also the reason for tasks that wait (``N_[3-8]``). With ``cancelled=True``, a job that was cancelled or failed
-before it ran, and the end and time limit of which are known, is a job that is cancelled at its end.
+time* is also the reason for waiting tasks (``N_[3-8]``). With ``cancelled=True``, a job that was cancelled or failed before it
+ran, and whose end and time limit are known, becomes a job that is cancelled at its end.
 
 Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 """
@@ -46,9 +46,9 @@ _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 
 def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read a dump of ``sacct``; ``path`` and ``cancelled`` are those of :func:`bls.workloads.readers.swf.read_swf`. Raises
-    InputError, in one line that names the file, if it cannot be read, its first line does not name the columns that are
-    needed, or it holds no valid job."""
+    """Read a dump of ``sacct``; ``path`` and ``cancelled`` as in :func:`bls.workloads.readers.swf.read_swf`. Raises InputError,
+    in one line that names the file, if it cannot be read, its first line does not name the required columns, or it holds no
+    valid job."""
     source = os.fspath(path)
     with GivenFile(path, "workload file") as file:
         dump = Dump(file, source)
@@ -59,7 +59,7 @@ def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Work
 
 
 class _Reader:
-    """Reads jobs one by one; ``sacct``'s words are found by what they are used for."""
+    """Reads jobs one by one; ``sacct``'s words are addressed by their use."""
 
     def __init__(self, source: str, dump: Dump, cancelled: bool) -> None:
         self._cancelled = cancelled
@@ -75,7 +75,7 @@ class _Reader:
         self._rows.count(reason, line, *(_decides(reason, words, self._columns) if reason else ()))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
-        """Add the line's job, or say why there is none."""
+        """Add the line's job, or return the reason for its rejection."""
         if words and all(is_step(word["job_id"]) for word in words):
             return JOB_STEP
         if len(words) > 1:
@@ -111,7 +111,7 @@ class _Reader:
         if cores <= 0:
             return NO_PROCESSORS
         nodes, eligible = _held(word, "node", ("nodes",), ()) or 0, time_ns(word["eligible"])
-        # An instant after the start is that of another attempt.
+        # An instant after the start belongs to another attempt.
         held = eligible is not None and submit < eligible and (start is None or eligible <= start)
         numbers = {name: names.number(word[name]) for name, names in self._names.items()}
         self._rows.add(
@@ -128,7 +128,7 @@ class _Reader:
         return ""
 
     def workload(self, header: list[str]) -> Workload:
-        # Whole seconds, as the header's line has them.
+        # Whole seconds, as in the header's line.
         start_s = self._earliest // NS_PER_S if len(self._rows) else 0
         named = [
             f"; {title}: {value} {name}"
@@ -141,14 +141,14 @@ class _Reader:
 
 
 def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str]) -> tuple[str, str]:
-    """The dump's column that decides why a line is no job, and its word; nothing for other lines."""
+    """The dump's column that decides why a line is rejected, and its word; nothing for other lines."""
     if len(words) != 1 or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
         return "", ""
     word = words[0]
     start, end = time_ns(word["start"]), time_ns(word["end"])
 
     def given(*uses: str) -> str:
-        """The first of some uses that the line has a word for, or else that the dump has a column for."""
+        """The first of some uses for which the line has a word, or else the dump a column."""
         return next((use for use in uses if word[use]), next((use for use in uses if use in columns), uses[0]))
 
     run, limit = given("elapsed_raw", "elapsed", "end"), given("limit_raw", "limit")
@@ -166,7 +166,7 @@ def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str
 
 
 def _is_sound(word: dict[str, str]) -> bool:
-    """Whether the words of a job are where they belong: all that are numbers, instants and durations can be read."""
+    """Whether all numbers, instants and durations of a job can be read, so that its words are in the right columns."""
     start, end = time_ns(word["start"]), time_ns(word["end"])
     plain = ("alloc_cores", "n_cores", "req_cores", "nodes", "elapsed_raw")
     return (
@@ -184,7 +184,7 @@ def _state(word: dict[str, str]) -> str:
 
 
 def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | None:
-    """The time that the job ran, 0 if it did not, None where a word is no duration."""
+    """The time that the job ran, 0 if it did not, None if a word is not a duration."""
     if word["elapsed_raw"]:
         return seconds_ns(word["elapsed_raw"])
     if word["elapsed"]:
@@ -193,7 +193,7 @@ def _run_ns(word: dict[str, str], start: int | None, end: int | None) -> int | N
 
 
 def _held(word: dict[str, str], tres: str, held: tuple[str, ...], asked: tuple[str, ...]) -> int | None:
-    """How much of a resource the job held, or else asked for; 0 where nothing says it, None for no whole number."""
+    """The amount of a resource that the job held or else requested; 0 if it is not stated, None if it is not an integer."""
     for of_tres, columns in (("alloc_tres", held), ("req_tres", asked)):
         if word[of_tres] and (count := tres_count(word[of_tres], tres)) > 0:
             return count
@@ -213,7 +213,7 @@ def _memory_kb(word: dict[str, str], cores: int, nodes: int) -> int:
 
 
 def _gpus(word: dict[str, str]) -> int:
-    """How many GPUs the job held, or else asked for; 0 where there are words and none names them, else -1."""
+    """Number of GPUs that the job held or else requested; 0 if there are words and none names GPUs, else -1."""
     if not (word["alloc_tres"] or word["req_tres"] or word["alloc_gres"] or word["req_gres"]):
         return -1
     counts = [tres_count(word[name], "gres/gpu") for name in ("alloc_tres", "req_tres")]

@@ -29,12 +29,12 @@ _MEMORY = re.compile(r"([0-9]+\.?[0-9]*)([KMGTPE]?)B?([cn]?)", re.IGNORECASE)
 _KB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40, "E": 2**50}
 #: "Per core", as a bit of a number of MB: of 32 bits before Slurm 17.02, and of 64 since.
 _PER_CORE_KB = tuple(Decimal(2**bit * 2**10) for bit in (63, 31))
-#: No core has more memory: 2 TB, in KB.
+#: Largest memory per core, in KB: 2 TB.
 _MOST_PER_CORE_KB = 2**31
 
-#: Slurm's numbers of resources, where it does not know their names.
+#: Slurm's numbers of resources, for dumps in which it does not know their names.
 _TRES_NUMBERS = {"cpu": "1", "mem": "2", "node": "4"}
-#: Of words of which a log has few different ones, the results for the latest are kept, if they are not longer than this.
+#: Length up to which words with few distinct values per log are cached, with the latest results.
 _MOST_KEPT, _LONGEST_KEPT = 1 << 12, 200
 
 _OfWord = TypeVar("_OfWord", bound=Callable[..., int])
@@ -53,17 +53,17 @@ def _kept(of_word: _OfWord) -> _OfWord:
 
 
 def is_step(word: str) -> bool:
-    """Whether a job's number is that of a step, as ``12.batch``."""
+    """Whether a job number is that of a step, as ``12.batch``."""
     return _STEP.fullmatch(word) is not None
 
 
 def is_waiting_tasks(word: str) -> bool:
-    """Whether a job's number is that of tasks that wait, as ``12_[3-8]``."""
+    """Whether a job number is that of waiting tasks, as ``12_[3-8]``."""
     return _WAITING_TASKS.fullmatch(word) is not None
 
 
 def job_number(word: str) -> int | None:
-    """The number of a job, an array's task or a heterogeneous job's component; None if the word is none of them."""
+    """The number of a job, of an array's task or of a heterogeneous job's component; None for any other word."""
     match = _NUMBER.fullmatch(word)
     if match is None:
         return None
@@ -78,7 +78,7 @@ def job_number(word: str) -> int | None:
 
 
 def time_ns(word: str) -> int | None:
-    """An instant since 1970; None where there is none."""
+    """An instant since 1970; None if there is none."""
     if word in _NO_TIME:
         return None
     seconds = seconds_ns(word)
@@ -110,7 +110,7 @@ def timespan_ns(word: str) -> int | None:
 
 
 def limit_ns(raw: str, limit: str) -> int | None:
-    """The time limit of TimelimitRaw (minutes) and Timelimit, 0 where there is none, None where the word is no limit."""
+    """The time limit of TimelimitRaw (minutes) and Timelimit, 0 for none, None for any other word."""
     raw, limit = raw.upper(), limit.upper()
     if raw not in NO_LIMIT:
         minutes = number(raw)
@@ -123,10 +123,10 @@ def limit_ns(raw: str, limit: str) -> int | None:
 
 @_kept
 def memory_kb(word: str, cores: int, nodes: int | None) -> int:
-    """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 where it is unknown.
+    """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 if it is unknown.
 
-    A number without a unit is one of MB. Where the bit that says "per core" was left in the number, it is per core
-    whatever the suffix says; without a suffix, the bit is told by more memory than any core has.
+    A number without a unit is in MB. If the bit for "per core" was left in the number, the memory is per core whatever the
+    suffix says. Without a suffix the bit is recognised because the number exceeds the memory of any core.
     """
     match = _MEMORY.fullmatch(word)
     if match is None or len(word) > 30:
@@ -146,14 +146,14 @@ def memory_kb(word: str, cores: int, nodes: int | None) -> int:
 
 @_kept
 def tres_memory_kb(words: str, cores: int) -> int:
-    """Memory per core in KB of the job's in words as ``cpu=4,mem=62.50G``; -1 where it is unknown."""
+    """Memory per core in KB of the job's in words as ``cpu=4,mem=62.50G``; -1 if it is unknown."""
     return max((memory_kb(word, cores, None) for name, word in _tres(words) if name in ("mem", "2")), default=-1)
 
 
 @_kept
 def tres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 where it is not named. Of a resource with
-    types, the entry without a type is their sum where it is there."""
+    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 if it is not named. An entry without a type is
+    the sum of the types."""
     whole_one, typed = -1, -1
     for name, word in _tres(words):
         if name == resource or name == _TRES_NUMBERS.get(resource):
@@ -165,10 +165,9 @@ def tres_count(words: str, resource: str) -> int:
 
 @_kept
 def gres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 where it is not named.
+    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 if it is not named.
 
-    Old versions of Slurm write a number in place of the name: its letters are the number's bytes. A name without a count
-    is one of them.
+    Old versions of Slurm write a number in place of the name: its bytes are the letters. A name without a count counts as one.
     """
     numbered = str(int.from_bytes(resource.encode()[:8], "little"))
     found = -1
@@ -190,7 +189,7 @@ def _count(word: str) -> int:
     return -1 if found is None else max(-1, found)
 
 
-#: What a word is used for, and the columns it is taken from: the first that the dump has.
+#: Uses of words, and the columns that may hold them: the first that the dump has.
 USES = {
     "job_id": ("JobID", "JobIDRaw"),
     "submit": ("Submit",),
@@ -217,7 +216,7 @@ USES = {
     "partition": ("Partition",),
     "qos": ("QOS",),
     "application": ("JobName",),
-    # Kept nowhere: read again for the jobs of which they are asked (``bls.workloads.readers.sacct_dump``).
+    # Not stored: read again for the jobs that need them (``bls.workloads.readers.sacct_dump``).
     "least_nodes": ("ReqNodes",),
     "node_list": ("NodeList",),
     "features": ("Constraints",),
@@ -225,7 +224,7 @@ USES = {
     "priority": ("Priority",),
 }
 
-# Each needs one of these.
+# One column of each tuple is required.
 _NEEDED = {
     "the job number": ("job_id",),
     "the submit": ("submit",),
@@ -233,13 +232,13 @@ _NEEDED = {
     "the cores": ("alloc_cores", "n_cores", "req_cores", "alloc_tres", "req_tres"),
 }
 
-# Columns of free text, in which the mark between fields, and the end of a line, may be a part of a word.
+# Columns of free text, whose words may contain the mark between fields or the end of a line.
 _FREE = (
     "JobName", "Comment", "AdminComment", "SystemComment", "Extra", "FailedNode", "Reason", "StdErr", "StdIn", "StdOut",
     "SubmitLine", "WCKey", "WorkDir",
 )  # fmt: skip
 
-# What is between the first two names of a line that has no usual mark: anything that no name has in it.
+# The text between the first two names of a line without a usual mark: anything that names do not contain.
 _FIRST_NAMES = re.compile(r'\s*"?[A-Za-z]\w*"?([^\w"]+)"?[A-Za-z]')
 _USUAL = "|,;\t"
 _DATUM = re.compile(r"[0-9]+(?:[_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*|(?:[0-9]+-)?[0-9]+:[0-9:]+")
@@ -248,14 +247,14 @@ _DATUM = re.compile(r"[0-9]+(?:[_+.].*)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T.*|(?:[0-9]+
 class DumpColumns:
     """The columns that a dump's first line names.
 
-    - ``mark``: what separates fields
+    - ``mark``: separator of fields
     - ``further``: the columns of ``Workload.extras`` that can be read
-    - ``free``: the columns of free text that the dump has
-    - ``ends_free``: whether a line ends in one of them
-    - ``names``: the dump's own name of the column of each use, where it has one
+    - ``free``: the dump's columns of free text
+    - ``ends_free``: whether the last column is one of them
+    - ``names``: the dump's name of the column of each use, if it has one
 
-    Raises InputError if a column that is needed is missing, or one is there twice; if the line names no columns, or has
-    them in fixed widths.
+    Raises InputError if a required column is missing or a column appears twice, and for a line that names no columns or has
+    fixed widths.
     """
 
     def __init__(self, text: str, where: str) -> None:
@@ -274,7 +273,7 @@ class DumpColumns:
         self._width = len(names)
         for name in names:
             if name and names.count(name) > 1:
-                raise InputError(f"{where}: column {shown(name)} is there twice")
+                raise InputError(f"{where}: column {shown(name)} appears twice")
         self._places = {
             use: next((names.index(column.lower()) for column in columns if column.lower() in names), -1)
             for use, columns in USES.items()
@@ -299,11 +298,10 @@ class DumpColumns:
         return places["elapsed_raw"] >= 0 or places["elapsed"] >= 0 or (places["end"] >= 0 and places["start"] >= 0)
 
     def words(self, text: str) -> list[dict[str, str]]:
-        """A line's words by their use, empty where the dump has no such column.
+        """A line's words by their use, empty for columns that the dump lacks.
 
-        A line with more fields than there are columns has them because a word of free text has the mark in it; the words
-        are then given once for each column of free text to which all of them may belong. There are none if the line has
-        fewer fields.
+        A line has more fields than columns if a word of free text contains the mark. The words are then returned once for each
+        column of free text to which all of the further fields may belong. The result is empty if the line has fewer fields.
         """
         fields = self._fields(text)
         surplus = -1 if fields is None else len(fields) - self._width
@@ -316,20 +314,20 @@ class DumpColumns:
         return [self._by_use(candidate) for candidate in candidates if self._is_sound(candidate, text)]
 
     def goes_on(self, text: str) -> bool:
-        """Whether a line may end within a word of free text, so that the next one belongs to it."""
+        """Whether a line may end within a word of free text, so that the next line continues it."""
         if self.mark == "," and text.count('"') % 2:
             return True
         fields = self._fields(text)
         return fields is not None and any(place < len(fields) < self._width for place in self._free_places)
 
     def _is_sound(self, fields: list[str], text: str) -> bool:
-        # A line breaks within free text only; where fields may be quoted, within any.
+        # A line breaks within free text only; if fields may be quoted, within any field.
         if "\n" not in text or (self.mark == "," and '"' in text):
             return True
         return all("\n" not in field or place in self._free_places for place, field in enumerate(fields))
 
     def first_word(self, text: str) -> str:
-        """The word of a line that stands where the job's number is, as far as the line goes."""
+        """The word of a line in the column of job numbers, as far as the line goes."""
         fields, place = text.split(self.mark), self._places["job_id"]
         return fields[place].strip() if place < len(fields) else ""
 
@@ -351,7 +349,7 @@ class DumpColumns:
 
 
 def further_columns(uses: set[str]) -> tuple[str, ...]:
-    """The columns of ``Workload.extras`` that can be read where there are words for some uses."""
+    """The columns of ``Workload.extras`` that can be read from the words of some uses."""
     needed = {
         "account": {"account"},
         "nodes": {"nodes", "alloc_tres", "req_tres"},
@@ -361,7 +359,7 @@ def further_columns(uses: set[str]) -> tuple[str, ...]:
 
 
 def _mark(text: str, where: str) -> str:
-    """What separates the fields of a first line."""
+    """The separator of the fields of a first line."""
     for mark in _USUAL:
         if mark in text:
             return mark

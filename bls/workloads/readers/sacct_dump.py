@@ -1,4 +1,4 @@
-"""A dump of Slurm's sacct, in lines or as JSON: its jobs one by one, as words by what they are used for."""
+"""A dump of Slurm's sacct, in lines or as JSON: its jobs one by one, as words by their use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bls.workloads.readers.sacct_columns import (
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
 
-#: The keys of what decides whether a job is rejected, by its use.
+#: Keys that decide whether a job is rejected, by use.
 KEYS = {
     "job_id": "job_id",
     "submit": "time/submission",
@@ -39,8 +39,8 @@ _ENDLESS = "UNLIMITED"
 
 
 def json_jobs(file: Readable, source: str) -> Iterator[tuple[int, dict[str, str] | None]]:
-    """The jobs of a file, by their number in its list, from 1: their words by use; None for what is no object. Raises
-    InputError if the text is no JSON, has no list of jobs, or a job is longer than ``LINE_BYTES``."""
+    """The jobs of a file, with their position from 1: words by use; None for values that are not objects. Raises InputError if
+    the text is not JSON, has no list of jobs, or a job is longer than ``LINE_BYTES``."""
     text = _Text(file, source)
     if text.ahead() != "{":
         raise InputError(f"{source}: not what sacct --json writes: no object with a list of jobs")
@@ -73,7 +73,7 @@ def _listed(text: _Text) -> Iterator[tuple[int, dict[str, str] | None]]:
 
 
 class _Text:
-    """A JSON text that is read as far as it is needed; ``text[at:]`` is what has been read and not used."""
+    """A JSON text that is read as far as needed; ``text[at:]`` has been read and not used."""
 
     def __init__(self, file: Readable, source: str) -> None:
         self._file, self._source = file, source
@@ -82,7 +82,7 @@ class _Text:
         self._text, self.at = "", 0
 
     def ahead(self) -> str:
-        """The next character that is no white space; "" at the end."""
+        """The next character that is not white space; "" at the end."""
         while True:
             while self.at < len(self._text) and self._text[self.at] in " \t\r\n":
                 self.at += 1
@@ -90,7 +90,7 @@ class _Text:
                 return self._text[self.at : self.at + 1]
 
     def after(self, mark: str) -> None:
-        """Go behind a mark."""
+        """Move past a mark."""
         if self.ahead() != mark:
             self.refuse(f"{mark!r} is missing")
         self.at += 1
@@ -107,16 +107,16 @@ class _Text:
                 if self._more():
                     continue
                 self.refuse(getattr(error, "msg", "") or str(error))
-            if stop < len(self._text) or not self._more():  # else a number may go on
+            if stop < len(self._text) or not self._more():  # otherwise a number may continue
                 self.at = stop
                 return value
 
     def refuse(self, why: str) -> Any:
-        """Say what is wrong with the text."""
+        """Raise the error that describes the fault of the text."""
         raise InputError(f"{self._source}: not valid JSON: {why} before {shown(self._text[self.at : self.at + 40])}")
 
     def _more(self) -> bool:
-        # As much again as there is, so that a long value is tried a few times only.
+        # Double the text, so that a long value is tried a few times only.
         rest = self._text[self.at :]
         if len(rest) > LINE_BYTES:
             raise InputError(f"{self._source}: a job is longer than {LINE_BYTES} bytes; this is nothing of sacct's")
@@ -130,12 +130,12 @@ class _Text:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(f"{self._source}: a key is there twice: {shown(twice)}, in {shown(_first_values(pairs))}")
+            raise InputError(f"{self._source}: a key appears twice: {shown(twice)}, in {shown(_first_values(pairs))}")
         return found
 
 
 def _first_values(pairs: list[tuple[str, Any]]) -> str:
-    # Tells which object it is: its first values that are numbers or texts.
+    # For messages: the first values of an object that are numbers or texts.
     plain = [f'"{name}": {json.dumps(value)}' for name, value in pairs if isinstance(value, str | int | float)]
     return "{" + ", ".join(plain[:3]) + "}"
 
@@ -195,7 +195,7 @@ def _text(value: Any) -> str:
 
 
 def _identity(job: dict[str, Any]) -> str:
-    """The job's number as sacct's column JobID has it."""
+    """The job's number as in sacct's column JobID."""
     for key, part, mark in (("array", "task_id", "_"), ("het", "job_offset", "+")):
         of = _part(job, key)
         first, place = _word(of.get("job_id")), _word(of.get(part))
@@ -203,7 +203,9 @@ def _identity(job: dict[str, Any]) -> str:
             return f"{first}{mark}{place}"
         if key == "array" and first not in ("", "0") and (waiting := _word(of.get("task"))):
             return f"{first}_[{waiting}]"
-    return _word(job.get("job_id")).replace(".", "?")  # a step's number has a point, and steps are not listed here
+    return _word(job.get("job_id")).replace(
+        ".", "?"
+    )  # only steps have a point in their number, and steps are not listed
 
 
 def _tres(entries: Any) -> str:
@@ -225,7 +227,7 @@ def _memory(needs: dict[str, Any]) -> str:
     return ""
 
 
-#: The most lines of one job: Slurm keeps 255 characters of a name, each of which may end a line.
+#: Largest number of lines of one job: Slurm keeps 255 characters of a name, and each may end a line.
 _MOST_LINES = 256
 _MOST_CHARACTERS = 1 << 16
 
@@ -233,18 +235,18 @@ Job = tuple[int, list[dict[str, str]]]
 
 
 class Dump:
-    """The jobs of a dump that is open, each once: the number of its line, and the words that it may have.
+    """The jobs of an open dump: for each, its line number and its possible sets of words.
 
-    There is one set of words, or several where it cannot be told to which columns of free text words belong, or none for
-    what is no job.
+    There is one set of words, or several if it is unknown to which columns of free text words belong, or none for a line that
+    is not a job.
 
     - ``file``: at its beginning
     - ``comments``: the lines that begin with ``#`` so far
     - ``further``: the columns of ``Workload.extras`` that can be read
     - ``free``: the columns of free text
-    - ``names``: the column of each use as the dump names it, where it has one
+    - ``names``: the dump's name of the column of each use, if it has one
 
-    Raises InputError as ``DumpColumns``, and as of a file that cannot be read.
+    Raises InputError as ``DumpColumns`` does, and if the file cannot be read.
     """
 
     def __init__(self, file: Readable, source: str) -> None:
@@ -268,7 +270,7 @@ class Dump:
 
     def _of_lines(self, lines: Iterator[tuple[int, str]]) -> Iterator[Job]:
         columns = self._columns
-        begun: list[tuple[int, str]] = []  # the lines of a job of which the next one may be a part
+        begun: list[tuple[int, str]] = []  # lines of a job that the next line may continue
         for line, text in lines:
             if begun and self._belongs(text, begun):
                 begun.append((line, text))
@@ -298,7 +300,7 @@ class Dump:
     def _belongs(self, text: str, begun: list[tuple[int, str]]) -> bool:
         if text == self._columns.text or len(begun) == _MOST_LINES or len(_joined(begun)) > _MOST_CHARACTERS:
             return False
-        if self._columns.words(_joined(begun)):  # they are a whole job, and its last word may go on
+        if self._columns.words(_joined(begun)):  # a whole job, whose last word may continue
             return (
                 not text.startswith("#")
                 and not self._columns.words(text)
@@ -327,13 +329,13 @@ def _is_identity(word: str) -> bool:
 
 
 class _Ahead:
-    """A file of which the beginning is looked at before it is read."""
+    """A file whose beginning is inspected before it is read."""
 
     def __init__(self, file: Readable) -> None:
         self._file, self._held = file, b""
 
     def begins_with(self, mark: bytes) -> bool:
-        """Whether the first bytes that are neither white space nor a byte order mark are these."""
+        """Whether the first bytes after white space and a byte order mark are these."""
         block = bytearray(1 << 16)
         while len(self._held) < len(block) and (got := self._file.readinto(memoryview(block))):
             self._held += bytes(block[:got])
@@ -342,7 +344,7 @@ class _Ahead:
         return False
 
     def readinto(self, buffer: memoryview) -> int | None:
-        """As ``Readable``."""
+        """See ``Readable``."""
         if not self._held:
             return self._file.readinto(buffer)
         got = min(len(self._held), len(buffer))
@@ -351,9 +353,9 @@ class _Ahead:
 
 
 def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[int, dict[str, str]]:
-    """The words of some lines, by job number and then by their use (``bls.workloads.readers.sacct_columns``). ``jobs``: the
-    number of the line of each job (``Workload.line``) to that of the job; a line of another job is left out. Raises
-    InputError if the file cannot be read, or its first line does not name the columns that are needed."""
+    """The words of some lines, by job number and use (``bls.workloads.readers.sacct_columns``). ``jobs``: job numbers by line
+    (``Workload.line``); lines with another job number are left out. Raises InputError if the file cannot be read, or its first
+    line does not name the required columns."""
     source = os.fspath(path)
     found: dict[int, dict[str, str]] = {}
     with GivenFile(path, "workload file") as file:

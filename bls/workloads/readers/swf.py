@@ -1,9 +1,6 @@
 """Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
-docs/reference/inputs.md says what the 18 to 21 fields of a line are used for. A line is malformed if it has another number
-of fields, if one of the first 18 is not a decimal number (field 17 may be a list of job numbers), or if one of the fields
-1, 2, 4, 5, 8 and 9 cannot be used: it is fractional where it must be whole, beyond ±2**62 (ns for times), or a negative job
-number or submit. Other fields that cannot be used are unknown. Times are rounded to a nanosecond, half to even.
+docs/reference/inputs.md describes the use of the 18 to 21 fields of a line. Times are rounded to a nanosecond, half to even.
 
 field SWF's name           here
 ===== ==================== ==========================================================================
@@ -27,44 +24,41 @@ field SWF's name           here
 19–21 (further columns)    ``extras``
 ===== ==================== ==========================================================================
 
-From field 3 on, those of the list's second part are extras: where one is not what it should be (negative, beyond 2**62,
-or fractional where it must be whole), it is unknown (no memory, no preceding job, a think time of 0), and the line is a
-job all the same. A fraction of a KB is rounded up.
+Fields from field 3 on in the second part of the list are optional. A value that cannot be used (negative, beyond 2**62, or
+fractional although it must be an integer) is unknown (no memory, no preceding job, a think time of 0), and the line is a job
+all the same. A fraction of a KB is rounded up.
 
-A line may have up to three further fields, as the extended logs of some sites do. They are kept as whole numbers, -1
-where a line has no such field or it is no whole number in ±2**62 (it may be any word). A header line
-``; Field 19: NAME`` or ``; Column 19: NAME`` names such a column; else it is called ``field19`` and so on. One that is
-called ``begin_ns`` is ``begin_ns``: the ns since time 0 from which on the job may join the queue.
+A line may have up to three further fields, as in extended logs of some sites. They are kept as integers, -1 for a missing field
+or one that is not an integer in ±2**62 (it may be any word). A header line ``; Field 19: NAME`` or ``; Column 19: NAME`` names
+the column; otherwise its name is ``field19`` and so on. A field named ``begin_ns`` is that column of the workload: the ns since
+time 0 from which the job may join the queue.
 
 A comment ``; Job: NUMBER NAME`` names a job of the log (``ids``), percent-encoded if it has characters that a line cannot
-have (``traces.base.errors.escaped``). Of several names of a job the first counts. Such a comment is not kept in ``header``;
-one of a number that no job has is a comment as any other.
+contain (``traces.base.errors.escaped``). The first name of a job counts. Such a comment is not kept in ``header``, unless no
+job has its number.
 
-The reasons for a reject, in the order they are tested, the first that applies being counted:
+The reasons for a reject, in the order of the tests; the first that applies is counted:
 
-1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number; one of the first six above is
-   fractional where it must be whole, or beyond ±2**62 (ns for times); the job number or the submit time is negative;
+1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number (field 17 may be a list of job numbers); one
+of
+   the first six above is fractional although it must be an integer, or beyond ±2**62 (ns for times); the job number or the
+   submit time is negative;
 2. *no run time*: it is zero or negative;
 3. *no processors*: neither field 8 nor field 5 is positive;
 4. *duplicate job number*: an earlier line that passed these tests has it.
 
-The first lines of each reason are kept with the field that decides it (``Workload.rejected``).
+The first lines of each reason are kept with the faulty field (``Workload.rejected``).
 
-If no submit is before 1980, submits are seconds since 1970, as other formats have them. Time 0 is then the header's
-``UnixStartTime`` where the log begins within ten years of it; else it is the earliest submit, and the header line
-``; UnixStartTime: N`` is that. A line says so (``Workload.remarks``).
+If no submit is before 1980, submits are seconds since 1970, as in other formats. Time 0 is then the header's ``UnixStartTime``
+if the log begins within ten years of it; otherwise it is the earliest submit, which becomes the header line ``; UnixStartTime:
+N``. A line of ``Workload.remarks`` says so.
 
-The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors.
-One exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time
-never started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait,
-with a ``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
-=======
 The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors. One
-exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time never
-started; where its wait and its requested time are known, it becomes a job that is cancelled at submit + wait, with a
-``run_ns`` of 1 that stands for nothing (``Workload.run_unknown``), instead of a reject.
+exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time never started;
+if its wait and its requested time are known, it becomes a job that is cancelled at submit + wait instead of a reject, with a
+placeholder ``run_ns`` of 1 (``Workload.run_unknown``).
 
-The file is read block by block, as it is unpacked, so that only the columns of its jobs need memory.
+The file is read block by block while it is unpacked, so that only the columns of its jobs need memory.
 
 Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
 doi:10.1007/3-540-47954-6_4.
@@ -96,24 +90,24 @@ _PRECEDING = 17
 _LONGEST_NUMBER = 18  # digits of a number in a list
 _SHORTEST_LINE = 2 * _FIELDS  # with its line feed
 
-# What a line is; the kernel's codes, and then what else it counts: lines, fields of the job with the most of them, and of
-# this block the lines that are noted.
+# Kinds of a line, the kernel's codes; and indices of its further counts: lines, fields of the job with the most fields, and
+# noted lines of this block.
 _JOB, _MALFORMED, _NO_RUN_TIME, _NO_PROCESSORS = 0, 1, 2, 3
 _LINE, _WIDEST, _NOTED = 4, 5, 6
 _COUNTS = 7
 _REASONS = {_MALFORMED: MALFORMED, _NO_RUN_TIME: NO_RUN_TIME, _NO_PROCESSORS: NO_PROCESSORS}
 
-# A job with a list of preceding jobs is noted like a line that is rejected; so many codes fit into the kind of a line, and
-# what is above is the field that decided it.
+# A job with a list of preceding jobs is noted like a rejected line. The kind of a line is a code below ``_CODES`` plus
+# ``_CODES`` times the field that decided it.
 _LIST, _CODES = 7, 8
 _MOST_NOTED = KEPT
 _LIST_OF_JOBS = re.compile("[,;:/|&]")
 
 _SINCE_1970_NS = 315_532_800 * NS_PER_S  # 1980; no log lasts ten years
 
-_MAX = MAX_NS  # a kernel's constants are its module's
+_MAX = MAX_NS  # kernels use constants of their own module
 
-# The columns of the kernel's rows 6, 7, …; after them, those of the fields 19 to 21.
+# Columns in the kernel's rows 6, 7, …; the fields 19 to 21 follow.
 _EXTRA = (
     "wait_ns", "memory_kb", "status", "user", "group", "application", "queue", "partition", "preceding", "think_ns",
     "cancel_ns",
@@ -124,31 +118,31 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Whether it is compressed is seen from its first bytes, not from its name. ``cancelled``: whether jobs
-    that were cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it is missing,
-    a directory, not readable, empty, broken, or holds no valid job."""
+    """Read an SWF file. Its first bytes, not its name, decide whether it is compressed. ``cancelled``: whether jobs that were
+    cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it is missing, a
+    directory, not readable, empty, broken, or holds no valid job."""
     with GivenFile(path, "workload file") as file:
         return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
 
 
 def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
     """The workload of an SWF text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped. ``cancelled``: whether jobs
-    that were cancelled before their start are jobs too. ``block_bytes``: how much is read at once, on which no result
-    depends. Raises InputError if the text is empty or holds no valid job."""
+    that were cancelled before their start are jobs too. ``block_bytes``: size of a block, without effect on the result. Raises
+    InputError if the text is empty or holds no valid job."""
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
 class _Notes:
-    """What is noted of lines: comments, where the first rejected lines are, lists of preceding jobs."""
+    """Notes about lines: comments, places of the first rejected lines, lists of preceding jobs."""
 
     def __init__(self) -> None:
         self.header: list[str] = []
-        self.lines: list[int] = []  # of the comments
+        self.lines: list[int] = []  # line numbers of the comments
         self.rejected: list[RejectedLine] = []
         self.also_preceding: dict[int, tuple[int, ...]] = {}
 
     def add(self, text: Array, noted: Array, jobs: Array) -> None:
-        """Note lines of a block: of each its code, its number, the row of its job, and where it begins and ends."""
+        """Note lines of a block: the code of each, its number, the row of its job, and its beginning and end."""
         for code, line, row, lo, hi in noted.T.tolist():
             words = text[lo:hi].tobytes().decode("utf-8", "replace").split()
             kind, field = code % _CODES, code // _CODES
@@ -164,8 +158,8 @@ class _Notes:
 def _blocks(
     file: Readable, source: str, cancelled: bool, block_bytes: int, notes: _Notes, counts: Array
 ) -> Iterator[Array]:
-    """The jobs of one block of lines after the other, int64 (``_ROWS``, jobs), which the next overwrites. ``counts`` are
-    those of ``_parse``, up to the block's end."""
+    """The jobs of one block of lines at a time, int64 (``_ROWS``, jobs), which the next block overwrites. ``counts``: those of
+    ``_parse``, up to the block's end."""
     jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
@@ -191,17 +185,17 @@ def _rejects(counts: Array) -> dict[str, int]:
 
 
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
-    """The jobs of an SWF file, some thousands after the other, for who cannot hold all of them.
+    """The jobs of an SWF file, some thousands at a time, for callers that cannot hold all of them.
 
-    Jobs are those of :func:`read_swf`, without further fields (19 to 21) but ``begin_ns``. The first block has the header:
-    the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since
-    the block before, so that every line is in one of them.
+    Jobs are those of :func:`read_swf`, without the further fields 19 to 21 except ``begin_ns``. The first block has the header:
+    the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since the
+    previous block, so that every line is in one of them.
 
-    - ``block_bytes``: how much is read at once; only where blocks end depends on it
+    - ``block_bytes``: size of a block; determines only where blocks end
 
-    Raises InputError as :func:`read_swf`; where a job is submitted before one of an earlier line, or does not have a
-    higher number than all of them: in which order jobs come, and whether a number is there twice, only the whole file
-    says; and where a comment after the first job names a job.
+    Raises InputError as :func:`read_swf` does. Also raises it if a job is submitted before a job of an earlier line or does not
+    have a higher number, because only the whole file shows the order of jobs and duplicate numbers; and if a comment after the
+    first job names a job.
     """
     source = os.fspath(path)
     notes, zero = _Notes(), _Beginning()
@@ -209,9 +203,9 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
     first: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     ids: Mapping[int, str] = MappingProxyType({})
-    waits: Array | None = None  # for the lines behind it that are no jobs
+    waits: Array | None = None  # the last jobs, held back for the rejected lines that follow them
     first_line = 0
-    begin = -1  # the row of the jobs' begin, if a further field has it
+    begin = -1  # the row of ``begin_ns``, if it is a further field
 
     def block(jobs: Array, counts: Array) -> Workload:
         columns = dict(zip((*COLUMNS, *_EXTRA), jobs[:_FURTHER], strict=True))
@@ -252,7 +246,7 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
 
 
 def _check_order(keys: Array, lines: Array, source: str) -> None:
-    # Of job number and submit, in the order of lines, behind those of the job before.
+    # Of job number and submit, in the order of lines, beginning with the previous job.
     higher, later = np.diff(keys) > [[0], [-1]]
     if not (higher & later).all():
         k = int(np.argmin(higher & later))
@@ -309,7 +303,7 @@ def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Wor
 
 
 class _Beginning:
-    """Where time 0 is in a log whose submits are since 1970; at 0 in any other."""
+    """Time 0 of a log whose submits count from 1970; 0 for any other log."""
 
     def __init__(self) -> None:
         self.start_ns = 0
@@ -318,18 +312,18 @@ class _Beginning:
         self._known = False
 
     def of(self, submit_ns: Array, header: Iterable[str]) -> None:
-        """Find it from the earliest submits, once."""
+        """Find time 0 from the earliest submits, once."""
         if self._known or not len(submit_ns):
             return
         self._known = True
         earliest = int(submit_ns.min())
         if not _SINCE_1970_NS <= earliest < MAX_NS:
             return
-        said = header_start_s(header)
-        told = said is not None and 0 <= earliest - said * NS_PER_S < _SINCE_1970_NS
-        start_s = said if told and said is not None else earliest // NS_PER_S
-        self.start_ns, self._added = start_s * NS_PER_S, not told
-        where = "the header's UnixStartTime" if told else "the earliest submit"
+        stated = header_start_s(header)
+        is_near = stated is not None and 0 <= earliest - stated * NS_PER_S < _SINCE_1970_NS
+        start_s = stated if is_near and stated is not None else earliest // NS_PER_S
+        self.start_ns, self._added = start_s * NS_PER_S, not is_near
+        where = "the header's UnixStartTime" if is_near else "the earliest submit"
         date = datetime.fromtimestamp(start_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         self.remarks = (f"submits are seconds since 1970: time 0 is {where}, {date}",)
 
@@ -339,7 +333,7 @@ class _Beginning:
             column[column >= 0] -= self.start_ns
 
     def header(self, header: Iterable[str]) -> list[str]:
-        """The comments, with the start that was found."""
+        """The comments, with the start if it was added."""
         if not self._added:
             return list(header)
         kept = [line for line in header if not ((fact := FACT.fullmatch(line)) and fact[1] == "UnixStartTime")]
@@ -347,7 +341,7 @@ class _Beginning:
 
 
 def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
-    """The names of the further fields, all different: the first that the header has for each, else by their number."""
+    """The names of the further fields, all different: the header's first name of each, else by their number."""
     named: dict[int, str] = {}
     for comment in header:
         match = NAMED_FIELD.fullmatch(comment)
@@ -364,8 +358,8 @@ def _names(further: Iterable[int], header: Iterable[str]) -> Iterator[str]:
 
 @compiled(inner=True)
 def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, column: int, counts: Array) -> int:
-    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, its number aside, and say what it is. That is one of the
-    codes, and ``_CODES`` times the field that decides it; ``_LIST`` is a job with a list in field 17."""
+    """Read the line ``text[at:stop]`` into ``jobs[:, column]``, except its line number, and return its kind: one of the codes
+    plus ``_CODES`` times the field that decides it; ``_LIST`` is a job with a list in field 17."""
     job_id, submit, run, allocated, requested, estimate = 0, 0, 0, 0, 0, 0
     wait, used_kb, asked_kb = -1, -1, -1
     jobs[17, column], jobs[18, column], jobs[19, column] = -1, -1, -1
@@ -432,7 +426,7 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
         return _MALFORMED + _CODES * wrong
     cancel, status = -1, jobs[8, column]
     if run <= 0:
-        # A wait below 0 is not known; submit + wait is compared so that it cannot overflow.
+        # A wait below 0 is unknown; submit + wait is compared so that it cannot overflow.
         if not cancelled or (status != 5 and status != 0) or wait < 0 or wait > _MAX - submit or estimate <= 0:
             return _NO_RUN_TIME + _CODES * 4
         cancel = submit + wait
@@ -454,7 +448,7 @@ def _parse_line(text: Array, at: int, stop: int, cancelled: bool, jobs: Array, c
 
 @compiled(inner=True)
 def _first_of_list(text: Array, at: int, stop: int) -> int:
-    """The first number of a list of job numbers; ``NONE`` if the word ``text[at:stop]`` is no such list."""
+    """The first number of a list of job numbers; ``NONE`` if the word ``text[at:stop]`` is not such a list."""
     first, value, digits = NONE, 0, 0
     for k in range(at, stop + 1):
         byte = int(text[k]) if k < stop else 44
@@ -485,10 +479,10 @@ def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: In
     - ``comments``, int64 (3, at least the number of the block's comment lines): filled from the left with each
       comment's first index, the index after its last, and its line
     - ``noted``, int64 (5, at least that number and ``_MOST_NOTED`` for each reason): filled from the left with the
-      first rejected lines of each reason, and the jobs with a list in field 17: what ``_parse_line`` says of each, its
-      number, the column of its job, and its first index and the index after its last
-    - ``counts``, int64 (7,): of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by
-      all lines; then the most fields of any job, and how many lines are noted
+      first rejected lines of each reason, and the jobs with a list in field 17: the kind of each from ``_parse_line``, its
+      line number, the column of its job, its first index and the index after its last
+    - ``counts``, int64 (7,), of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by
+      all lines; then the largest number of fields of any job, and the number of noted lines
 
     Returns int: number of comment lines.
     """

@@ -1,1 +1,1 @@
-"""The writers of workload files."""
+"""Writers of workload files."""

@@ -1,8 +1,8 @@
 """Writes a workload in the Standard Workload Format, and makes a workload of a finished run.
 
-The file is read back as the same jobs; docs/reference/workloads.md says what its fields hold. A job that was cancelled
-before its start (``Workload.run_unknown``) has no run time, -1, and the wait after which its user gave up; a reader with
-``cancelled=True`` gets it back. :func:`unwritten` names the columns that have no place in the format.
+Reading the file gives the same jobs; docs/reference/workloads.md describes its fields. A job that was cancelled before its
+start (``Workload.run_unknown``) has the run time -1, and the wait after which the user cancelled it; a reader with
+``cancelled=True`` reads it again. :func:`unwritten` names the columns that have no place in the format.
 """
 
 import gzip
@@ -25,7 +25,7 @@ from traces.compiled import Array
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
-#: The most extra columns that are written: a line has up to 21 fields.
+#: Largest number of extra columns that are written: a line has up to 21 fields.
 MAX_EXTRAS = 3
 
 _FIRST_EXTRA = 19
@@ -40,9 +40,9 @@ def write_swf(
     """Write a workload as SWF.
 
     - ``workload``: its comments come first, then its jobs in their order
-    - ``target``: where to. A path that ends in ``.gz`` is gzipped (the same workload gives the same bytes); what is
-      there is replaced. A file is written to as it is, and not closed.
-    - ``header``: further comments, behind the workload's own; a ``;`` is put before those without one
+    - ``target``: a path or a file. A path that ends in ``.gz`` is gzipped (equal workloads give equal bytes); existing contents
+      are replaced. A file is written to and not closed.
+    - ``header``: further comments, after the workload's own; lines without ``;`` get one
 
     Returns tuple of str: :func:`unwritten`. Raises InputError if the file cannot be written, or a comment has more than
     one line.
@@ -52,7 +52,7 @@ def write_swf(
     lists = _lists(workload)
     with _opened(target) as file:
         for line in lines:
-            # "?" for what is no character: half of a pair in a JSON's text, a byte of a file's name.
+            # "?" for anything that is not a character: half of a pair in a JSON's text, a byte of a file's name.
             file.write(f"{line}\n".encode(errors="replace"))
         for block in swf_lines(_columns(workload), list(further.values())):
             file.write(_with_lists(block, lists) if lists else block)
@@ -60,8 +60,8 @@ def write_swf(
 
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
-    """The columns of a workload that say something for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``,
-    ``names``, and the names of extra columns beyond the third."""
+    """The columns of a workload that contain facts for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``, ``names``,
+    and the names of extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
@@ -72,17 +72,17 @@ def unwritten(workload: Workload) -> tuple[str, ...]:
 
 
 def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workload:
-    """A finished run as a workload: its jobs with the waits, run times and ends that they had in the run.
+    """A finished run as a workload: its jobs with the waits, run times and ends of the run.
 
     - ``jobs``: the columns of the run's table of jobs (``traces.tables.JOB_COLUMNS``): ``job_id``, ``submit_ns``, ``start_ns``,
-      ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. Of a job that was tried again, the last attempt counts; its
+      ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. For a job that was requeued the last attempt counts; its
       wait is the time from its submit to that attempt's start.
-    - ``workload``: what was simulated, or the whole log from which it was selected: users, groups, queues and the rest are its.
-      Where the run's time 0 is another than the log's, the ``UnixStartTime`` in its header is moved with it.
+    - ``workload``: the simulated workload, or the whole log from which it was selected, with users, groups, queues and other
+      columns. If the run's time 0 differs from the log's, the ``UnixStartTime`` of the header moves with it.
 
-    Returns Workload: status 1 for jobs that were completed, 5 for those cancelled, 0 for those killed or failed. A job that
-    never started, as its user cancelled it, stays one (``Workload.run_unknown``). Jobs that ran for no time at all are counted
-    as rejects. Raises InputError if a job of the run is not in the workload, or is submitted at another time, or no job ran.
+    Returns Workload: status 1 for completed jobs, 5 for cancelled ones, 0 for killed or failed ones. A job that never started
+    because its user cancelled it stays such a job (``Workload.run_unknown``). Jobs with a run time of 0 are counted as rejects.
+    Raises InputError if a job of the run is not in the workload or has another submit there, or no job ran.
     """
     row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
     last = {number: row for row, number in enumerate(np.asarray(jobs["job_id"]).tolist())}
@@ -95,9 +95,9 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
     started = start >= 0
     offsets = workload.submit_ns[known] - submit
     offset_ns = int(offsets.max())
-    if np.any((offsets != offset_ns) & (submit > 0)):  # but for jobs that ran already at time 0, all are the same
+    if np.any((offsets != offset_ns) & (submit > 0)):  # equal for all jobs except those running at time 0
         raise InputError(f"{workload.source}: submits its jobs at other times than the run: is it the log of the run?")
-    # A job that was withdrawn before its start is said as the log would say it.
+    # A job withdrawn before its start is written as the log would have it.
     cancel = np.where(started | (workload.cancel_ns[known] < 0), -1, workload.cancel_ns[known] - offset_ns)
     kept = np.where(started, end > start, cancel >= submit)
     run = np.where(started, end - start, 1)
@@ -164,8 +164,7 @@ def _with_lists(block: bytes, lists: Mapping[bytes, bytes]) -> bytes:
 
 
 def _all_further(workload: Workload) -> dict[str, Array]:
-    """The columns that the format has no field for and that are written where there is room: from when on jobs may start, and
-    the extra columns."""
+    """The columns without a field of the format, written if there is room: earliest starts of jobs, and the extra columns."""
     begin = {BEGIN: np.where(workload.held, workload.begin_ns, -1)} if workload.held.any() else {}
     return begin | {name: column for name, column in workload.extras.items() if name not in begin}
 
@@ -197,7 +196,7 @@ def _comments(workload: Workload, header: Iterable[str], names: list[str]) -> li
     for line in lines:
         if "\n" in line:
             raise InputError(f"{workload.source}: the comment {shown(line)} has more than one line")
-    return without_job_names(lines, workload.job_id)[0]  # one that would name a job by its number in another log
+    return without_job_names(lines, workload.job_id)[0]  # a comment might name a job by its number in another log
 
 
 @contextmanager
@@ -211,7 +210,7 @@ def _opened(target: str | os.PathLike[str] | BinaryIO) -> Iterator[BinaryIO]:
             if not str(name).endswith(".gz"):
                 yield file
                 return
-            # Neither a name nor a time in it: the same workload is the same file.
+            # With neither a name nor a time, so that equal workloads give equal files.
             with gzip.GzipFile("", "wb", _ZLIB_LEVEL, file, mtime=0) as packed:
                 yield packed  # type: ignore[misc]
     except OSError as error:
