@@ -1,4 +1,4 @@
-"""What can be said of a job's end before it is simulated."""
+"""A lower bound on a job's end, known before it is simulated."""
 
 import math
 
@@ -7,12 +7,12 @@ from traces.compiled import Array
 
 
 def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_gflops: Array) -> int:
-    """An instant before which a job cannot end, if its speeds do not rise: all of its work at all of its cores' speed.
+    """Return an instant before which a job cannot end if its speeds do not rise: all its work at the speed of all its cores.
 
     Parameters
     ----------
     start_ns : int
-        Its start.
+        Start of the job.
     total_gflop : float
         A lower bound on the sum of its task lengths.
     mean_gflop : float
@@ -23,9 +23,9 @@ def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_
     Returns
     -------
     int
-        ns, at most ``traces.base.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound gives
-        way by a thousandth, which covers 2,000 times the expected number of tasks as long as a task takes a
-        millisecond; for shorter tasks nothing is promised, and the start is returned.
+        ns, at most ``traces.base.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound is
+        a thousandth lower, which covers 2,000 times the expected number of tasks if a task takes a millisecond. For shorter
+        tasks the bound is the start.
     """
     if mean_gflop / float(speed_gflops.max()) < 1e-3:
         return start_ns

@@ -1,4 +1,4 @@
-"""The chunk sizes of a technique on tasks of equal length whose cores ask in turn: what tables in the literature show."""
+"""The chunk sizes of a technique for tasks of equal length, as tables in the literature show them."""
 
 import numpy as np
 
@@ -11,11 +11,10 @@ from traces.base.time import NS_PER_S
 
 
 def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = SEED.default) -> list[int]:
-    """The sizes of the chunks in the order in which they are assigned.
+    """Return the sizes of the chunks in the order in which they are assigned.
 
-    The tasks take one second each, nothing else takes time, and the cores 0 … P-1 ask in turn, core 0 again after core
-    P-1: so each has finished its last chunk when it asks, however long that was. ``seed`` is that of a random
-    technique's stream.
+    The tasks take one second each and nothing else takes time. The cores 0 … P-1 request chunks in turn, so each has
+    finished its last chunk when it requests the next. ``seed`` is for random techniques.
 
     Raises InputError if an argument is out of range (up to 10 million tasks, 2**20 cores), or the technique's
     parameters are for another number of cores; PluginError if the technique's answer is impossible."""

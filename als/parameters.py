@@ -1,4 +1,4 @@
-"""Parameters of plug-ins: a frozen dataclass declares each once, with what is allowed, and is checked as it is made."""
+"""Parameters of plug-ins: a frozen dataclass declares each with its allowed values, and checks it when it is made."""
 
 import functools
 import math
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
 from traces.base.errors import InputError, one_of, real, shown, whole
 
-#: Beyond it not every whole number is a float64, which is what rules find in ``params``.
+#: Not every larger whole number is a float64, the type of ``params``.
 MOST = 2**53
 
-#: Beyond it an integer is no float64.
+#: Larger integers overflow a float64.
 _LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
 class WholeNumber:
-    """A whole number within these limits."""
+    """A whole number within limits."""
 
     lowest: int = 1
     highest: int = MOST
@@ -30,7 +30,7 @@ class WholeNumber:
 
 @dataclass(frozen=True)
 class RealNumber:
-    """A number within these limits."""
+    """A number within limits."""
 
     lowest: float
     highest: float
@@ -41,7 +41,7 @@ class RealNumber:
 
 @dataclass(frozen=True)
 class Positive:
-    """A finite number above 0, or, ``or_zero``, of at least 0."""
+    """A finite number above 0; with ``or_zero`` at least 0."""
 
     or_zero: bool = False
 
@@ -68,13 +68,13 @@ class OneOf:
 
 
 class Checked:
-    """A frozen dataclass whose fields are checked as it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
+    """A frozen dataclass whose fields are checked when it is made: ``tasks: Annotated[int, WholeNumber(0)] = 0``.
 
-    A field that may be None is not checked where it is. Raises InputError; the message begins with the kind of plug-in, its
-    name and the parameter.
+    None is not checked in a field that may be None. Raises InputError; the message begins with the kind of plug-in, its name
+    and the parameter.
     """
 
-    noun: ClassVar[str]  # what errors call the kind of plug-in, as ``graph``
+    noun: ClassVar[str]  # kind of plug-in in errors, such as ``graph``
     if TYPE_CHECKING:
 
         @property
@@ -86,7 +86,7 @@ class Checked:
                 object.__setattr__(self, field, allowed.checked(f"{self.noun} {self.name}: {field}", value))
 
     def numbers(self) -> tuple[float, ...]:
-        """All parameters in order, as ``params`` has them: a word by its place among the allowed ones, NaN for None."""
+        """All parameters in order, for ``params``: the index of a word among the allowed ones, NaN for None."""
         names = [field.name for field in fields(self) if field.name != "name"]  # type: ignore[arg-type]
         return tuple(_number(getattr(self, name), _allowed(self).get(name)) for name in names)
 
@@ -121,7 +121,7 @@ def _optional_of(kind: type) -> frozenset[str]:
 
 
 def floats(where: str, params: Iterable[Any]) -> tuple[float, ...]:
-    """What a rule finds in ``params``. Raises InputError if they are no numbers."""
+    """Return the numbers of ``params``. Raises InputError if one is not a number."""
     try:
         return tuple(float(value) for value in params)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""One loop after another, each drawn and run to its end in the same room, without an ``ApplicationSimulator`` for each."""
+"""Loops drawn and run to their end one after another in the same memory, without an ``ApplicationSimulator`` for each."""
 
 import functools
 from typing import Annotated, TypeAlias, TypeGuard
@@ -21,7 +21,7 @@ from traces.kernels.state import State, column
 
 _APPLICATION, _INTS, _FLOATS = StateKind(ApplicationState), types.Column(types.int64, 1), types.Column(types.float64, 1)
 _WORDS = types.Column(types.uint64, 1)
-# The engine and the drawing are called through pointers, so that their machine code is not written out here again.
+# The engine and the drawing are called through pointers, so that their machine code is not generated again here.
 _BEGIN = types.Signature(None, (_APPLICATION, types.int64, types.int64, types.boolean, types.boolean))
 _RUN = types.int64(_APPLICATION, types.int64)
 _DRAW = types.int64(
@@ -34,15 +34,15 @@ _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
 #: The room's columns of cores and tasks.
 _COLUMNS = "speed", "latency_ns", "finish_ns", "busy_ns", "start_ns", "end_ns", "core", "chunk", "lengths"
 
-#: Room at first; there is more once a job needs more.
+#: Initial room; it grows when a job needs more.
 _CORES, _TASKS = 256, 4096
 
 
 class LoopRoom(State):
-    """Room for one loop, used again for the next."""
+    """Memory for one loop, reused for the next."""
 
-    mode: int = 0  # of the lengths
-    # (room,): GFLOP/s of each core, as in ``ApplicationState``; to be given before a loop, as latency_ns is
+    mode: int = 0  # mode of the lengths
+    # (room,): GFLOP/s of each core, as in ``ApplicationState``; the caller writes it and latency_ns before a loop
     speed: Floats
     latency_ns: Ints  # (room,): as in ``ApplicationState``
     finish_ns: Ints  # (room,): as in ``ApplicationState``, of the latest loop
@@ -57,11 +57,11 @@ class LoopRoom(State):
     drawn: Words = column(20)  # the round keys of the job's streams
     cursor: Ints = column(3)  # where in the stream its lengths are drawn
     words: Words = column(4)  # work space
-    memo: Floats = column("memo")  # what the lengths' rule keeps
+    memo: Floats = column("memo")  # memory of the lengths' rule
     params: Floats  # of the lengths
     pattern: Floats  # of the lengths
-    rule: Ints  # (1,): the lengths' rule by its address
-    engines: Ints  # (3,): what begins an application, runs it, and draws its tasks
+    rule: Ints  # (1,): address of the lengths' rule
+    engines: Ints  # (3,): addresses: begin an application, run it, draw its tasks
 
 
 @compiled()
@@ -70,15 +70,15 @@ def run_loop(
     core_ns: float, speed_gflops: float, width: int, overhead_ns: int, master: bool, start_ns: int, stop_ns: int,
     keep_tasks: bool,
 ) -> tuple[int, int, int, int, int, int, float, float]:  # fmt: skip
-    """Draw the tasks of a loop, and run it on ``width`` cores, whose speeds and latencies are in the room, to its end
-    or a stop.
+    """Draw the tasks of a loop and run it on ``width`` cores, whose speeds and latencies are in the room, to its end or a stop.
 
-    ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns`` and ``speed_gflops`` are as of
-    :func:`als.lengths.draw.draw_loop`; ``overhead_ns``, ``master``, ``start_ns`` and ``stop_ns``, which may be
-    ``NEVER``, as of ``als.engine.loop``.
+    ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns`` and ``speed_gflops`` are as for
+    :func:`als.lengths.draw.draw_loop`; ``overhead_ns``, ``master``, ``start_ns`` and ``stop_ns``, which may be ``NEVER``, as
+    for
+    ``als.engine.loop``.
 
-    Returns an ``ApplicationStatus``, below 0 if the tasks cannot be drawn; when it ended; its tasks, and those that
-    ran, at least in part; its chunks; the time spent on scheduling; the work of its tasks; the coefficient of variation
+    Returns an ``ApplicationStatus`` (below 0 if the tasks cannot be drawn), its end, its number of tasks, the number of tasks
+    that ran at least partly, its chunks, the time spent on scheduling, the work of its tasks, and the coefficient of variation
     of their lengths."""
     app = room.application
     fill_round_keys(room.drawn, np.uint64(seed), np.uint64(job))
@@ -104,8 +104,8 @@ def run_loop(
 
 
 class PlainLoops:
-    """Loops of one technique, in one room. ``technique``: one of those that :func:`is_plain` accepts. ``columns``: its
-    columns of cores and tasks, by their names: they are read and written without numpy."""
+    """Loops of one technique in the same memory. ``technique``: accepted by :func:`is_plain`. ``columns``: the columns of
+    cores and tasks by name, read and written without numpy."""
 
     def __init__(self, technique: Technique) -> None:
         self._rules, self._phases = phase_rules((phase_key(technique),))
@@ -113,7 +113,7 @@ class PlainLoops:
         self._make(_CORES, _TASKS, memo=0)
 
     def prepare(self, model: LengthModel, n_cores: int, n_tasks: int) -> None:
-        """Make the room large enough for a loop of ``n_tasks`` on ``n_cores``, whose lengths are of ``model``."""
+        """Enlarge the room for a loop of ``n_tasks`` on ``n_cores`` with lengths of ``model``."""
         room, needed = self.room, model.room(n_tasks)
         cores, tasks, memo = len(room.speed), len(room.lengths), len(room.memo)
         if n_cores > cores or needed > tasks or model.memo_size > memo:
@@ -160,5 +160,5 @@ def _engines() -> Array:
 
 
 def is_plain(given: AnyScheduler) -> TypeGuard[Technique]:
-    """Whether loops of it can be run so: a compiled technique, for any number of cores."""
+    """Return whether loops can run this way: with a compiled technique for any number of cores."""
     return isinstance(given, Technique) and given.by_memo and given.only_cores is None

@@ -1,4 +1,4 @@
-"""Whatever gives tasks to cores, by its name: a technique, a choice among techniques, a planner, or a mapping."""
+"""Application-level schedulers by name: a technique, a choice among techniques, a planner, or a mapping."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, techn
 from traces.base.errors import InputError, at, shown
 from traces.base.plugins import entry_points, resolve, split_parameters
 
-#: What a phase's tasks are given to cores by.
+#: The scheduler of a phase's tasks.
 AnyScheduler = Technique | Selection | Planner | Mapped
 
 
 def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:
-    """The application-level scheduler of this name: as ``als.techniques.technique`` takes it, a planner's name in
-    ``als.planners.PLANNERS``, in a file or a package, or ``mapped``. Errors list also the names ``also``, which the
-    caller understands.
+    """Return the application-level scheduler with this name: a technique as for ``als.techniques.technique``, a planner's name
+    in ``als.planners.PLANNERS``, in a file or a package, or ``mapped``. Errors also list the names ``also``, which the caller
+    handles.
 
-    Raises InputError if there is none, or its parameters cannot be; PluginError if what a file or a package gives is
-    neither."""
+    Raises InputError if there is none, or its parameters are invalid; PluginError if a file or a package gives something
+    else."""
     if name in TECHNIQUES:
         return TECHNIQUES[name]
     where = at(where or str(ALS), name)
@@ -41,8 +41,8 @@ def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyS
 
 
 def loop_technique(name: str, where: str = "") -> AnyTechnique:
-    """The technique, or choice among techniques, of this name, for a plain loop. Raises InputError if there is none, or
-    what has the name is for graphs. Raises PluginError as :func:`scheduler`."""
+    """Return the technique, or choice among techniques, with this name, for a plain loop. Raises InputError if there is none,
+    or the name is for graphs only; PluginError as :func:`scheduler`."""
     where = at(where or str(ALS), name)
     is_for_graphs = split_parameters(name)[0] in (*PLANNERS, MAPPED.name)
     found = scheduler(name, where=where) if is_for_graphs else technique(name, where=where)
@@ -52,7 +52,7 @@ def loop_technique(name: str, where: str = "") -> AnyTechnique:
 
 
 def scheduler_name(given: AnyScheduler) -> str | None:
-    """The name by which :func:`scheduler` finds it, whatever the folder; None if it is an object of this process."""
+    """Return the name by which :func:`scheduler` finds it, whatever the folder; None if it is an object of this process."""
     if given is MAPPED:
         return MAPPED.name
     known: dict[str, Any] = {**TECHNIQUES, **PLANNERS}

@@ -1,12 +1,12 @@
-"""Named randomness: one stream of numbers per (seed, job number, purpose).
+"""Random streams: one stream of numbers per (seed, job number, purpose).
 
-A stream is numpy's counter-based generator ``Philox4x64-10`` with key (seed, job number) and counter (block, 0, 0,
-purpose), so that any job's numbers can be drawn anywhere, in any order, without a generator to share. A 64-bit word w
-becomes the uniform number u = (⌊w / 2¹²⌋ + ½) / 2⁵², which is never 0 or 1, and u becomes a normal number by
-the inverse distribution function, so that a draw is one word and nothing is left over.
+A stream is numpy's counter-based generator ``Philox4x64-10`` with key (seed, job number) and counter (block, 0, 0, purpose), so
+any job's numbers can be drawn in any process and any order, without a shared generator. A 64-bit word w becomes the uniform
+number u = (⌊w / 2¹²⌋ + ½) / 2⁵², which is never 0 or 1. u becomes a normal number by the inverse distribution function, so a
+draw uses exactly one word.
 
-Words are read by the block of four (:func:`fill_words`) or one at a time (:func:`next_word`), which needs the round keys,
-a cursor (number of the next block, place of the next word in this one, purpose) and room for a block of words.
+Words are read in blocks of four (:func:`fill_words`) or one at a time (:func:`next_word`), which needs the round keys, a
+cursor (number of the next block, index of the next word in the current block, purpose) and room for a block of words.
 
 The same numbers in plain Python::
 
@@ -27,11 +27,11 @@ from traces.kernels.signatures import Ints, Words
 
 # Purposes of streams.
 TASK_LENGTHS = 1  # the lengths of a job's tasks
-CHUNKS = 2  # what a random technique draws for its chunks
-APPLICATIONS = 3  # which application a job is
+CHUNKS = 2  # a random technique's chunks
+APPLICATIONS = 3  # the application of a job
 CORE_SPEEDS = 4  # noise on a core's speed; the second part of the key is a core
 GRAPHS = 5  # the tasks and edges of a job's random graphs
-GRAPH_WORK = 6  # by which factors the work of a graph's tasks differs from their weights
+GRAPH_WORK = 6  # the factors between the work of a graph's tasks and their weights
 
 _ROUNDS = 10
 _BUMPS = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
@@ -49,7 +49,7 @@ _BUMP1_HI, _BUMP1_LO = np.uint64(_BUMPS[1] >> 32), np.uint64(_BUMPS[1] & 0xFFFFF
 
 @compiled()
 def _add(a: np.uint64, b_hi: np.uint64, b_lo: np.uint64) -> np.uint64:
-    """a + b modulo 2**64 in halves, so that plain numpy, which warns of an overflow, computes it too."""
+    """Return a + b modulo 2**64, computed in halves, since plain numpy would warn of an overflow."""
     low = (a & _LOW) + b_lo
     high = (a >> _U32) + b_hi + (low >> _U32)
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))
@@ -68,7 +68,7 @@ def fill_round_keys(keys: Words, seed: np.uint64, job: np.uint64) -> None:
 
 @compiled()
 def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    """Upper 64 bits of m * x."""
+    """Return the upper 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     middle = m_hi * x_lo + ((m_lo * x_lo) >> _U32)
     carried = m_lo * x_hi + (middle & _LOW)
@@ -77,7 +77,7 @@ def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
 
 @compiled()
 def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    """Lower 64 bits of m * x."""
+    """Return the lower 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     low = m_lo * x_lo
     middle = ((m_hi * x_lo) & _LOW) + ((m_lo * x_hi) & _LOW) + (low >> _U32)
@@ -87,7 +87,7 @@ def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
 @compiled(inner=True)
 def fill_words(words: Array, keys: Array, block: int, purpose: int) -> None:
     """Write block number ``block`` = 0, 1, … of a stream: four uint64 words, to ``words[0:4]``."""
-    # numpy's generator counts up before it computes, so that its first block has counter 1.
+    # numpy's generator increments the counter first, so its first block has counter 1.
     c0, c1, c2, c3 = np.uint64(block + 1), np.uint64(0), np.uint64(0), np.uint64(purpose)
     for r in range(_ROUNDS):
         h0, l0 = _high(_M0_HI, _M0_LO, c0), _low(_M0_HI, _M0_LO, c0)
@@ -103,7 +103,7 @@ def start_stream(cursor: Ints, purpose: int) -> None:
 
 
 def new_stream(seed: int, job: int, purpose: int) -> tuple[Array, Array, Array]:
-    """The round keys, cursor and words of a stream, at its beginning."""
+    """Return the round keys, cursor and words of a stream, at its beginning."""
     keys, cursor, words = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(4, np.uint64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
     start_stream(cursor, purpose)
@@ -112,9 +112,9 @@ def new_stream(seed: int, job: int, purpose: int) -> tuple[Array, Array, Array]:
 
 @compiled(inner=True)
 def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
-    """The next 64-bit word of a stream, of round keys from :func:`fill_round_keys`. The ``cursor``, the number of the
-    block that is read next, the place of the next word in ``words`` (4: none is left) and the purpose, is moved on;
-    ``words`` is the present block."""
+    """Return the next 64-bit word of a stream with round keys from :func:`fill_round_keys`, and advance the ``cursor``: the
+    number of the next block, the index of the next word in ``words`` (4: none is left) and the purpose; ``words`` is the
+    current block."""
     if cursor[1] == 4:
         fill_words(words, keys, cursor[0], cursor[2])
         cursor[0] += 1
@@ -126,13 +126,13 @@ def next_word(keys: Array, cursor: Array, words: Array) -> np.uint64:
 
 @compiled()
 def uniform_from_word(word: np.uint64) -> float:
-    """The uniform number of a 64-bit word: above 0 and below 1."""
+    """Return the uniform number of a 64-bit word: above 0 and below 1."""
     return (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0
 
 
 @compiled()
 def normal_from_word(word: np.uint64) -> float:
-    """The standard normal number of a 64-bit word, by AS 241 (about 16 digits)."""
+    """Return the standard normal number of a 64-bit word, by AS 241 (about 16 digits)."""
     # fmt: off
     p = (float(np.int64(word >> _U12)) + 0.5) / 4503599627370496.0
     q = p - 0.5

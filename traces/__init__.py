@@ -1,4 +1,4 @@
-"""What happened, in which units: time, the ledger, tables, trace writers, figures, and the errors all levels share."""
+"""Results and their units: time, the ledger, tables, trace writers, figures, and the errors shared by all levels."""
 
 import lazy_loader
 

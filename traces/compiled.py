@@ -1,11 +1,11 @@
-"""How this project declares its kernels, what they are given, and hooks.
+"""How this project declares its kernels, their arguments, and hooks.
 
-Kernels are plain Python functions over numpy arrays and states; ``NUMBA_DISABLE_JIT=1`` runs the very same code in a debugger.
-How they become machine code, and where it is kept, is in :mod:`traces.kernels`.
+Kernels are plain Python functions over numpy arrays and states; ``NUMBA_DISABLE_JIT=1`` runs the same code in a debugger.
+:mod:`traces.kernels` compiles and stores them.
 
-What only some runs do is a function of its own, in a table of addresses, compiled only where a run does it. An engine has a
-table of such slots, :class:`Hooks`. In a kernel a slot is called by its place in the table; where the run has no use for it,
-the slot holds a function that refuses, by name.
+Code for special runs is in functions of its own, called through a table of addresses, and compiled only if a run needs it. An
+engine has a table of such slots, :class:`Hooks`. A kernel calls a slot by its index; unused slots hold a function that refuses,
+with the slot's name.
 """
 
 import ctypes
@@ -55,9 +55,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def own(values: Any, dtype: Any) -> Array:
-    """``values`` as an array that kernels take: of this dtype, contiguous and writable; a copy only where it must be."""
+    """Return ``values`` as an array for kernels: of this dtype, contiguous and writable; a copy only if necessary."""
     if type(values) is np.ndarray and values.dtype == dtype and values.flags.carray:
-        return values  # the usual case, in a fraction of what numpy takes to find that out
+        return values  # the usual case, found in a fraction of numpy's time
     return np.require(np.asarray(values), dtype, ("C", "W"))
 
 
@@ -69,12 +69,12 @@ def compiled(
     Parameters
     ----------
     signature : Signature, optional
-        Given for functions that are handed over by their address (techniques, allocators); :func:`as_value` does that. Others
-        take what their annotations say, or, where these say less, what they are called with.
+        For functions passed by their address (techniques, allocators); :func:`as_value` does that. Other functions have the
+        types of their annotations or, if these say less, of their arguments.
     inner : bool
         Whether only other kernels call it.
     merged : bool
-        Whether it is inner and becomes part of the code of every kernel that calls it, whatever its size.
+        Whether it is inner and inlined into every kernel that calls it, whatever its size.
     makes_arrays : bool
         Whether it makes arrays, or calls a kernel that returns one: it then counts references to all arrays, which costs more
         than the work of a short function.
@@ -95,25 +95,25 @@ def compiled(
 
 
 def function_type(signature: Signature) -> FunctionKind:
-    """What a kernel takes that is given a function of this signature."""
+    """Return the type of a kernel's argument that is a function of this signature."""
     return FunctionKind(signature)
 
 
 @functools.cache
 def as_value(kernel: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
-    """A kernel as a value that other kernels take as an argument and call through a pointer.
+    """Return a kernel as a value that other kernels take as an argument and call through a pointer.
 
     Parameters
     ----------
     kernel : callable
         Made by :func:`compiled` with ``signature``.
     signature : Signature
-        The one it was compiled for.
+        The signature that it was compiled for.
 
     Returns
     -------
     callable
-        What to pass; ``kernel`` itself when the JIT is off.
+        The value to pass; ``kernel`` itself if the JIT is off.
 
     Raises
     ------
@@ -142,17 +142,17 @@ def as_value(kernel: Callable[..., Any], signature: Signature) -> Callable[..., 
 
 
 def function_table(functions: Sequence[Any]) -> Array:
-    """Functions as an array that kernels take: what :func:`caller` calls by their places.
+    """Return functions as an array for kernels; :func:`caller` calls them by index.
 
     Parameters
     ----------
     functions : sequence
-        From :func:`as_value`; the caller keeps them alive. False: none is at this place.
+        From :func:`as_value`; the caller keeps them alive. False: no function at this index.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Their addresses; of objects, the functions themselves, when the JIT is off.
+        Their addresses; if the JIT is off, an array of the functions themselves.
     """
     if not jit_enabled():
         table = np.empty(len(functions), object)
@@ -162,12 +162,12 @@ def function_table(functions: Sequence[Any]) -> Array:
 
 
 def caller(signature: Signature) -> Any:
-    """What calls, within a kernel, the function at a place of a :func:`function_table`.
+    """Return a function for calling, within a kernel, an entry of a :func:`function_table`.
 
     Parameters
     ----------
     signature : Signature
-        That of all functions that it will be given.
+        The signature of all functions in the table.
 
     Returns
     -------
@@ -178,17 +178,17 @@ def caller(signature: Signature) -> Any:
 
 
 def value_from(signature: Signature) -> Any:
-    """What makes, within a kernel, a function that can be called of an entry of a :func:`function_table`.
+    """Return a function that makes, within a kernel, a callable of an entry of a :func:`function_table`.
 
     Parameters
     ----------
     signature : Signature
-        That of the function.
+        The signature of the function.
 
     Returns
     -------
     callable
-        ``value(entry)``: what kernels that take a function of this signature are called with.
+        ``value(entry)``: the argument of kernels that take a function of this signature.
     """
     return Caller(signature, makes=True)
 
@@ -200,7 +200,7 @@ slab_words, lay_out, state_at = Intrinsic(slabs.slab_words), Intrinsic(slabs.lay
 copy_columns, copy_words = Intrinsic(slabs.copy_columns), Intrinsic(slabs.copy_words)
 relocate = Intrinsic(slabs.relocate)
 
-#: What a slot answers that is not filled.
+#: Result of an unused slot.
 REFUSED = -(2**62)
 
 
@@ -210,11 +210,11 @@ class Hooks:
     Parameters
     ----------
     engine : str
-        Whose they are, for errors.
+        The engine's name, for errors.
     signature : Signature
-        Of all the functions.
+        The signature of all the functions.
     slots : mapping
-        By its place in the table, from 0 on, what a slot is for and where its kernel is: ``("plan ahead", "module:name")``.
+        By index, from 0 on, the purpose of a slot and the place of its kernel: ``("plan ahead", "module:name")``.
     """
 
     def __init__(self, engine: str, signature: Signature, slots: Mapping[int, tuple[str, str]]) -> None:
@@ -227,7 +227,7 @@ class Hooks:
         self._refusing: dict[int, Any] = {}
 
     def filled(self, wanted: Collection[int]) -> Array:
-        """A table in which the slots that a run has a use for are filled.
+        """Return a table in which the slots that a run needs are filled.
 
         Returns
         -------
@@ -236,13 +236,13 @@ class Hooks:
         return self.filled_with({slot: self.slots[slot][1] for slot in wanted})
 
     def filled_with(self, kernels: Mapping[int, str]) -> Array:
-        """The same with other kernels than the table's, ``"module:name"``, by their slots."""
+        """Return such a table with other kernels than the declared ones, ``"module:name"``, by slot."""
         return function_table(
             [self.kernel(kernels[slot]) if slot in kernels else self._refuse(slot) for slot in self.slots]
         )
 
     def kernel(self, where: str) -> Any:
-        """The function that is there, ``"module:name"``, compiled."""
+        """Return the compiled function at ``"module:name"``."""
         module, _, name = where.partition(":")
         return as_value(getattr(importlib.import_module(module), name), self.signature)
 
@@ -251,16 +251,12 @@ class Hooks:
         return list(dict.fromkeys(where.partition(":")[0] for _, where in self.slots.values()))
 
     def check(self) -> None:
-        """Raise if a slot was called that is not filled.
-
-        Raises
-        ------
-        RuntimeError
-            It is a fault of ours: a run that does something did not say so.
+        """Raise RuntimeError if an unused slot was called: the run has not declared a feature that it uses, which is a fault of
+        this project.
         """
         if self._refused:
             refused = sorted(set(self._refused))
-            self._refused.clear()  # the next run has done nothing wrong
+            self._refused.clear()  # for the next run
             raise RuntimeError(f"{self.engine}: {', '.join(refused)}: this run has not asked for it")
 
     def _refuse(self, slot: int) -> Any:
@@ -282,5 +278,5 @@ class Hooks:
         return found
 
     def flat(self) -> list[Any]:
-        """The parameters as C has them: a column is an address and its sizes."""
+        """The parameters for C: a column becomes an address and its sizes."""
         return [one for kind in self.signature.parameters for one in [kind] * (1 + getattr(kind, "ndim", 0))]

@@ -1,4 +1,4 @@
-"""Which cores jobs held from when to when, where some were released before a job's end, or given to it after its start."""
+"""The cores that jobs held over time, for runs in which running jobs release or get cores."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,18 +15,17 @@ from traces.records.widths import WidthRecords
 
 @dataclass(frozen=True)
 class Holdings(Columns):
-    """One row for the cores that a job held from one instant to another: its start, or when they were given to it; and its
-    end, or when it released them.
+    """One row for the cores that a job held from one instant (its start, or when it got them) to another (its end, or when it
+    released them).
 
-    Jobs that never started have none, jobs that release nothing and are given nothing have one each; rows are in the order of
-    jobs, and of a job's instants.
+    Jobs that never started have no row, jobs without releases or new cores have one; rows are sorted by job, then by instant.
     """
 
     job: Array  # (k,): row of ``JobRecords``
     # (k,): instants
     start_ns: Array
     end_ns: Array
-    cores: Array  # (k,): how many cores
+    cores: Array  # (k,): number of cores
     first: Array  # (k + 1,): row ``i`` has the intervals ``first[i]:first[i + 1]`` of the next two
     # ndarray of int64: half-open intervals of global core numbers, ascending within a row
     lo: Array
@@ -37,7 +36,7 @@ class Holdings(Columns):
 
 
 class CoreSpans(NamedTuple):
-    """From when to when jobs held cores: int64 (k,) each, in the order of jobs, cores and instants."""
+    """Spans during which jobs held cores: int64 (k,) each, sorted by job, core and instant."""
 
     job: Array
     core: Array
@@ -48,17 +47,17 @@ class CoreSpans(NamedTuple):
 def spans(
     job: Array, core: Array, start_ns: Array, end_ns: Array, released: tuple[Array, ...], given: tuple[Array, ...]
 ) -> CoreSpans:
-    """Core by core when jobs held them.
+    """Return the spans during which jobs held each core.
 
-    - ``job``, ``core``, ``start_ns``, ``end_ns``: int64 (k,), what jobs started with, and their starts and ends, by job,
+    - ``job``, ``core``, ``start_ns``, ``end_ns``: int64 (k,), the jobs' initial cores, and the jobs' starts and ends, by job,
       then core.
-    - ``released``, ``given``: (job, core, instant), int64 each, what they released before their ends, and were given after
-      their starts, likewise, then by instant.
+    - ``released``, ``given``: (job, core, instant), int64 each, cores released before the jobs' ends, and cores given to them
+      after their starts, by job, core and instant.
     """
     begins = np.concatenate([[job, core, start_ns], np.array(given, np.int64)], axis=1)
     begins = begins[:, np.lexsort(begins[::-1])]
     left = np.array(released, np.int64)
-    # Who holds a core at its job's end has one end less of it than it has beginnings.
+    # A core that a job still holds at its end has one end fewer than beginnings.
     kinds, place = np.unique(begins[:2], axis=1, return_inverse=True)
     count = np.bincount(place.reshape(-1), minlength=kinds.shape[1])
     width = int(max(kinds[1].max(initial=0), left[1].max(initial=0))) + 1
@@ -73,14 +72,14 @@ def spans(
 
 
 def changing(ledger: Ledger) -> list[ReleaseRecords | WidthRecords]:
-    """Events that change which cores jobs hold."""
+    """Return the events that change the cores of jobs."""
     return [one for one in (ledger.releases, ledger.widths) if one is not None]
 
 
 def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
-    """Core by core when some jobs held them.
+    """Return the spans during which some jobs held each core.
 
-    - ``chosen``: bool (n,), which rows of its jobs.
+    - ``chosen``: bool (n,), the rows of these jobs.
     """
     jobs = ledger.jobs
     owner = jobs.owner
@@ -97,7 +96,7 @@ def core_spans(ledger: Ledger, chosen: Array) -> CoreSpans:
 
 
 def holdings(ledger: Ledger) -> Holdings:
-    """What the jobs of a ledger held, and from when to when."""
+    """Return the cores that the jobs of a ledger held, and when."""
     jobs = ledger.jobs
     count = np.diff(jobs.allocation_first)
     apart = np.zeros(len(jobs), np.bool_)
@@ -108,7 +107,7 @@ def holdings(ledger: Ledger) -> Holdings:
         rows = np.flatnonzero(jobs.started)
         first = np.concatenate([[0], np.cumsum(count[rows])])
         return Holdings(rows, jobs.start_ns[rows], jobs.end_ns[rows], jobs.held_cores[rows], first, lo, hi)
-    # Core by core where a job has not all of them from its start to its end, and then joined again.
+    # Core by core for jobs that did not hold all cores from start to end, and then joined again.
     owner = jobs.owner
     whole = ~apart[owner]
     by_core = core_spans(ledger, apart)

@@ -1,4 +1,4 @@
-"""Sets of global core numbers as sorted, disjoint intervals, and the text a table shows: ``0-63 128-191``."""
+"""Sets of global core numbers as sorted, disjoint intervals, and their text in tables: ``0-63 128-191``."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,23 +13,23 @@ from traces.compiled import Array
 #: Half-open intervals of numbers.
 Intervals: TypeAlias = Sequence[tuple[int, int]]
 
-#: -1 is what logs write for a number that is not known, and no range.
+#: -1 is a log's value for an unknown number, and not a range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
 
-# Of a number, at most.
+# Maximum digits of a number.
 _DIGITS = 18
 
-#: Where an interval without an end stops: above all numbers that can be written.
+#: End of an interval without an end: above all numbers that can be written.
 OPEN: Final = 10**18 + 1
 
 
 def intervals_of(first: Array, count: Array) -> Array:
-    """The numbers ``first[i], … first[i] + count[i] - 1`` of all i, in this order."""
+    """Return the numbers ``first[i], … first[i] + count[i] - 1`` of all i, in this order."""
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(int(count.sum()))
 
 
 def joined_numbers(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Ascending numbers, none twice, as half-open intervals."""
+    """Return ascending numbers without duplicates as half-open intervals."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and found[-1][1] == number:
@@ -40,39 +40,39 @@ def joined_numbers(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def intervals_text(intervals: Iterable[tuple[int, int]]) -> str:
-    """The text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256, OPEN)]``."""
+    """Return the text of half-open intervals ``[first, stop)``: ``"0-63 128 256-"`` for ``[(0, 64), (128, 129), (256,
+    OPEN)]``."""
     return " ".join(f"{lo}-{'' if hi == OPEN else hi - 1}" if hi - lo > 1 else f"{lo}" for lo, hi in intervals)
 
 
 def within(numbers: Array, intervals: Intervals) -> Array:
-    """Which numbers are in one of some half-open intervals: bool, of the same shape."""
+    """Return which numbers are in one of some half-open intervals: bool, of the same shape."""
     found = np.zeros(len(numbers), np.bool_)
     for lo, hi in intervals:
         found |= (numbers >= lo) & (numbers < hi)
     return found
 
 
-#: So many sets are worked on at once, which is quicker than all, and needs no memory to speak of.
+#: Number of sets processed at once, which is faster than all at once and needs little memory.
 _ROWS = 1 << 14
 
 
 class Texts(NamedTuple):
-    """A column of short texts in one piece of memory: millions of them need no object each."""
+    """A column of short texts in one piece of memory, without an object for each of millions of them."""
 
-    text: Array  # ndarray of uint8, all of them, one behind the other; ASCII
+    text: Array  # ndarray of uint8, all texts, concatenated; ASCII
     first: Array  # int64 (n + 1,), text ``i`` is ``text[first[i]:first[i + 1]]``
 
     def list(self) -> list[str]:
-        """They, as Python has them."""
+        """Return them as a list of str."""
         text = self.text.tobytes().decode("ascii")
         return [text[first:stop] for first, stop in pairwise(self.first.tolist())]
 
 
 def intervals_texts(first: Array, lo: Array, hi: Array) -> Texts:
-    """:func:`intervals_text` of many sets.
+    """Return :func:`intervals_text` of many sets.
 
-    - ``first``: int64 (n + 1,), set ``i`` has the intervals ``first[i]:first[i + 1]``, all of them one behind the
-      other; none is empty.
+    - ``first``: int64 (n + 1,), set ``i`` has the intervals ``first[i]:first[i + 1]``, concatenated; no set is empty.
     - ``lo``, ``hi``: ndarray of int64, the intervals ``[lo, hi)``, from 0.
     """
     pieces = [_texts(first[at : at + _ROWS + 1], lo, hi) for at in range(0, len(first) - 1, _ROWS)]
@@ -102,7 +102,7 @@ def _texts(first: Array, lo: Array, hi: Array) -> Texts:
 
 
 def _digits(numbers: Array) -> Array:
-    # How many digits each of the numbers, from 0, has.
+    # The number of digits of each non-negative number.
     found = np.ones(len(numbers), np.int64)
     power = 10
     while len(numbers) and power <= numbers.max():
@@ -112,7 +112,7 @@ def _digits(numbers: Array) -> Array:
 
 
 def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
-    # The digits of each number, as many as ``digits`` says, before ``stop``.
+    # Write each number with ``digits`` digits before ``stop``.
     place = 0
     while True:
         there = digits > place
@@ -127,7 +127,7 @@ def _write(text: Array, numbers: Array, digits: Array, stop: Array) -> None:
 
 
 def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, known: str) -> None:
-    """Refuse intervals that go beyond what there is: nothing is clamped in silence.
+    """Refuse intervals beyond the existing numbers.
 
     - ``intervals``: iterable of (int, int), half-open; one without an end, up to :data:`OPEN`, may begin anywhere below
       ``stop``.
@@ -142,12 +142,12 @@ def check_ends(intervals: Iterable[tuple[int, int]], stop: int, where: str, know
 
 
 def parse_intervals(text: str, where: str, stop: int = OPEN) -> list[tuple[int, int]]:
-    """Half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
+    """Return the half-open intervals of a text such as ``0-63 128 256-`` or ``-63,128``, sorted and merged.
 
-    - ``text``: numbers and ranges; one without a begin is from 0, one without an end up to ``stop``.
-    - ``stop``: how many there are, where that is known. What is written is not compared with it.
+    - ``text``: numbers and ranges; a range without a begin starts at 0, one without an end stops at ``stop``.
+    - ``stop``: the number of existing numbers, if known. The text is not checked against it.
 
-    Raises InputError if a part is no number or range, or a range ends before it begins.
+    Raises InputError if a part is not a number or a range, or a range ends before it begins.
     """
     found: list[tuple[int, int]] = []
     for part in text.replace(",", " ").split():
@@ -169,7 +169,7 @@ def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
     """Parse many texts as :func:`parse_intervals` does.
 
     Returns:
-    - ``first``, ``lo``, ``hi``: ndarray of int64, as :func:`intervals_texts` takes them: set ``i`` has the intervals
+    - ``first``, ``lo``, ``hi``: ndarray of int64, as for :func:`intervals_texts`: set ``i`` has the intervals
       ``first[i]:first[i + 1]``.
 
     Raises InputError as :func:`parse_intervals`.
@@ -183,7 +183,7 @@ def parse_texts(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
 
 
 def _parsed(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
-    # The number of intervals of each text, and the intervals.
+    # Return the number of intervals of each text, and the intervals.
     found = _plain(texts)
     if found is not None:
         return found
@@ -193,17 +193,17 @@ def _parsed(texts: Sequence[str], where: str) -> tuple[Array, Array, Array]:
 
 
 def _plain(texts: Sequence[str]) -> tuple[Array, Array, Array] | None:
-    """Parse texts that :func:`intervals_text` has written, as :func:`_parsed` does; return None of others."""
+    """Parse texts from :func:`intervals_text`, as :func:`_parsed` does; return None for other texts."""
     letters = np.frombuffer(("\n" + "\n".join(texts) + "\n").encode(), np.uint8)
     digit = (letters >= ord("0")) & (letters <= ord("9"))
     ends_line = letters == ord("\n")
     edges = np.flatnonzero(digit[1:] != digit[:-1]) + 1
     begin, stop = edges[::2], edges[1::2]
-    before, behind = letters[begin - 1], letters[stop]
+    before, after = letters[begin - 1], letters[stop]
     last = before == ord("-")
     low = np.flatnonzero(~last)
-    several = behind[low] == ord("-")
-    # One character, and ends of lines, are between two numbers; no number is long; each range has both of its numbers.
+    several = after[low] == ord("-")
+    # One character, or ends of lines, separates two numbers; no number is long; each range has both of its numbers.
     if (
         np.count_nonzero(ends_line) != len(texts) + 1
         or np.count_nonzero(~digit & ~ends_line) != np.count_nonzero(before != ord("\n"))

@@ -1,6 +1,6 @@
-"""The ledger: what happened, in columns. Both levels fill it, every table, trace and figure reads it.
+"""The ledger: the records of a run, in columns. Both levels fill it; every table, trace and figure reads it.
 
-A ledger is frozen: its arrays are read-only, and exporters only look.
+A ledger is frozen: its arrays are read-only.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from traces.records.releases import ReleaseRecords
 from traces.records.scales import ScaleRecords
 from traces.records.widths import WidthRecords
 
-#: Why a job started when it did; ``JobRecords.why`` holds the place of one.
+#: Reasons of starts; ``JobRecords.why`` is an index of these words.
 WHY = tuple(reason.name.lower() for reason in Reason)
 
-#: What became of a job, or of one attempt at it; ``JobRecords.state`` holds the place of one.
+#: Ends of jobs, or of attempts; ``JobRecords.state`` is an index of these words.
 STATES = tuple(ending.name.lower() for ending in Ending)
 
 _JOB_ID = RecordColumn("number of the job in the workload")
@@ -33,7 +33,7 @@ _JOB_ID = RecordColumn("number of the job in the workload")
 
 @dataclass(frozen=True)
 class MachineShape:
-    """The machine as a trace shows it: named hosts of consecutively numbered cores.
+    """The machine in a trace: named hosts of consecutively numbered cores.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class MachineShape:
     first_core : ndarray of int64, shape (n_hosts + 1,)
         Host ``h`` has the global cores ``first_core[h]`` up to, not including, ``first_core[h + 1]``.
     numbers : ndarray of int64, shape (n_cores,), optional
-        The number of each core within its host, where these are only some of its cores; by default they are all, from 0.
+        The number of each core within its host, if the machine is a part of another; by default all, from 0.
     """
 
     name: str
@@ -64,7 +64,7 @@ class MachineShape:
 
     @property
     def core_names(self) -> list[str]:
-        """``<host> core <n>`` of each core, n its number within its host."""
+        """Name of each core, ``<host> core <n>``, with its number n within its host."""
         first = np.asarray(self.first_core, np.int64)
         count = np.diff(first)
         own = np.arange(self.n_cores) - np.repeat(first[:-1], count) if self.numbers is None else self.numbers
@@ -73,11 +73,11 @@ class MachineShape:
 
 
 class JobRecords(RecordKind):
-    """One row an attempt at a job. Times are ns since the workload's time 0.
+    """One row per attempt at a job. Times are ns since the workload's time 0.
 
-    First come the first attempts of all jobs, in workload order; an attempt at a job that was cut and put back into the
-    queue is a row behind them, in the order in which they were made. A job that never started has -1 as start and end,
-    no cores and no tasks; it was cancelled or rejected.
+    The first attempts of all jobs come first, in workload order; later attempts of jobs that were cut and requeued follow, in
+    the order in which they were made. A job that never started has -1 as start and end, no cores and no tasks; it was
+    cancelled or rejected.
     """
 
     name: ClassVar[str] = "jobs"
@@ -88,7 +88,9 @@ class JobRecords(RecordKind):
     end_ns: Array = column("instant of its end, or of its cut; −1 if it never started", "ns")
     estimate_ns: Array = column("requested run time, a duration", "ns")
     deadline_ns: Array = column("instant submit + slack × estimate", "ns")
-    cores: Array = column("how many it requested; it computes on the first so many of its allocation", "cores")
+    cores: Array = column(
+        "number of requested cores; it computes on the first of its allocation, up to this number", "cores"
+    )
     tasks: Array = column("tasks that ran, at least in part; 0 without an application level")
     chunks: Array = column("chunks assigned; 0 without an application level")
     length_gflop: Array = column(
@@ -111,7 +113,7 @@ class JobRecords(RecordKind):
         table="",
     )
     allocation_lo: Array = column("first core of an interval; ascending within a job", shape="(intervals,)", table="")
-    allocation_hi: Array = column("the core behind the last of the interval", shape="(intervals,)", table="")
+    allocation_hi: Array = column("end of the interval: its last core plus 1", shape="(intervals,)", table="")
     _: KW_ONLY
     attempt: Array = column("number of the attempt at this job, from 0", default=None)
     why: Array = column("why it started when it did, see below", dtype="int8", default=None)
@@ -162,7 +164,7 @@ class JobRecords(RecordKind):
 
     @classmethod
     def table_columns(cls) -> dict[str, RecordColumn]:
-        """The columns of its table: intervals of cores and codes are words there."""
+        """The columns of its table, which has intervals of cores and codes as text."""
         held = "the cores it held: intervals of global core numbers, ascending, as `0-63 128-191` or `5`; empty if it never "
         held += "started"
         found: dict[str, RecordColumn] = {}
@@ -174,23 +176,23 @@ class JobRecords(RecordKind):
 
     @property
     def started(self) -> Array:
-        """Which rows started at all, bool (n,)."""
+        """Which rows started, bool (n,)."""
         started: Array = self.start_ns >= 0
         return started
 
     @property
     def owner(self) -> Array:
-        """The row that held each interval of cores, int64 (intervals,)."""
+        """The row of each interval of cores, int64 (intervals,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.allocation_first))
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The intervals of one job."""
+        """Return the intervals of one job."""
         first, stop = int(self.allocation_first[row]), int(self.allocation_first[row + 1])
         for k in range(first, stop):
             yield int(self.allocation_lo[k]), int(self.allocation_hi[k])
 
     def of_rows(self, rows: Array) -> JobRecords:
-        """Some of its rows, with what they held."""
+        """Return some of its rows, with their allocations."""
         held, first = ranges(self.allocation_first, rows)
         lo, hi = self.allocation_lo[held], self.allocation_hi[held]
         return self.take(rows, allocation_first=first, allocation_lo=lo, allocation_hi=hi)
@@ -199,8 +201,8 @@ class JobRecords(RecordKind):
 class TaskRecords(RecordsOfJobs):
     """One row per task: attempts in the order of ``JobRecords``, and an attempt's tasks in task order.
 
-    A task that was cut ends at its job's end. One that never ran, because its job was cut, has -1 as start, end, core and
-    chunk: it is no row of the table.
+    A task that was cut ends at its job's end. A task that never ran, because its job was cut, has -1 as start, end, core and
+    chunk: it is not in the table.
     """
 
     name: ClassVar[str] = "tasks"
@@ -224,7 +226,7 @@ class TaskRecords(RecordsOfJobs):
         return further | {name: own[name] for name in ("chunk", "core", "start_ns", "end_ns", "length_gflop")}
 
     def table(self, ledger: Ledger) -> dict[str, Array]:
-        """Its table, by names of columns."""
+        """Return its table, by column name."""
         job, ran = self.job, self.start_ns >= 0
         number = np.arange(len(self)) - self.first[job]
         columns = {"job_id": ledger.jobs.job_id[job], "task": number}
@@ -235,8 +237,8 @@ class TaskRecords(RecordsOfJobs):
 class TransferRecords(RecordsOfJobs):
     """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
 
-    A transfer brings what one task made to another that needs it and that runs on another core: along an edge of the job's
-    task graph. The cores are those of the two tasks in ``TaskRecords``. Edges are in the order of (source, target).
+    A transfer brings data from one task to a task on another core that needs them, along an edge of the job's task graph. The
+    cores are those of the two tasks in ``TaskRecords``. Edges are sorted by (source, target).
     """
 
     name: ClassVar[str] = "transfers"
@@ -260,12 +262,12 @@ class TransferRecords(RecordsOfJobs):
         return {"job_id": _JOB_ID} | ends | cores | own
 
     def cores(self, tasks: TaskRecords, rows: Array) -> tuple[Array, Array]:
-        """The cores that made the data of some transfers, and those that need them."""
+        """Return the source and target cores of some transfers."""
         first = tasks.first[np.searchsorted(self.first[1:], rows, side="right")]
         return tasks.core[first + self.source[rows]], tasks.core[first + self.target[rows]]
 
     def table(self, ledger: Ledger) -> dict[str, Array]:
-        """Its table, by names of columns. Raises InputError if the ledger has no tasks, whose cores they are between."""
+        """Return its table, by column name. Raises InputError if the ledger has no tasks, which have the cores."""
         if ledger.tasks is None:
             raise InputError(f"this result has {TaskRecords.missing}")
         source_core, target_core = self.cores(ledger.tasks, np.arange(len(self)))
@@ -320,7 +322,7 @@ class NodeRecords(RecordKind):
 
 
 class PowerRecords(RecordKind):
-    """What the machine draws over time: each row holds from its instant until the next row's."""
+    """The power draw of the machine over time: each row holds from its instant until the next row's."""
 
     name: ClassVar[str] = "power"
 
@@ -344,19 +346,16 @@ class PowerRecords(RecordKind):
 
 @dataclass(frozen=True)
 class Ledger:
-    """What one run did: the machine, its jobs and, where they were kept, their tasks, what was sent between them, and the
-    passes of the scheduler.
+    """The records of one run: the machine, its jobs and, if they were kept, their tasks, transfers, and scheduling passes.
 
-    ``transfers`` is None where there was no network or no task graph, ``passes`` where they were not kept, ``releases`` where
-    no job releases cores before its end, ``hints`` where none is told who waits, ``widths`` where no job's width changes,
-    ``scales`` where no policy scales speeds, ``power`` where nothing of it is shown. Jobs are
-    ``moldable`` where they may start with fewer cores than they ask for. ``cut_because`` has, by row of ``jobs``, why those
-    ended whose cores were all lost, or that a policy ended. ``technique`` has, by row of ``jobs``, which of ``techniques``
-    gave its tasks to its cores, where that is known. ``window_ns`` are the instants from which and up to which the ledger
-    tells, where it is cut out of a longer one: what waits at the end of it has not started in it. ``shows`` is what has rows
-    in a trace: ``cores``, and hosts and jobs; ``hosts``, and jobs; or ``lanes``, jobs alone. ``ids`` has, by job number, the
-    texts that the log has as ids of jobs. ``computes`` is False where the rows of ``tasks`` show which cores jobs held, not
-    tasks.
+    ``transfers`` is None without a network or task graph, ``passes`` if they were not kept, ``releases`` if no job releases
+    cores before its end, ``hints`` if no job receives any, ``widths`` if no job's width changes, ``scales`` if no policy scales
+    speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they request.
+    ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended by a policy.
+    ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known. ``window_ns`` is
+    the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` is what has rows in a trace:
+    ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
+    jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held, and not tasks.
     """
 
     machine: MachineShape
@@ -380,6 +379,6 @@ class Ledger:
 
     @property
     def events(self) -> tuple[JobEvents, ...]:
-        """What is known of events of running jobs, kind by kind (:data:`traces.records.EVENTS`)."""
+        """The recorded events of running jobs, kind by kind (:data:`traces.records.EVENTS`)."""
         found = (getattr(self, kind.name) for kind in EVENTS)
         return tuple(one for one in found if one is not None)

@@ -1,4 +1,4 @@
-"""Tables of what a ledger has besides its jobs: tasks, transfers, and events of running jobs."""
+"""Tables of a ledger's records besides its jobs: tasks, transfers, and events of running jobs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LedgerTable:
-    """The table of one kind of records, of any ledger that has some."""
+    """The table of one kind of records."""
 
     kind: type[TaskRecords | TransferRecords | JobEvents]
 
     @property
     def file(self) -> str:
-        """Its name in a folder of results."""
+        """Its file name in a folder of results."""
         return f"{self.kind.name}.parquet"
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its columns, in their order."""
+        """The names of its columns, in order."""
         return tuple(self.kind.table_columns())
 
     def made(self, ledger: Ledger) -> Mapping[str, Array]:
-        """The columns of a ledger's table; errors as :meth:`frame`."""
+        """Return the columns of a ledger's table; errors as :meth:`frame`."""
         records = getattr(ledger, self.kind.name)
         if records is None:
             raise InputError(f"this result has {self.kind.missing}")
@@ -47,13 +47,7 @@ class LedgerTable:
         return columns
 
     def frame(self, ledger: Ledger) -> pd.DataFrame:
-        """The table of a ledger.
-
-        Raises
-        ------
-        InputError
-            If it has none.
-        """
+        """Return the table of a ledger. Raises InputError if it has none."""
         return rows_frame(self.made(ledger))
 
     def write(self, ledger: Ledger, path: Path) -> None:
@@ -61,17 +55,11 @@ class LedgerTable:
         write_rows(self.made(ledger), path)
 
     def read(self, path: Path) -> pd.DataFrame:
-        """Read such a file back.
-
-        Raises
-        ------
-        InputError
-            If there is none, or it is not one.
-        """
+        """Read such a file. Raises InputError if it does not exist, or is another table."""
         return read_rows(path, self.columns)
 
     def read_if_there(self, folder: Path) -> pd.DataFrame | None:
-        """The table in a folder of results; None if it has none."""
+        """Return the table in a folder of results; None if it has none."""
         path = folder / self.file
         return self.read(path) if path.is_file() else None
 
@@ -83,8 +71,8 @@ TASKS, TRANSFERS, HINTS, WIDTHS, SCALES, RELEASES = (
 
 
 def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
-    """The events that a folder of results has tables of, by name of the kind. Raises InputError if a table is damaged, or has
-    rows of jobs beyond the first ``n_jobs``."""
+    """Return the events in a folder of results, by name of the kind. Raises InputError if a table is damaged, or has rows of
+    jobs beyond the first ``n_jobs``."""
     found: dict[str, JobEvents] = {}
     for kind in EVENTS:
         table = LedgerTable(kind)
@@ -94,12 +82,12 @@ def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
         found[kind.name] = kind.of_table({name: frame[name].to_numpy() for name in table.columns})
         rows = found[kind.name].job
         if len(rows) and (rows.min() < 0 or rows.max() >= n_jobs):
-            raise InputError(f"{folder / table.file}: has rows of jobs that there are not")
+            raise InputError(f"{folder / table.file}: has rows of jobs that do not exist")
     return found
 
 
 def tasks_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row per task that ran, the columns of :data:`TASKS`; jobs in the order of ``jobs_frame``, their tasks in task order.
+    """Return one row per task that ran, the columns of :data:`TASKS`; sorted as ``jobs_frame``, then by task.
 
     Raises
     ------
@@ -110,13 +98,13 @@ def tasks_frame(ledger: Ledger) -> pd.DataFrame:
 
 
 def transfers_frame(ledger: Ledger) -> pd.DataFrame:
-    """One row per transfer between cores, the columns of :data:`TRANSFERS`; jobs in the order of ``jobs_frame``.
+    """Return one row per transfer between cores, the columns of :data:`TRANSFERS`; sorted as ``jobs_frame``.
 
     A job's transfers are in the order of (source, target).
 
     Raises
     ------
     InputError
-        If the ledger has no transfers, or no tasks, whose cores they are between.
+        If the ledger has no transfers, or no tasks, which have the cores.
     """
     return TRANSFERS.frame(ledger)

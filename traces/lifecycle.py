@@ -1,7 +1,8 @@
-"""The life of a job, or of one attempt at it: the states it can be in, and one table of how it comes from each to the next.
+"""The life of a job, or of one attempt at it: its possible states, and one table of its transitions.
 
-What is not in the table cannot happen: the checks of the engine and of every result read it. The words are those of ``story``,
-and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
+Transitions that are not in the table cannot happen: the checks of the engine and of every result read it. The words are those
+of
+``story``, and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
 """
 
 from enum import IntEnum, StrEnum
@@ -9,7 +10,7 @@ from typing import Final, NamedTuple
 
 
 class Reason(IntEnum):
-    """Why a job started when it did: ``JobRecords.why``."""
+    """The reason of a job's start: ``JobRecords.why``."""
 
     HEAD = 0
     BACKFILL = 1
@@ -19,7 +20,7 @@ class Reason(IntEnum):
 
 
 class Ending(IntEnum):
-    """What became of a job, or of one attempt at it: ``JobRecords.state``."""
+    """The end of a job, or of one attempt at it: ``JobRecords.state``."""
 
     COMPLETED = 0
     KILLED = 1
@@ -30,7 +31,7 @@ class Ending(IntEnum):
 
 
 class Stage(StrEnum):
-    """Where a job is that has not left: still to come, in the queue since it became eligible, or holding cores."""
+    """The state of a job before its end: not submitted yet, in the queue and eligible, or holding cores."""
 
     COMING = "coming"
     WAITING = "waiting"
@@ -38,51 +39,51 @@ class Stage(StrEnum):
 
 
 class Step(NamedTuple):
-    """How a job comes from one state to the next."""
+    """A transition of a job."""
 
     before: Stage | Ending
-    event: Reason | str  # what happens to it; where it starts, why
-    after: Stage | Ending  # a job that was requeued waits again as its next attempt, which has a row of its own
-    words: str  # what is said of it
-    # the same where there is a reason, of a policy or of cores that were lost, which is put in place of the braces
+    event: Reason | str  # the event; for a start, its reason
+    after: Stage | Ending  # a requeued job waits again as its next attempt, in a row of its own
+    words: str  # its description
+    # the description if there is a reason (from a policy, or of lost cores), which replaces the braces
     because: str = ""
 
 
 # fmt: off
 LIFE: Final = (
     Step(Stage.COMING, "becomes eligible", Stage.WAITING, "eligible"),
-    Step(Stage.COMING, "is withdrawn", Ending.CANCELLED, "withdrawn before it could wait"),
-    Step(Stage.WAITING, "is withdrawn", Ending.CANCELLED, "never started: its user withdrew it before"),
+    Step(Stage.COMING, "is withdrawn", Ending.CANCELLED, "withdrawn before it became eligible"),
+    Step(Stage.WAITING, "is withdrawn", Ending.CANCELLED, "never started: its user cancelled it"),
     Step(Stage.WAITING, "is turned away", Ending.REJECTED,
-         "rejected: the policy sends away what cannot start", "rejected by the policy: {}"),
+         "rejected: the policy refuses jobs that cannot start", "rejected by the policy: {}"),
     Step(Stage.WAITING, Reason.HEAD, Stage.RUNNING,
-         "in its turn: in that pass no job before it in the order had to wait"),
+         "as the head of the queue"),
     Step(Stage.WAITING, Reason.BACKFILL, Stage.RUNNING,
-         "by backfilling: ahead of jobs before it in the order, which had to wait"),
+         "by backfilling, before jobs ahead of it in the queue"),
     Step(Stage.WAITING, Reason.RESERVED, Stage.RUNNING,
-         "in its turn, after it had been given a reservation: it had been the next to start, or among the next"),
-    Step(Stage.WAITING, Reason.PRESET, Stage.RUNNING, "at once: it runs from the start of the selected window"),
+         "at its reservation (it had been at the head of the queue)"),
+    Step(Stage.WAITING, Reason.PRESET, Stage.RUNNING, "at once: it was running when the selected window begins"),
     Step(Stage.RUNNING, "ends by itself", Ending.COMPLETED, "completed"),
     Step(Stage.RUNNING, "reaches its walltime", Ending.KILLED,
-         "was killed, at the end of the walltime that it had asked for"),
+         "was killed at its requested walltime"),
     Step(Stage.RUNNING, "is cancelled", Ending.CANCELLED, "was cancelled by its user", "was cancelled: {}"),
     Step(Stage.RUNNING, "loses cores", Ending.FAILED,
-         "was cut: a host that it held was lost", "was cut: {}; not tried again"),
+         "was cut: one of its hosts was lost", "was cut: {}; not requeued"),
     Step(Stage.RUNNING, "loses cores, is tried again", Ending.REQUEUED,
-         "was cut: a host that it held was lost; put back into the queue", "was cut: {}; put back into the queue"),
+         "was cut: one of its hosts was lost; requeued", "was cut: {}; requeued"),
     Step(Ending.REQUEUED, "next attempt", Stage.WAITING, "in the queue again"),
 )
 # fmt: on
 
-#: How those have left that have run, and those that have not.
+#: Ends of jobs that have run, and of jobs that have not.
 RAN: Final = frozenset(step.after for step in LIFE if step.before is Stage.RUNNING)
 NEVER_RAN: Final = frozenset(
     step.after for step in LIFE if step.before in (Stage.COMING, Stage.WAITING) and step.after in tuple(Ending)
 )
 
 
-def told(before: Stage | Ending, to: str, because: str = "") -> str:
-    """What is said of a job that comes from a state to the one of a name, or starts for the reason of a name."""
+def describe(before: Stage | Ending, to: str, because: str = "") -> str:
+    """Return the description of a transition to the state, or the start reason, of this name."""
     steps = (step for step in LIFE if step.before is before)
     found = next(step for step in steps if to.upper() in (step.after.name, getattr(step.event, "name", "")))
     return found.because.format(because) if because and found.because else found.words

@@ -1,12 +1,12 @@
-"""How a metric is called and in which unit it is shown: its name in a table says its unit (``makespan_ns``)."""
+"""Names and units of metrics: a metric's name in a table ends with its unit (``makespan_ns``)."""
 
 import math
 from dataclasses import dataclass
 
-#: From so many ns on (three of the unit) a duration is shown in a unit.
+#: Durations are shown in a unit from this many ns on (three of the unit).
 _UNITS_NS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
 
-#: Endings of names that are units.
+#: Suffixes of names that are units.
 _ENDINGS = (
     ("_jobs_per_s", "jobs/s"),
     ("_core_hours", "core h"),
@@ -16,7 +16,7 @@ _ENDINGS = (
     ("_g", "g"),
 )
 
-#: From so many on, energies and powers are shown in a multiple of their units.
+#: Energies and powers are shown in a multiple of their units from this value on.
 _MULTIPLES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _WITH_MULTIPLES = (("_j", "J"), ("_w", "W"))
 
@@ -24,17 +24,17 @@ _WITH_MULTIPLES = (("_j", "J"), ("_w", "W"))
 _FRACTIONS = ("utilisation", "imbalance", "share", "capacity", "cov", "fragmentation", "efficiency")
 
 
-#: Of these one wants much, of all others little.
+#: Higher values of these metrics are better, lower values of all others.
 _WANTED = ("utilisation", "efficiency", "speed_up", "jobs_per_s")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a metric is shown."""
+    """Name and unit of a metric for display."""
 
-    words: str  # what it is, without its unit: ``mean wait``
-    unit: str  # ``h``; empty for what has none
-    scale: float  # what a value of the table is divided by
+    words: str  # its name without its unit: ``mean wait``
+    unit: str  # ``h``; empty without a unit
+    scale: float  # divisor of a value of the table
 
     @property
     def label(self) -> str:
@@ -43,13 +43,13 @@ class Shown:
 
 
 def shown_as(metric: str, typical: float) -> Shown:
-    """How values of a metric are shown.
+    """Return the name and unit with which values of a metric are shown.
 
     - ``metric``: its name in a table of results, as ``mean_wait_ns``.
-    - ``typical``: the size of such a value, as the table has it: a duration of at least three hours is shown in hours.
+    - ``typical``: a typical value, as in the table: a duration of at least three hours is shown in hours.
 
-    Durations are shown by size in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them;
-    everything else as it is.
+    Durations are shown in d, h, min, s, ms or ns; energies and powers in J and W and multiples of them; everything else
+    unchanged.
     """
     if metric.endswith("_ns"):
         size = abs(typical) if math.isfinite(typical) else 0.0
@@ -69,24 +69,24 @@ def shown_as(metric: str, typical: float) -> Shown:
 
 
 def more_is_better(metric: str) -> bool:
-    """Whether the best run is the one with the highest value of a metric, not with the lowest."""
+    """Return whether higher values of a metric are better."""
     return any(word in metric for word in _WANTED)
 
 
 def four_digits(value: float) -> str:
-    """A number with four digits, zeros included: ``43.90``; 0 is ``0``."""
+    """Return a number with four digits, including zeros: ``43.90``; 0 is ``0``."""
     return f"{value:#.4g}".rstrip(".").replace("-", "−") if value else "0"
 
 
 def interval_text(mean: float, low: float, high: float, *, sign: bool = False) -> str:
-    """A number and its interval, ``1.178 [1.160, 1.195]``, all with as many digits as the interval is worth.
+    """Return a number and its interval, ``1.178 [1.160, 1.195]``, with as many digits as the interval justifies.
 
-    That is two digits of its half width, and up to two more where an end that is not 0 would read as 0; of an interval of no
-    width, four digits of the number. A number that is exact stands alone, with four digits.
+    This is two digits of its half width, and up to two more if an end that is not 0 would read as 0; for an interval of width
+    0, four digits of the number. An exact number is shown alone, with four digits.
 
     - ``mean``: finite.
-    - ``low``, ``high``: the interval's ends; NaN for a number that is exact.
-    - ``sign``: whether the number shows its sign, as a change does.
+    - ``low``, ``high``: the interval's ends; NaN for an exact number.
+    - ``sign``: whether the number shows its sign, for changes.
     """
     if math.isnan(low):
         exact = four_digits(mean)
@@ -97,11 +97,11 @@ def interval_text(mean: float, low: float, high: float, *, sign: bool = False) -
     if digits == 9 or max(abs(low), abs(high)) >= 1e7:
         first, second, third = (f"{value:.4g}" for value in (mean, low, high))
     else:
-        # Whether an interval leaves out 0 must be seen.
+        # It must be visible whether an interval excludes 0.
         most = digits + 2
         while digits < most and any(end and not round(end, digits) for end in (low, high)):
             digits += 1
-        # No "-0.0".
+        # Avoid "-0.0".
         first, second, third = (f"{round(value, digits) or 0.0:.{digits}f}" for value in (mean, low, high))
     plus = "+" if sign and first.strip("0.") and not first.startswith("-") else ""
     return f"{plus}{first} [{second}, {third}]".replace("-", "−")

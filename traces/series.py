@@ -1,4 +1,4 @@
-"""How many jobs wait, and how many cores are busy or compute, over time: on the whole machine, and on each host."""
+"""The numbers of waiting jobs, busy cores and computing cores over time: of the whole machine, and of each host."""
 
 from dataclasses import dataclass
 
@@ -14,27 +14,27 @@ _NEVER = WHY.index("never")
 
 @dataclass(frozen=True)
 class LoadSeries:
-    """A step function of time: each row holds from its instant until the next row's; before the first, all is 0."""
+    """A step function of time: each row holds from its instant until the next row's; before the first, everything is 0."""
 
     instant_ns: Array  # int64 (k,), strictly increasing instants, ns since the workload's time 0
-    # int64 (k,), jobs that wait for their start: submitted, no longer waiting for another job's end, and not yet
-    # started, after everything that happens at the instant. One that was cut and is to be tried again waits again. Jobs
-    # that never start do not count, but for those that wait at the end of a ledger that is cut out of a longer one
+    # int64 (k,), waiting jobs: submitted, no longer waiting for another job's end, and not started yet, after all events of the
+    # instant. A job that was cut and requeued waits again. Jobs that never start do not count, except those that wait at the
+    # end of a ledger that was cut out of a longer one
     queue_length: Array
-    busy_cores: Array  # int64 (k,), cores allocated to jobs, after everything that happens at the instant
+    busy_cores: Array  # int64 (k,), cores allocated to jobs, after all events of the instant
 
     def __len__(self) -> int:
         return len(self.instant_ns)
 
 
 def load_series(ledger: Ledger) -> LoadSeries:
-    """Queue length and busy cores wherever one of them changes. ``ledger``: of attempts at jobs in any order. Returns
-    one row per instant at which the state after it differs from the state before it."""
+    """Return queue length and busy cores wherever one of them changes. ``ledger``: attempts at jobs in any order. One row per
+    instant at which the state changes."""
     jobs, held = ledger.jobs, holdings(ledger)
     started = jobs.started
     until = jobs.start_ns
     if ledger.window_ns is not None:
-        # Who is turned away does so of itself; who has neither started nor left by then waits on, beyond the window.
+        # Rejected jobs leave at once; jobs that have neither started nor left by then wait on, beyond the window.
         waits = ~started & (jobs.left_ns == ledger.window_ns[1]) & (jobs.eligible_ns >= 0) & (jobs.why != _NEVER)
         started, until = started | waits, np.where(waits, ledger.window_ns[1], until)
     n, k = int(np.count_nonzero(started)), len(held)
@@ -53,7 +53,7 @@ def load_series(ledger: Ledger) -> LoadSeries:
 
 @compiled(inner=True)
 def _interval_of(edges: Ints, instant: int) -> int:
-    """Return the last edge that is not after the instant; -1 if there is none."""
+    """Return the index of the last edge that is not after the instant; -1 if there is none."""
     low, high = 0, len(edges)
     while low < high:
         middle = (low + high) // 2
@@ -68,8 +68,8 @@ def _interval_of(edges: Ints, instant: int) -> int:
 def _add_overlaps(edges: Ints, start: Ints, end: Ints, steps: Ints, part_ns: Floats) -> None:
     """Add each task's overlap with the intervals between edges.
 
-    An interval that a task covers is counted in ``steps``, whose running sum is the number of such tasks; of the intervals
-    in which it starts or ends, ``part_ns`` gets the time in it.
+    An interval covered by a task is counted in ``steps``, whose running sum is the number of such tasks; for the intervals in
+    which it starts or ends, ``part_ns`` gets the time in it.
     """
     for k in range(len(start)):
         if start[k] < 0 or end[k] <= start[k]:
@@ -87,12 +87,12 @@ def _add_overlaps(edges: Ints, start: Ints, end: Ints, steps: Ints, part_ns: Flo
 
 
 def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
-    """Return the mean number of cores that are inside tasks, until the number of busy cores changes next.
+    """Return the mean number of cores inside tasks, until the number of busy cores changes next.
 
     - ``load``: of this ledger.
 
-    Returns ndarray of int64, or None: one per row of ``load``, in thousandths of a core. Rows between two changes of
-    the busy cores have the same value; it is 0 from the last change on. None where no tasks are known.
+    Returns ndarray of int64, or None without tasks: one per row of ``load``, in thousandths of a core. Rows between two changes
+    of the busy cores have the same value; it is 0 from the last change on.
     """
     tasks = ledger.tasks
     if tasks is None or not ledger.computes:
@@ -103,21 +103,20 @@ def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
     start, end = (np.ascontiguousarray(column, np.int64) for column in (tasks.start_ns, tasks.end_ns))
     if len(edges):
         _add_overlaps(edges, start, end, steps, part_ns)
-    milli = np.zeros(1 + len(edges), np.int64)  # the first is that of rows before any core is busy
+    milli = np.zeros(1 + len(edges), np.int64)  # the first is for rows before any core is busy
     if len(edges) > 1:
         milli[1:-1] = np.rint(1000 * (np.cumsum(steps)[:-1] + part_ns[:-1] / np.diff(edges)))
     return np.asarray(milli[np.cumsum(changes)])
 
 
 class HostSeries(State):
-    """Cores of each host that are allocated to jobs: step functions of time, before their first row 0."""
+    """Cores of each host that are allocated to jobs: step functions of time, 0 before their first row."""
 
     # first, stop: int64 (n_hosts,), host ``h`` has the rows ``first[h]:stop[h]``
     first: Ints
     stop: Ints
     instant_ns: Ints  # ndarray of int64, strictly increasing instants of each host, ns since the workload's time 0
-    # ndarray of int64, cores of the host allocated to jobs, after everything that happens at the instant; another
-    # number than before
+    # ndarray of int64, cores of the host allocated to jobs, after all events of the instant; different from the row before
     busy_cores: Ints
 
 
@@ -125,10 +124,10 @@ class HostSeries(State):
 def _host_changes(
     instant: Ints, order: Ints, held: Ints, lo: Ints, hi: Ints, host: Ints, first_core: Ints, series: HostSeries
 ) -> None:
-    """Fill in all but ``first`` of ``series``, whose ``stop`` is to begin with as ``first``.
+    """Fill in all columns of ``series`` except ``first``; initially ``stop`` equals ``first``.
 
-    Of n jobs ``instant`` has the ends, then the starts; ``held``, ``lo`` and ``hi`` are their allocations, and ``host`` is that
-    of the first core of each interval.
+    For n jobs ``instant`` has the ends, then the starts; ``held``, ``lo`` and ``hi`` are their allocations, and ``host`` is the
+    host of the first core of each interval.
     """
     n = len(held) - 1
     first, stop, at, busy = series.first, series.stop, series.instant_ns, series.busy_cores
@@ -146,7 +145,7 @@ def _host_changes(
                 busy[last] = now
                 stop[h] = last + 1
                 h += 1
-    # What the changes of one instant leave as it was is none.
+    # Changes at one instant that cancel out give no row.
     for h in range(len(first)):
         kept, before = first[h], 0
         for k in range(first[h], stop[h]):
@@ -158,12 +157,12 @@ def _host_changes(
 
 
 def host_series(ledger: Ledger) -> HostSeries:
-    """The busy cores of each host wherever they change. ``ledger``: of attempts at jobs in any order."""
+    """Return the busy cores of each host wherever they change. ``ledger``: attempts at jobs in any order."""
     machine, cores_held = ledger.machine, holdings(ledger)
     first_core = np.ascontiguousarray(machine.first_core, np.int64)
     lo, hi = (np.ascontiguousarray(column, np.int64) for column in (cores_held.lo, cores_held.hi))
     host, last_host = (np.searchsorted(first_core, core, side="right") - 1 for core in (lo, hi - 1))
-    # Of each interval two rows at most on each host that it reaches.
+    # At most two rows per interval on each host that it reaches.
     rows = np.bincount(host, minlength=machine.n_hosts + 1) - np.bincount(last_host + 1, minlength=machine.n_hosts + 1)
     first = np.concatenate([[0], 2 * np.cumsum(np.cumsum(rows[:-1]))])
     series = HostSeries(first[:-1], first[:-1].copy(), *np.empty((2, first[-1]), np.int64))

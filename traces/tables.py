@@ -1,6 +1,6 @@
-"""Tables: the ledger as pandas frames and Parquet files. The one door to pandas and pyarrow.
+"""Tables: the ledger as pandas frames and Parquet files. The only module that imports pandas and pyarrow.
 
-The columns, their order, types and units are the published schema (docs/reference/results.md); a test holds the two together.
+The columns, their order, types and units are the published schema (docs/reference/results.md); a test compares them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Columns that every table of jobs has.
 JOB_COLUMNS = tuple(JobRecords.table_columns())
 
-#: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
+#: Columns of ``jobs_frame`` that are present only on request, or if they are not trivial.
 NAME = "name"
 BEGIN = "begin_ns"
 FAIR_START = "fair_start_ns"
@@ -33,47 +33,47 @@ REJECTED_BECAUSE = "rejected_because"
 STARTED_BECAUSE = "started_because"
 CUT_BECAUSE = "cut_because"
 
-#: Whether a job may be slowed where power is limited, where that is said.
+#: Whether a job may be slowed if power is limited, if given.
 ALLOWED = "allowed"
 
-#: What it was thought to draw, by what the platform says, where that is known of none.
+#: A job's estimated power by the platform, if its real power is unknown.
 PREDICTED_POWER = "predicted_power"
 
-#: What a job's cores have used while it held them, J, where that is known.
+#: Energy used by a job's cores while it held them, J, if known.
 ENERGY = "energy_j"
 
-#: For how long a job had its cores and waited for their hosts to boot, ns, where hosts sleep.
+#: Time for which a job had its cores and waited for their hosts to boot, ns, if hosts sleep.
 BOOT_WAIT = "boot_wait_ns"
 
-#: Of the table of power over time (``docs/reference/power.md``).
+#: Columns of the table of power over time (``docs/reference/power.md``).
 POWER_COLUMNS = tuple(PowerRecords.table_columns())
 
-#: Of the table of power over time of parts of the machine that have limits of their own.
+#: Columns of the table of power over time of power domains.
 POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
 
-#: What the values of a column are; of a seed that is beyond int64, a number without a sign.
+#: Kinds of a column's values; a seed beyond int64 is a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
 
-#: Rows of one Parquet row group: what a reader of tasks.parquet has to hold at once.
+#: Rows of one Parquet row group: the part of tasks.parquet that a reader holds at once.
 _ROW_GROUP = 1 << 20
 
-#: The same of jobs.parquet: what a run holds that writes it as jobs end.
+#: The same for jobs.parquet: the part that a run holds if it writes jobs when they end.
 JOB_GROUP = 1 << 15
 
-#: Columns of text of which many rows are the same.
+#: Text columns with many equal rows.
 _REPEATED = ["allocation", "why", "state"]
 
 
 class Values(NamedTuple):
-    """A column of values of which some may lack."""
+    """A column of values, some of which may be missing."""
 
-    values: Sequence[Any]  # None where there is none
-    # {"whole", "seed", "real", "text", "truth"}: what the others are, so that a column of nothing has a type, too
+    values: Sequence[Any]  # None if missing
+    # {"whole", "seed", "real", "text", "truth"}: type of the others, also for an empty column
     kind: ColumnKind
 
 
 class _Words(NamedTuple):
-    """A column of words out of a few: the place of each row's word among them."""
+    """A column of words from a short list: the index of each row's word."""
 
     place: Array
     words: tuple[str, ...]
@@ -88,11 +88,11 @@ def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[st
 
 
 def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
-    """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
+    """Return one row per attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
-    ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
-    ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
+    ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. They are
+    followed by any ``further`` columns, one value per row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``,
+    ``REJECTED_BECAUSE``, ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)
     for name, column in columns.items():
@@ -104,7 +104,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
 
 
 def timedeltas(values: Any) -> Any:
-    """Times as ``Timedelta`` instead of whole ns, without ``_ns`` at the end of their names.
+    """Return times as ``Timedelta`` instead of whole ns, without ``_ns`` at the end of their names.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def timedeltas(values: Any) -> Any:
     Returns
     -------
     DataFrame or dict
-        The same with every column, or number, whose name ends in ``_ns`` as times; what there is not (None, -1) is ``NaT``.
+        The same with every column, or number, whose name ends in ``_ns`` as times; missing values (None, -1) are ``NaT``.
         Instants are times since the simulation's time 0.
 
     Examples
@@ -148,7 +148,7 @@ def _timedelta(value: Any) -> Any:
 
 
 def rows_frame(columns: Any) -> pd.DataFrame:
-    """A frame of a mapping of columns or a list of row mappings; what :class:`Values` lack is missing, whatever its type."""
+    """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in it."""
     import pandas as pd
 
     if isinstance(columns, Mapping) and any(isinstance(column, Values) for column in columns.values()):
@@ -167,24 +167,24 @@ def rows_frame(columns: Any) -> pd.DataFrame:
 
 
 def joined_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """The rows of several frames, one frame after the other."""
+    """Concatenate the rows of several frames."""
     import pandas as pd
 
     return pd.concat(frames, ignore_index=True)
 
 
 def _arrow(column: Any) -> Any:
-    # Straight from memory: pyarrow's own conversion would import pandas first, which takes as long as a small run.
+    # Directly from memory: pyarrow's own conversion would import pandas first, which takes as long as a small run.
     import pyarrow as pa
 
     if isinstance(column, np.ndarray):
         values = np.ascontiguousarray(column)
-        if values.dtype == np.bool_:  # which Arrow keeps as bits
+        if values.dtype == np.bool_:  # Arrow stores these as bits
             return pa.array(values.tolist())
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
     if isinstance(column, Values):
         return pa.array(list(column.values), _arrow_types()[column.kind])
-    if isinstance(column, _Words):  # pyarrow's own way would import all that it can compute with
+    if isinstance(column, _Words):  # pyarrow's own conversion would import all its compute functions
         words = [word.encode() for word in column.words]
         lengths = np.array([len(word) for word in words], np.int32)
         return _text([words[place] for place in column.place.tolist()], lengths[column.place])
@@ -231,7 +231,7 @@ def write_jobs(ledger: Ledger, path: Path, further: Mapping[str, Array] | None =
 
 
 class JobsWriter:
-    """Writes the very file of :func:`write_jobs`, ``JOB_GROUP`` jobs at a time; the last time there may be fewer."""
+    """Writes the same file as :func:`write_jobs`, ``JOB_GROUP`` jobs at a time; the last part may be smaller."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -260,12 +260,11 @@ class JobsWriter:
 
 
 def finish_jobs(path: Path, texts: Mapping[str, Mapping[int, str]], *, begins: bool) -> None:
-    """Give a jobs.parquet the columns that are known only now: it becomes the file that :func:`write_jobs` writes.
+    """Add the columns to a jobs.parquet that are known only now: it becomes the file that :func:`write_jobs` writes.
 
     - ``path``: the file, without later columns than ``BEGIN``.
-    - ``texts``: mapping of str to mapping of int to str, further columns of text, by row; a row without a text has an
-      empty one.
-    - ``begins``: whether it keeps the column ``BEGIN``, if it has that.
+    - ``texts``: mapping of str to mapping of int to str, further text columns, by row; missing texts are empty.
+    - ``begins``: whether it keeps the column ``BEGIN``, if it has one.
     """
     import pyarrow.parquet as pq
 
@@ -290,12 +289,10 @@ def finish_jobs(path: Path, texts: Mapping[str, Mapping[int, str]], *, begins: b
 
 
 def job_blocks(path: Path, names: Sequence[str]) -> Iterator[dict[str, Array]]:
-    """Columns of a jobs.parquet that has been written, some rows after the other.
+    """Yield columns of an existing jobs.parquet, one block of rows after another, as dict of str to int64.
 
-    - ``names``: of ``JOB_COLUMNS``: whole numbers, and ``why`` and ``state``, which are places of ``traces.ledger.WHY``
-      and ``STATES``.
-
-    Yields dict of str to int64.
+    - ``names``: names in ``JOB_COLUMNS``: whole numbers, and ``why`` and ``state``, as indices of ``traces.ledger.WHY`` and
+      ``STATES``.
     """
     import pyarrow.parquet as pq
 
@@ -310,7 +307,7 @@ def job_blocks(path: Path, names: Sequence[str]) -> Iterator[dict[str, Array]]:
 
 
 def _whole_numbers(column: Any, words: Sequence[str] | None) -> Array:
-    # Of numbers, or of words that are places in ``words``.
+    # Convert numbers, or words to their indices in ``words``.
     if words is None:
         return _numbers(column, np.int64)
     place = np.array([words.index(word) for word in column.dictionary.to_pylist()], np.int64)
@@ -318,13 +315,13 @@ def _whole_numbers(column: Any, words: Sequence[str] | None) -> Array:
 
 
 def _numbers(column: Any, dtype: Any) -> Array:
-    # Where they lie: pyarrow's own way would import pandas.
+    # Without a copy: pyarrow's own conversion would import pandas.
     return np.frombuffer(column.buffers()[1], dtype)[column.offset : column.offset + len(column)]
 
 
 def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
-    """Job numbers and names of the rows of a jobs.parquet; None where it has no names, and nothing if there is no such file.
-    Raises InputError if it is not a table."""
+    """Return job numbers and names of the rows of a jobs.parquet; None if it has no names, and nothing if the file does not
+    exist. Raises InputError if it is not a table."""
     import pyarrow.parquet as pq
 
     if not path.is_file():
@@ -339,12 +336,12 @@ def job_names(path: Path) -> tuple[Array, Sequence[str] | None]:
 
 
 def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapping[str, Any]]], path: Path) -> None:
-    """Write rows as Parquet, block after block, so that no more than one is held; what a row does not have is null.
+    """Write rows as Parquet, block after block, so that only one is held; missing values are null.
 
     - ``kinds``: mapping of str to {"whole", "seed", "real", "text", "truth"}, the columns and their types: int64, uint64,
       double, string, bool.
     - ``blocks``: iterable of sequence of mapping, rows by name.
-    - ``path``: the file, which takes its name when it is whole.
+    - ``path``: the file, which gets its name when it is complete.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -360,14 +357,14 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
 
 
 def write_frame(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame as Parquet, its columns with the types that it gives them."""
+    """Write a frame as Parquet, with the types of its columns."""
     with whole_file(path) as partial:
         frame.to_parquet(partial, index=False, compression="zstd")
 
 
 @contextlib.contextmanager
 def _readable(path: Path) -> Iterator[None]:
-    # Reading of a table; an error names the file.
+    # Read a table; errors name the file.
     from pyarrow import ArrowException
 
     if not path.is_file():
@@ -379,8 +376,8 @@ def _readable(path: Path) -> Iterator[None]:
 
 
 def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Read any table back that has at least these columns; with ``alone``, only the columns of these names that it has.
-    Raises InputError if there is none, or it has not."""
+    """Read any table with at least these columns; with ``alone``, only the columns of these names that it has. Raises
+    InputError if it does not exist, or lacks a column."""
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -388,7 +385,7 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
     with _readable(path):
         wanted = [name for name in alone if name in pq.read_schema(path).names] if alone else None
         frame = pd.read_parquet(path, columns=wanted)
-        pa.default_memory_pool().release_unused()  # a third of what the process has by then
+        pa.default_memory_pool().release_unused()  # a third of the process's memory
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         raise InputError(f"{path}: no column {missing[0]}; this is not a table of twolevel")
@@ -396,26 +393,26 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
 
 
 def read_power(path: Path) -> pd.DataFrame:
-    """Read a power.parquet back. Raises InputError if there is none, or it is not one."""
+    """Read a power.parquet. Raises InputError if it does not exist, or is another table."""
     return read_rows(path, POWER_COLUMNS)
 
 
 def read_power_domains(path: Path) -> pd.DataFrame | None:
-    """Read a power_domains.parquet back; None if there is none. Raises InputError if it is not one."""
+    """Read a power_domains.parquet; None if it does not exist. Raises InputError if it is another table."""
     return read_rows(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
 def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
-    """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if there is no such table,
-    or it lacks one of ``columns``."""
+    """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if the table does not exist,
+    or lacks one of ``columns``."""
     return read_rows(path, columns, (*columns, *optional))
 
 
 def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
     """Read only these columns of a table of numbers, one group of rows after another.
 
-    The memory is that of the columns: :func:`read_columns` needs twice as much, which matters for tasks. Raises InputError
-    if there is no such table, it lacks one of the columns, or one does not hold a number in each row.
+    It needs only the memory of the columns, half of :func:`read_columns`, which matters for tasks. Raises InputError if the
+    table does not exist, lacks a column, or a column has a row without a number.
     """
     import pandas as pd
     import pyarrow as pa
@@ -441,7 +438,7 @@ def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
 
 
 def distinct(column: Any) -> tuple[Array, list[Any]]:
-    """Return the place of each value of a column in the list of all, and that list, in the order in which they first appear."""
+    """Return the index of each value of a column in the list of distinct values, and that list, in order of appearance."""
     import pandas as pd
 
     values: Any
@@ -450,7 +447,7 @@ def distinct(column: Any) -> tuple[Array, list[Any]]:
 
 
 def table_rows(path: Path) -> int:
-    """How many rows a Parquet file has, without reading them. Raises InputError if it is none."""
+    """Return the number of rows of a Parquet file, without reading them. Raises InputError if it is not one."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowInvalid
 
@@ -461,5 +458,5 @@ def table_rows(path: Path) -> int:
 
 
 def read_jobs(path: Path) -> pd.DataFrame:
-    """Read a jobs.parquet back. Raises InputError if there is none, or it is not one."""
+    """Read a jobs.parquet. Raises InputError if it does not exist, or is another table."""
     return read_rows(path, JOB_COLUMNS)

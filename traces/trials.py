@@ -1,5 +1,5 @@
-"""First calls of a compiled rule that is not ours, before it is trusted with real arrays: in a process of its own, and on
-arrays amid numbers that nothing should touch, as compiled code that writes outside its arrays does so without a word."""
+"""First calls of a custom compiled rule, before it is used: in another process, and on arrays with guard numbers around them,
+since compiled code silently writes outside its arrays."""
 
 import ctypes
 import faulthandler
@@ -19,38 +19,38 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_defined, wh
 from traces.compiled import Array, as_value, jit_enabled
 from traces.kernels.signatures import Signature
 
-#: So long may a trial take, s; those of rules that are well take less than a hundredth of a second.
+#: Time limit of a trial, s; correct rules take less than a hundredth of a second.
 _LONGEST_S: Final = 60
 
 
 @contextmanager
-def rule_answers(who: str) -> Iterator[None]:
-    """Have what a rule raises within be its fault. Raises PluginError: the message begins with ``who``."""
+def rule_answers(where: str) -> Iterator[None]:
+    """Turn exceptions of a rule in this context into PluginError; the message begins with ``where``."""
     try:
         yield
     except RAISED_BY_PLUGINS as error:
         raise PluginError(
-            f"{who}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
+            f"{where}: its rule raises {type(error).__name__} {error}; allowed: an answer{where_raised(error)}"
         ) from None
 
 
 def try_rule(
-    who: str, rule: Callable[..., Any], signature: Signature, decorate: str, trial: Callable[[], None]
+    where: str, rule: Callable[..., Any], signature: Signature, decorate: str, trial: Callable[[], None]
 ) -> None:
-    """Try a rule in a forked process, and then, if that one lives, in this one.
+    """Try a rule in a forked process, and then, if that process survives, in this one.
 
     - ``rule``: the rule, which is compiled before.
-    - ``signature``: the one that it must be compiled for.
-    - ``decorate``: what to decorate with what, where it is not: ``"next_chunk with technique_kernel"``.
-    - ``trial``: what calls it. What this raises is raised here, and not in the other process.
+    - ``signature``: the signature that it must be compiled for.
+    - ``decorate``: the missing decorator, for the error: ``"next_chunk with technique_kernel"``.
+    - ``trial``: calls it. Its exceptions are raised here, and not in the other process.
 
-    Raises PluginError if it is not compiled as it must be, a signal kills the other process, or that one does not end
+    Raises PluginError if it is not compiled for this signature, a signal kills the other process, or that process does not end
     within a minute.
     """
     try:
         as_value(rule, signature)
     except TypeError as error:
-        raise PluginError(f"{who}: {error}; decorate {decorate}") from None
+        raise PluginError(f"{where}: {error}; decorate {decorate}") from None
     if jit_enabled():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # other threads of ours hold no lock that a trial takes
@@ -58,8 +58,8 @@ def try_rule(
         if child == 0:
             _try_and_end(trial)
         if fault := _fault(child):
-            raise PluginError(f"{who}: its rule {fault}{where_defined(rule)}")
-    trial()  # nothing that is not compiled can do more than raise
+            raise PluginError(f"{where}: its rule {fault}{where_defined(rule)}")
+    trial()  # compiled code did no harm; the rest can only raise
 
 
 def _try_and_end(trial: Callable[[], None]) -> None:
@@ -75,7 +75,7 @@ def _try_and_end(trial: Callable[[], None]) -> None:
 
 
 def _fault(child: int) -> str:
-    # What became of the other process, if it did not end by itself.
+    # How the other process ended, if not by itself.
     try:
         status = os.waitpid(child, 0)[1]
     except BaseException:  # an interrupt
@@ -91,14 +91,14 @@ def _fault(child: int) -> str:
     return ""
 
 
-#: Numbers before and behind each array; what goes astray is likely to go no farther.
+#: Numbers before and after each array, for stray writes.
 _BEFORE: Final = 2**10
 _BEHIND: Final = 2**17
 
-#: What stands there: small enough to become another number when 1 is added to it.
+#: Their value: small enough to change when 1 is added.
 _UNTOUCHED: Final = -12345.678
 
-#: Bytes of address space before and behind, where nothing is: whoever reads or writes there is killed by a signal.
+#: Bytes of unmapped address space before and after: reading or writing there causes a signal.
 _NOWHERE: Final = 2**35
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
@@ -110,7 +110,7 @@ _FAILED: Final = ctypes.c_void_p(-1).value
 
 
 def _far_from_all(count: int) -> Array:
-    """``count`` numbers far from whatever else is in memory; plain ones where the system has no room for that."""
+    """Return ``count`` numbers far from all other memory; an ordinary array if the system has no room for this."""
     size = -(-8 * count // mmap.PAGESIZE) * mmap.PAGESIZE
     whole = size + 2 * _NOWHERE
     at = _libc.mmap(None, whole, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
@@ -126,22 +126,22 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of arrays, for a first call of a function that is not ours. ``**arrays``: float64, int64 (any,).
-    ``arrays``: the copies, by name."""
+    """Copies of arrays, for a first call of a custom function. ``**arrays``: float64, int64 (any,). ``arrays``: the copies, by
+    name."""
 
-    def __init__(self, who: str, **arrays: Array) -> None:
-        self._who, self._given = who, arrays
+    def __init__(self, where: str, **arrays: Array) -> None:
+        self._who, self._given = where, arrays
         self._fields = {name: _far_from_all(_BEFORE + len(values) + _BEHIND) for name, values in arrays.items()}
         self.arrays: dict[str, Array] = {}
         for name, values in arrays.items():
             self._fields[name][:] = _UNTOUCHED
-            # Numbers of either kind take eight bytes, and what is written to a fence is seen in any case.
+            # Both kinds of numbers take eight bytes, so any write to a guard is found.
             self.arrays[name] = self._fields[name][_BEFORE : _BEFORE + len(values)].view(values.dtype)
             self.arrays[name][:] = values
 
     def check(self, *writable: str) -> None:
-        """Check that nothing was written outside the arrays, nor, if some are named here, into others than these.
-        Raises PluginError if something was; the message names the array."""
+        """Check that nothing was written outside the arrays or, if ``writable`` names some, to other arrays. Raises PluginError
+        for the first changed array."""
         for name, field in self._fields.items():
             held = len(self.arrays[name])
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():

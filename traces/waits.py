@@ -1,4 +1,4 @@
-"""Waiting for data: when a core was free for its next task, but what other cores had made for it had not arrived."""
+"""Waiting for data: a core was free for its next task, but data from other cores had not arrived."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def latest_transfers(
     latest_sent: Ints,
     latest_arrived: Ints,
 ) -> None:
-    """Raise each task row's ``latest_sent`` and ``latest_arrived`` (int64, to begin with -1) to those of its transfers."""
+    """Raise each task row's ``latest_sent`` and ``latest_arrived`` (int64, initially -1) to those of its transfers."""
     for job in range(len(transfers_first) - 1):
         for k in range(transfers_first[job], transfers_first[job + 1]):
             row = rows_first[job] + target[k]
@@ -37,12 +37,12 @@ def wait_bars(
     wait_bar: Ints,
     wait_from: Ints,
 ) -> int:
-    """Write which bars a core waited for (ascending), and since when (ns); return how many.
+    """Write the bars that a core waited for (ascending), and since when (ns); return their number.
 
-    A core waited for a task that started at the very instant at which the last of its data arrived. It did so from the end of
-    its task before in that job, or from the job's start, but not before the last of the transfers began: until then it was
-    not the network that it waited for. The latest instants are those of :func:`latest_transfers`; ``wait_bar`` and
-    ``wait_from`` (int64) have room for every bar.
+    A core waited for a task that started at the instant at which the last of its data arrived. It waited from the end of its
+    previous task in that job, or from the job's start, but not before the last of the transfers began: until then it did not
+    wait for the network. The latest instants are those of :func:`latest_transfers`; ``wait_bar`` and ``wait_from`` (int64)
+    have room for every bar.
     """
     bar_first, bar_job, bar_task = bars.first, bars.job, bars.task
     rows_first, task_start, task_end = tasks.first, tasks.start, tasks.end
@@ -67,9 +67,9 @@ def wait_bars(
 
 
 def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tuple[Array, Array]:
-    """Which bars their cores waited for, and since when.
+    """Return the bars that their cores waited for, and since when.
 
-    - ``ledger``: sound, with tasks.
+    - ``ledger``: checked, with tasks.
     - ``transfers``: the ledger's.
 
     Returns:
@@ -89,15 +89,15 @@ def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tup
 
 
 def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
-    """When cores waited for data.
+    """Return when cores waited for data.
 
-    - ``ledger``: sound (``traces.checks.ledger.check_ledger``).
+    - ``ledger``: checked (``traces.checks.ledger.check_ledger``).
 
     Returns:
-    - ``job``, ``task``: int32 (k,), row of the job, and the number within it of the task that was waited for; the core is that
-      of the task. By core, then by time.
-    - ``from_ns``, ``to_ns``: int64 (k,), the wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. None where the
-      ledger has no transfers.
+    - ``job``, ``task``: int32 (k,), row of the job, and number within it of the task that the core waited for. By core, then
+      by time.
+    - ``from_ns``, ``to_ns``: int64 (k,), the wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. Empty without
+      transfers.
 
     Raises InvariantError if a core does two things at once, or a task row does not exist.
     """
@@ -113,11 +113,11 @@ def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
 def graph_waits(
     core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array, begin_ns: int
 ) -> tuple[Array, Array]:
-    """When cores waited for data in one job, of plain columns.
+    """Return when cores waited for data in one job, from plain columns.
 
-    - ``core``, ``start_ns``, ``end_ns``: int (n,), where and when each task ran; core -1 where it did not.
-    - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), of each transfer the task that it was for, and its time.
-    - ``begin_ns``: when the job began.
+    - ``core``, ``start_ns``, ``end_ns``: int (n,), core and times of each task; core -1 if it did not run.
+    - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), for each transfer its receiving task, and its times.
+    - ``begin_ns``: begin of the job.
 
     Returns:
     - ``task``, ``from_ns``: int64 (k,), each wait ends at the start of its task. By core, then by time.

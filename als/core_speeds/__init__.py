@@ -1,7 +1,7 @@
 """Speeds of cores that change with time: the kinds of components, and the speeds of a whole machine.
 
-A core's speed at an instant is its speed in the platform times the product of what every given component says of this core at
-this instant of the one simulated clock; 0: the core is not there. To add a kind: a file here, a line in :data:`SPEED_KINDS`.
+A core's speed at an instant is its speed in the platform times the product of the factors of all components at this instant.
+With a factor of 0 the core is absent. To add a kind: a file here, and a line in :data:`SPEED_KINDS`.
 """
 
 import re
@@ -42,7 +42,7 @@ __all__ = ["CoreSpeeds", "SPEED_KINDS", "SpeedChanges", "SpeedKind", "core_speed
 
 @compiled(inner=True)
 def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
-    """The place after the last piece that has begun at ``t_ns``."""
+    """Return the index after the last piece that has begun at ``t_ns``."""
     low, high = first, stop
     while low < high:
         middle = (low + high) // 2
@@ -55,7 +55,7 @@ def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
 
 @compiled(inner=True)
 def piece_factor(piece_ns: Array, factors: Array, first: int, stop: int, period_ns: int, t_ns: int) -> float:
-    """The factor at an instant, of the pieces ``first`` up to ``stop``, repeated every ``period_ns`` unless that is 0."""
+    """Return the factor at an instant from pieces ``first`` to ``stop``, repeated every ``period_ns`` (0: not repeated)."""
     begun = _pieces_begun(piece_ns, first, stop, t_ns % period_ns if period_ns else t_ns)
     return factors[begun - 1] if begun > first else 1.0
 
@@ -70,33 +70,33 @@ def piece_next_ns(piece_ns: Array, first: int, stop: int, period_ns: int, t_ns: 
     return t_ns + period_ns - within if period_ns else MAX_NS + 1
 
 
-#: What is later than every instant.
+#: Later than every instant.
 NEVER = 2**63 - 1
 
-#: A core that is absent over so many instants at which a factor of 0 might end does not come back.
+#: A core that is absent at this many consecutive instants at which a factor of 0 might end is lost for good.
 MOST_LOOKS = 1_000_000
 
 
 class SpeedState(State):
-    """Which components concern which core. A steady machine has the same arrays, without entries.
+    """The components of each core. In a steady machine the arrays have no entries.
 
-    Work space is within: only one thread at a time may use a state.
+    It contains work space, so only one thread at a time may use it.
     """
 
     begin: Ints  # (cores + 1,): where the entries of each core begin
     component: Ints  # (entries,): ascending for each core
     piece_begin: Ints  # (entries,): the pieces of this core in this component
-    piece_stop: Ints  # (entries,): likewise
-    # Of each component:
+    piece_stop: Ints  # (entries,): the end of these pieces
+    # One per component:
     kind: Ints  # PIECES, SQUARE or NOISE
-    period_ns: Ints  # how long a period is
-    offset_ns: Ints  # an instant at which one begins
-    high_ns: Ints  # how long of each the factor is 1 (SQUARE)
-    purpose: Ints  # of its random stream
-    level: Floats  # the other factor (SQUARE), or the standard deviation of its logarithm (NOISE)
+    period_ns: Ints  # length of a period
+    offset_ns: Ints  # an instant at which a period begins
+    high_ns: Ints  # part of each period in which the factor is 1 (SQUARE)
+    purpose: Ints  # purpose of its random stream
+    level: Floats  # the other factor (SQUARE), or the standard deviation of the factor's logarithm (NOISE)
     piece_ns: Ints  # (pieces,): when each piece begins
     piece_factor: Floats  # (pieces,): the factor from then on
-    seed: Words  # (1,): of the run
+    seed: Words  # (1,): seed of the run
     keys: Words  # (20,): work space
     words: Words  # (4,): work space
 
@@ -139,8 +139,8 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
 
 @compiled(inner=True)
 def factor(state: SpeedState, core: int, t_ns: int) -> float:
-    """The product of a core's factors at an instant, in the order of the components; 0: the core is not there. The work
-    space of the state is overwritten."""
+    """Return the product of a core's factors at an instant, in the order of the components (0: the core is absent).
+    Overwrites the work space of the state."""
     product = 1.0
     for entry in range(state.begin[core], state.begin[core + 1]):
         product *= _factor_of(state, core, entry, t_ns)
@@ -165,8 +165,8 @@ def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
 
 @compiled(inner=True)
 def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
-    """The first instant after ``t_ns`` at which a core's factor may be another; ``NEVER`` if it stays for good. The factor is
-    constant from one such instant to the next, but it may be the same before and after one."""
+    """Return the first instant after ``t_ns`` at which a core's factor may change; ``NEVER`` if it stays the same. The factor
+    is constant between two such instants."""
     first = NEVER
     for entry in range(state.begin[core], state.begin[core + 1]):
         at_ns = _next_of(state, entry, t_ns)
@@ -183,7 +183,7 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
 
 @compiled(merged=True)
 def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
-    """The first instant after ``t_ns`` at which the factor of one component of a core may be another."""
+    """Return the first instant after ``t_ns`` at which the factor of one component of a core may change."""
     k = state.component[entry]
     kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
@@ -196,10 +196,9 @@ def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
 
 @compiled(inner=True)
 def comes_ns(state: SpeedState, core: int, t_ns: int) -> int:
-    """The first instant from ``t_ns`` on at which a core is there; ``NEVER``: it is lost for good.
+    """Return the first instant from ``t_ns`` on at which a core is present; ``NEVER`` if it is lost for good.
 
-    While one factor is 0 it does not matter what the others do, so that an absence is passed over in as many steps as it has
-    factors of 0 one after another.
+    While one factor is 0, changes of the other factors are skipped.
     """
     now = t_ns
     for _ in range(MOST_LOOKS):
@@ -235,7 +234,7 @@ def fill_next_ns(state: SpeedState, cores: Ints, t_ns: int, next_ns: Ints) -> No
 
 @compiled()
 def fill_comes_ns(state: SpeedState, cores: Ints, from_ns: Ints, found_ns: Ints) -> None:
-    """Write :func:`comes_ns` of each of ``cores``, from an instant of its own on, to ``found_ns``, int64 (P,)."""
+    """Write :func:`comes_ns` of each of ``cores``, each from its own instant on, to ``found_ns``, int64 (P,)."""
     for c in range(cores.size):
         found_ns[c] = comes_ns(state, cores[c], from_ns[c])
 
@@ -253,11 +252,11 @@ def list_changes(
     changed: Floats,
     progress: Ints,
 ) -> int:
-    """List what changes after ``current`` and ``next_ns``, up to and with ``until_ns``; returns the number of changes.
+    """List the changes after ``current`` and ``next_ns``, up to and including ``until_ns``; return their number.
 
-    ``current`` and ``next_ns``, each core's factor and when it may change next, are kept up to date. Written are
-    ``at_ns``, ``place`` (in ``cores``) and ``changed`` (the new factor), with room for P at least; and ``progress``:
-    how many instants were inspected, at most ``most``, and up to and with which one the list is complete (0: none was).
+    ``current`` and ``next_ns`` (each core's factor, and when it may change next) are updated. Written are ``at_ns``,
+    ``place`` (index in ``cores``) and ``changed`` (the new factor), with room for at least P; and ``progress``: the number of
+    instants inspected, at most ``most``, and the instant up to which the list is complete (0: none was inspected).
     """
     written = 0
     progress[0] = 0
@@ -303,22 +302,22 @@ _ROOM = 4096
 class SpeedChanges(NamedTuple):
     """Changes of speed of some cores."""
 
-    # list of (at_ns, c, speed_gflops): ascending in (at_ns, c), c being the place in the cores that were asked for
+    # list of (at_ns, c, speed_gflops): ascending in (at_ns, c), where c is the index in the requested cores
     changes: list[tuple[int, int, float]]
-    complete_ns: int  # every change up to and with this instant is in the list
+    complete_ns: int  # the list holds every change up to and including this instant
 
 
 class CoreSpeeds:
     """How the speeds of a machine's cores change with time.
 
-    - ``specs``: what it was made of, as it was written
+    - ``specs``: the components as text
     - ``components``: their factors are multiplied in this order
     - ``n_cores``: cores of the machine, >= 1
-    - ``seed``: 0 to 2**64 - 1, for what is random
-    - ``state``: for kernels. It has work space in it: one thread at a time.
-    - ``steady``: whether every core's factor is 1 for good
-    - ``highest_factor``: no core's factor ever exceeds it; at least 1
-    - ``loses``: whether a core may have the factor 0, so that it is not there
+    - ``seed``: seed of random components, 0 to 2**64 - 1
+    - ``state``: for kernels. It contains work space, so only one thread at a time may use it.
+    - ``steady``: whether every core's factor is always 1
+    - ``highest_factor``: upper bound on all factors; at least 1
+    - ``loses``: whether a core may be absent (factor 0)
     """
 
     def __init__(self, specs: Sequence[str], components: Sequence[Component], n_cores: int, seed: int) -> None:
@@ -333,8 +332,8 @@ class CoreSpeeds:
         self.loses = any(one.may_be_zero for one in components)
 
     def factors(self, core_numbers: Array, t_ns: int) -> Array:
-        """The factor of each of these cores (global numbers) at an instant, float64 (P,). Raises InputError if there is
-        no such core, or no such instant."""
+        """Return the factor of each of these cores (global numbers) at an instant, float64 (P,). Raises InputError if a core
+        or the instant is out of range."""
         cores = self._checked(core_numbers)
         whole("t_ns", t_ns, 0, MAX_NS)
         found = np.empty(len(cores), np.float64)
@@ -342,8 +341,8 @@ class CoreSpeeds:
         return found
 
     def for_good(self, core_numbers: Array, at_ns: Array) -> Array:
-        """Whether each of these cores (global numbers), from an instant of its own on, is never there: bool (P,).
-        Raises InputError if there is no such core."""
+        """Return whether each of these cores (global numbers) is absent for good, each from its own instant on: bool (P,).
+        Raises InputError if a core is out of range."""
         cores, instants = self._checked(core_numbers), own(at_ns, np.int64)
         found = np.empty(len(cores), np.int64)
         fill_comes_ns(self.state, cores, instants, found)
@@ -357,12 +356,12 @@ class CoreSpeeds:
         return cores
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
-        """When these cores' speeds change after ``from_ns``, up to and with ``until_ns``, and to what.
+        """Return the changes of these cores' speeds after ``from_ns``, up to and including ``until_ns``.
 
-        Only real changes are listed, beginning with the factors at ``from_ns``. To go on, ask from ``complete_ns``:
-        every change comes exactly once. ``base_gflops`` are the cores' speeds in the platform; at most ``most``
-        instants are inspected, whether or not anything changes there, since speeds may change for ever. Raises
-        InputError if an argument is out of range."""
+        Only real changes are listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change
+        then appears exactly once. ``base_gflops`` are the cores' speeds in the platform. At most ``most`` instants are
+        inspected, whether or not a speed changes there, since speeds may change for ever. Raises InputError if an argument is
+        out of range."""
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)
         left = whole("most", most, 1, 2**62)
@@ -384,11 +383,11 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "") -> CoreSpeeds:
-    """The speeds of a machine's cores, of which several components are multiplied; of none: steady.
+    """Return the speeds of a machine's cores: the product of several components. Without components they are steady.
 
-    ``specs`` are such as ``square:period=60s,low=0.5``, ``noise:period=10s,sigma=0.1``, ``trace:FILE.csv``,
-    ``late:cores=5-7,at=100s`` or ``lost:cores=5,at=100s``; ``where`` is the option that they were given in. Raises
-    InputError if one cannot be used.
+    ``specs`` are texts such as ``square:period=60s,low=0.5``, ``noise:period=10s,sigma=0.1``, ``trace:FILE.csv``,
+    ``late:cores=5-7,at=100s`` or ``lost:cores=5,at=100s``; ``where`` is the option that gave them. Raises InputError if one
+    is invalid.
 
     >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
     [1.0, 0.0]
@@ -407,7 +406,7 @@ def _component(spec: str, n_cores: int, where: str) -> Component | None:
         raise one_of("kind of core speeds", name, SPEED_KINDS, where)
     kind = SPEED_KINDS[name]
     if isinstance(kind, Trace):
-        # The file is what comes before the first parameter, and may have commas in its name.
+        # The file name ends at the first parameter. It may contain commas.
         parts = text.split(",")
         n_words = next((i for i, part in enumerate(parts) if _PARAMETER.match(part)), len(parts))
         kind = replace(kind, file=",".join(parts[:n_words]).strip())

@@ -1,9 +1,8 @@
-"""What makes the speed of cores change: components, each a factor over time for some cores, and their kinds.
+"""Components that change the speed of cores: each is a factor over time for some cores. Also their kinds.
 
-A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fields are what may be written after the
-name, as in ``square:period=60s,low=0.5``; a field ``x_ns`` is written as the duration ``x``. It becomes a
-:class:`Component`, plain numbers that kernels read. The kinds here need a few numbers only; recorded speeds are in
-``als.core_speeds.trace``."""
+A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fields may be given after the name, as in
+``square:period=60s,low=0.5``; a field ``x_ns`` is given as the duration ``x``. The method returns a :class:`Component`, plain
+numbers that kernels read. Recorded speeds are in ``als.core_speeds.trace``."""
 
 import math
 from dataclasses import dataclass, field
@@ -18,18 +17,18 @@ from traces.compiled import Array, compiled
 from traces.intervals import parse_intervals
 
 # How a component's factor is computed.
-SQUARE = 0  # by a period, and how long of it the factor is 1
-NOISE = 1  # by a random number a period
-PIECES = 2  # by a list of instants and the factors from them on
+SQUARE = 0  # from a period and the part of it in which the factor is 1
+NOISE = 1  # from one random number per period
+PIECES = 2  # from a list of instants and the factors that hold from each instant
 
-#: No factor that a user gives may exceed this.
+#: Upper limit of given factors.
 MAX_FACTOR = 1000.0
 
 #: Longest period (73 years), so that an instant and a period never overflow int64.
 MAX_PERIOD_NS = MAX_NS // 2
 
 
-#: Products of factors that are not below this are not 0, unless there are dozens of them.
+#: Products of factors of at least this size are not 0, unless there are dozens of factors.
 _SMALL = 1e-9
 
 
@@ -42,23 +41,23 @@ class Component:
     """A factor over time, for some cores."""
 
     kind: int  # ``SQUARE``, ``NOISE`` or ``PIECES``
-    cores: Array  # int64 (k,): the global numbers of the cores concerned, ascending
+    cores: Array  # int64 (k,): global numbers of the cores, ascending
     highest: float  # no factor is above this; at least 1
-    # of what repeats; 0: it does not
+    # of a repeated component; 0: it is not repeated
     period_ns: int = 0
     offset_ns: int = 0
-    high_ns: int = 0  # how long of each period the factor is 1 (``SQUARE``)
+    high_ns: int = 0  # part of each period in which the factor is 1 (``SQUARE``)
     level: float = 0.0  # the other factor (``SQUARE``), or the standard deviation of the factor's logarithm (``NOISE``)
-    # int64 (k,): which pieces each of the cores has (``PIECES``)
+    # int64 (k,): the pieces of each core (``PIECES``)
     piece_begin: Array = field(default_factory=_nothing)
     piece_stop: Array = field(default_factory=_nothing)
-    # int64: when each piece begins; ascending for each core. Before its first piece a core's factor is 1.
+    # int64: start of each piece; ascending for each core. Before its first piece a core's factor is 1.
     piece_ns: Array = field(default_factory=_nothing)
     piece_factor: Array = field(default_factory=lambda: np.zeros(0))  # float64: the factor from then on
 
     @property
     def may_be_zero(self) -> bool:
-        """Whether the factor may be 0, or so small that a product is."""
+        """Whether the factor may be 0, or so small that a product becomes 0."""
         if self.kind == PIECES:
             return bool((self.piece_factor < _SMALL).any())
         return self.kind == SQUARE and self.level < _SMALL
@@ -67,11 +66,11 @@ class Component:
 class SpeedKind(Protocol):
     """The parameters of one kind of component: a frozen dataclass."""
 
-    #: As it is written on the command line.
+    #: Name on the command line.
     name: ClassVar[str]
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """The component with these parameters, for a machine of ``n_cores`` cores; None if it changes no speed.
+        """Return the component with these parameters for a machine of ``n_cores`` cores; None if it changes no speed.
 
         Raises
         ------
@@ -82,7 +81,7 @@ class SpeedKind(Protocol):
 
 
 def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
-    """The component that gives all of ``cores`` the same pieces, (instant in ns, factor)."""
+    """Return the component that gives all of ``cores`` the same pieces, (instant in ns, factor)."""
     return Component(
         PIECES,
         cores,
@@ -95,8 +94,8 @@ def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:
 
 
 def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = True) -> Array:
-    """The cores of a text such as ``0-3 8``, ascending; of an empty one all of the machine's, if it may be empty. Raises
-    InputError if it is no list of numbers, or names a core that the machine does not have."""
+    """Return the cores of a text such as ``0-3 8``, ascending. An empty text means all cores, unless it must not be empty.
+    Raises InputError if it is not a list of core numbers of the machine."""
     if not text.strip() and not all_if_empty:
         raise InputError(f"{where}: is missing; allowed: core numbers, as 0-3 8")
     if not text.strip():
@@ -109,14 +108,14 @@ def chosen_cores(text: str, n_cores: int, where: str, *, all_if_empty: bool = Tr
 
 
 def instant_ns(text: str, where: str) -> int:
-    """Nanoseconds since time 0 of an instant that is written as a duration; unlike a duration it may be 0."""
+    """Return the nanoseconds since time 0 of an instant given as a duration. Unlike a duration it may be 0."""
     if not text.strip():
         raise InputError(f"{where}: is missing; allowed: an instant since time 0, as 100s")
     return parse_instant_ns(text, where)
 
 
 def period(ns: int, where: str) -> int:
-    """``ns`` as a period: given, and not too long."""
+    """Return ``ns`` if it is a valid period."""
     if ns == 0:
         raise InputError(f"{where}: is missing; allowed: a duration, as 60s")
     if not 2 <= ns <= MAX_PERIOD_NS:
@@ -129,16 +128,16 @@ class Square:
     """``square:period=60s,low=0.5,duty=0.5,offset=0s,cores=0-3``.
 
     With T the period and d = ``duty``·T, rounded to ns, the factor is 1 in [offset + kT, offset + kT + d) and ``low`` in
-    [offset + kT + d, offset + (k+1)T), for every whole k, those before the offset too.
+    [offset + kT + d, offset + (k+1)T), for every whole k, including periods before the offset.
     """
 
     name: ClassVar[str] = "square"
     period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
-    # the other factor, 0 to ``MAX_FACTOR``. With 0 the core is not there in that part of every period.
+    # the other factor, 0 to ``MAX_FACTOR``. With 0 the core is absent in that part of every period.
     low: float = 0.5
     duty: float = 0.5  # share of the period at full speed, above 0 and below 1
     offset: str = "0s"  # an instant at which a period begins
-    cores: str = ""  # which cores; empty: all
+    cores: str = ""  # the cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
         period_ns = period(self.period_ns, f"{where}:period")
@@ -157,18 +156,18 @@ class Square:
 
 @compiled(inner=True)
 def square_factor(period_ns: int, offset_ns: int, high_ns: int, low: float, t_ns: int) -> float:
-    """The wave's factor at an instant."""
+    """Return the wave's factor at an instant."""
     return 1.0 if (t_ns - offset_ns) % period_ns < high_ns else low
 
 
 @compiled(inner=True)
 def square_next_ns(period_ns: int, offset_ns: int, high_ns: int, t_ns: int) -> int:
-    """The first instant after ``t_ns`` at which the wave changes."""
+    """Return the first instant after ``t_ns`` at which the wave changes."""
     within = (t_ns - offset_ns) % period_ns
     return t_ns + (high_ns if within < high_ns else period_ns) - within
 
 
-#: The purpose of the streams; that of the n-th noise (n = 0, 1, …) is this plus n·2³².
+#: The purpose of the streams; the n-th noise (n = 0, 1, …) adds n·2³² to it.
 CORE_SPEEDS = 4
 
 #: Largest standard deviation of the factor.
@@ -179,14 +178,14 @@ MAX_SIGMA = 3.0
 class Noise:
     """``noise:period=10s,sigma=0.1,cores=0-3``.
 
-    In [kT, (k+1)T), T the period, a core's factor is exp(s·z − s²/2), z standard normal and s = √ln(1 + σ²): lognormal, with
-    mean 1 and standard deviation σ, and never 0. Cores and periods are independent of each other.
+    In [kT, (k+1)T), with the period T, a core's factor is exp(s·z − s²/2), with z standard normal and s = √ln(1 + σ²):
+    lognormal with mean 1 and standard deviation σ, never 0. Cores and periods are independent.
     """
 
     name: ClassVar[str] = "noise"
     period_ns: int = 0  # T, 2 ns to ``MAX_PERIOD_NS``
     sigma: float = 0.1  # σ, 0 to ``MAX_SIGMA``
-    cores: str = ""  # which cores; empty: all
+    cores: str = ""  # the cores; empty: all
 
     def component(self, n_cores: int, where: str) -> Component | None:
         period_ns = period(self.period_ns, f"{where}:period")
@@ -203,7 +202,7 @@ class Noise:
 def noise_factor(
     keys: Array, words: Array, seed: np.uint64, core: int, purpose: int, period_ns: int, spread: float, t_ns: int
 ) -> float:
-    """The factor of a core at an instant; ``keys``, uint64 (20,), and ``words``, uint64 (4,), are work space."""
+    """Return a core's factor at an instant; ``keys``, uint64 (20,), and ``words``, uint64 (4,), are work space."""
     k = t_ns // period_ns
     fill_round_keys(keys, seed, np.uint64(core))
     fill_words(words, keys, k // 4, purpose)
@@ -212,17 +211,17 @@ def noise_factor(
 
 @compiled(inner=True)
 def noise_next_ns(period_ns: int, t_ns: int) -> int:
-    """The beginning of the period after the one of ``t_ns``."""
+    """Return the start of the period that follows the period of ``t_ns``."""
     return t_ns + period_ns - t_ns % period_ns
 
 
 @dataclass(frozen=True)
 class Late:
-    """``late:cores=5-7,at=100s``: the cores are not there before this instant."""
+    """``late:cores=5-7,at=100s``: the cores are absent before this instant."""
 
     name: ClassVar[str] = "late"
-    cores: str = ""  # which cores; must be given
-    at: str = ""  # when they come, since time 0; with 0 they are never missed
+    cores: str = ""  # the cores; required
+    at: str = ""  # when they appear, since time 0
 
     def component(self, n_cores: int, where: str) -> Component | None:
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)
@@ -232,12 +231,12 @@ class Late:
 
 @dataclass(frozen=True)
 class Lost:
-    """``lost:cores=5,at=100s``: the cores are not there from this instant on."""
+    """``lost:cores=5,at=100s``: the cores are absent from this instant on."""
 
     name: ClassVar[str] = "lost"
-    cores: str = ""  # which cores; must be given
-    at: str = ""  # when they go, since time 0
-    until: str = ""  # when they are back, after ``at``; empty: never
+    cores: str = ""  # the cores; required
+    at: str = ""  # when they disappear, since time 0
+    until: str = ""  # when they return, after ``at``; empty: never
 
     def component(self, n_cores: int, where: str) -> Component | None:
         cores = chosen_cores(self.cores, n_cores, f"{where}:cores", all_if_empty=False)

@@ -1,4 +1,4 @@
-"""Recorded speeds: a file of factors, constant from one line of a core to its next."""
+"""Recorded speeds: a file of factors, each constant until the core's next line."""
 
 import csv
 import io
@@ -23,14 +23,14 @@ class Trace:
     """``trace:FILE.csv,periodic=24h``.
 
     The file has the columns ``time_s`` (seconds since time 0, rounded to ns half to even), ``core`` (global number) and
-    ``factor`` (0 to ``MAX_FACTOR``; 0: the core is not there). A line's factor holds from its time up to the time of the core's
-    next line. Before a core's first line its factor is 1; a core without lines is not concerned. The times of each core
-    must ascend; lines of different cores may come in any order.
+    ``factor`` (0 to ``MAX_FACTOR``; 0: the core is absent). A factor holds until the time of the core's next line. Before its
+    first line a core's factor is 1. Cores without lines keep their speed. The times of each core must ascend; lines of
+    different cores may be in any order.
     """
 
     name: ClassVar[str] = "trace"
     file: str = ""  # path
-    # the file is repeated so often: at t holds what it says of t modulo this. All its times must be below. 0: it holds once.
+    # period after which the file is repeated; all times must be below it. 0: not repeated.
     periodic_ns: int = 0
 
     def component(self, n_cores: int, where: str) -> Component | None:
@@ -66,10 +66,10 @@ class Trace:
 
 
 def _lines(file: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    # Each line below the header that is not blank: what an error calls it, and its fields.
+    # Yield each line after the header that is not blank: its place, for errors, and its fields.
     try:
         text = Path(file).read_bytes().decode("utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a NUL in the name
         reason = getattr(error, "strerror", None) or ("is not UTF-8" if isinstance(error, UnicodeError) else error)
         raise InputError(f"{where}: {shown_path(file)}: cannot be read: {reason}") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -97,7 +97,7 @@ def _lines(file: str, where: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _plain(text: str) -> bool:
-    # Python reads more as a number than other programs do.
+    # Python accepts more spellings of numbers than other programs do.
     return text.isascii() and "_" not in text
 
 

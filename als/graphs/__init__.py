@@ -1,7 +1,7 @@
-"""Task graphs: the generators, one a file, named as the literature names them, and what a job takes its graph from.
+"""Task graphs: the generators, one per file, named as the literature names them, and the source of a job's graph.
 
-To add a generator: a file in ``generators``, a line in :data:`GENERATORS`. Outside packages add theirs under the entry-point
-group ``twolevel.graphs``; a single run can take one from a file, ``graph my.py:MY``. The readers of files are in ``readers``.
+To add a generator: a file in ``generators`` and a line in :data:`GENERATORS`. Other packages add generators under the
+entry-point group ``twolevel.graphs``; a run can take one from a file, ``graph my.py:MY``. File readers are in ``readers``.
 """
 
 from als.graphs.contract import NO_ROOM, GraphGenerator, GraphModel, graph_kernel
@@ -26,24 +26,24 @@ GENERATORS: dict[str, GraphGenerator] = {
 
 
 def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
-    """The kind of graph of this name.
+    """Return the kind of graph with this name.
 
     Parameters
     ----------
     spec : str
-        A name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-        ``:key=value,key=value`` behind it; or ``file:PATH``, perhaps with ``,key=value``.
+        A name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
+        ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``.
     where : str
-        The option it was given in, for the error.
+        The option that gave it, for errors.
     variation : float
-        The run's coefficient of variation, 0 to ``MAX_COV``, which the work of tasks has where no other is given.
+        The run's coefficient of variation, 0 to ``MAX_COV``: the variation of tasks' work unless ``spec`` gives another.
 
     Raises
     ------
     InputError
-        If there is none, a parameter cannot be, or the file holds no graph.
+        If there is no such graph, a parameter is invalid, or the file holds no graph.
     PluginError
-        If it cannot be loaded, or is no generator.
+        If it cannot be loaded, or is not a generator.
     """
     variation = VARIATION.check(variation)
     with at_its_place(where):
@@ -62,14 +62,13 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
         model = found.graph(variation)
     if is_ours:
         return model
-    from als.graphs.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+    from als.graphs.trial import try_out  # compiles, which built-in generators do not need
 
     return try_out(model)
 
 
 def takes_variation(spec: str, where: str = "graph") -> bool:
-    """Whether a kind of graph has tasks of other work with a run's variation than without. Raises InputError,
-    PluginError as :func:`graph_model`."""
+    """Return whether the run's variation changes the work of tasks of this kind of graph. Raises as :func:`graph_model`."""
     if spec.startswith("file:"):
-        return False  # without reading it twice
+        return False  # without reading the file again
     return graph_model(spec, where, variation=0.1).cov != graph_model(spec, where).cov

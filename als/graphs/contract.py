@@ -1,20 +1,20 @@
-"""What makes the task graph of a job: one function that writes tasks and edges, with weights that are scaled afterwards.
+"""The contract of graph generators: one function writes tasks and edges, with weights that are scaled afterwards.
 
 The function is compiled (:func:`graph_kernel`)::
 
     make(draft: GraphDraft) -> int
 
-It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft, and puts no column elsewhere. It must not
-raise, since compiled code has nobody to catch it, and it makes no arrays. It answers
+It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft, and must not replace these arrays. It must
+not raise, since compiled code cannot catch exceptions, and must not make arrays. It returns
 
 ``0``
-    if the graph is there;
+    if it has written the graph;
 ``NO_ROOM``
-    if ``gflop`` or ``source`` is too short. ``size`` then holds how long they must be; 0 where that is not known yet.
+    if ``gflop`` or ``source`` is too short. ``size`` then holds the required lengths; 0 where they are not known yet.
 ``IMPOSSIBLE``
     if there is no such graph.
 
-The same draft and the same stream make the same graph, however long the arrays are.
+The same draft and the same stream give the same graph, whatever the lengths of the arrays.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ from traces.kernels.state import State
 if TYPE_CHECKING:
     from als.graphs.task_graph import TaskGraph
 
-# What a rule answers instead of 0.
+# Return values other than 0.
 NO_ROOM = -1
 IMPOSSIBLE = -2
 
-#: Largest ratio of communication to computation that may be asked for; the literature studies 0.1 to 10.
+#: Largest allowed ratio of communication to computation; the literature studies 0.1 to 10.
 MAX_CCR = 1e6
 
-#: A graph of more edges than this is refused: each takes 24 bytes of memory before anything is done with it.
+#: Graphs with more edges are refused: each edge takes 24 bytes of memory before anything is done with it.
 MAX_EDGES_PER_JOB = 400_000_000
 
 
 class GraphDraft(State):
-    """A graph that is to be made: what is wanted, and the columns that it is written to.
+    """A graph to be made: the request, and the columns to write to.
 
-    The columns to be filled are longer than needed, and hold anything: the rule may use them as work space.
+    The columns are longer than needed, with arbitrary contents: the rule may use them as work space.
     """
 
-    # about how many tasks are wanted; 0: the generator's own parameters say it. What cannot be had is rounded, up as a rule.
+    # about how many tasks are wanted; 0: as the generator's own parameters say. Impossible numbers are rounded, usually up.
     n_tasks: int
     n_cores: int  # the cores of the job, at least 1
-    params: Floats  # :attr:`GraphModel.params`; to be read only
-    # (20,), (3,), (4,): the job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes
+    params: Floats  # :attr:`GraphModel.params`; read-only
+    # (20,), (3,), (4,): the job's stream of random words; :func:`als.streams.next_word` returns the next word
     keys: Words
     cursor: Ints
     words: Words
-    # to be filled: ``gflop[k]`` is the weight of task k, above 0 and finite. The scale does not matter, since all weights are
-    # multiplied by the number that makes the job's work of their sum.
+    # to be filled: ``gflop[k]`` is the weight of task k, above 0 and finite. Any scale: all weights are multiplied so that
+    # their sum is the job's work.
     gflop: Floats
-    # To be filled: edge e leads from task ``source[e]`` to ``target[e]``, which waits for it, and carries data of the weight
-    # ``bytes[e]``, above 0 and finite, of any scale too. Tasks are numbered such that ``source[e] < target[e]``; edges are
-    # sorted by (source, target), and no pair is there twice. The three are of one length.
+    # To be filled: edge e leads from task ``source[e]`` to ``target[e]``, and carries data of the weight ``bytes[e]``, above 0
+    # and finite, of any scale. Tasks are numbered such that ``source[e] < target[e]``; edges are sorted by (source, target)
+    # without duplicates. The three columns have the same length.
     source: Ints
     target: Ints
     bytes: Floats
@@ -79,19 +79,19 @@ MAKE_GRAPH = types.int64(StateKind(GraphDraft))
 
 @runtime_checkable
 class GraphGenerator(Protocol):
-    """What makes a :class:`GraphModel`: a frozen dataclass whose fields are written behind its name.
+    """Parameters that make a :class:`GraphModel`: a frozen dataclass whose fields may be given after its name.
 
     Fields are ``int``, ``float``, ``str`` or ``bool``, checked where they are given; ``cholesky:tiles=8`` is
-    ``replace(cholesky, tiles=8).graph(variation)``. A model makes itself.
+    ``replace(cholesky, tiles=8).graph(variation)``. A model returns itself.
     """
 
     @property
     def name(self) -> str:
-        """As the literature names it, in lower case."""
+        """Name in the literature, in lower case."""
         ...
 
     def graph(self, variation: float) -> GraphModel:
-        """The model; ``variation`` is the coefficient of variation of the run, where no other is given."""
+        """Return the model; ``variation`` is the run's coefficient of variation, used unless a field gives another."""
         ...
 
 
@@ -102,24 +102,24 @@ class GraphModel:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case, without parameters; for tables.
+        Name in the literature, in lower case, without parameters; for tables.
     make : callable
-        The rule, decorated with :func:`graph_kernel`. Not called where there is a ``source``.
+        The rule, decorated with :func:`graph_kernel`. Not called if there is a ``source``.
     params : float64 array (any,)
-        What the rule finds in ``params``.
+        Passed to the rule as ``params``.
     n_tasks : callable
-        ``n_tasks(tasks, cores)``: for how many tasks and edges room is made when about so many tasks are wanted (0: the
-        parameters say) on so many cores. Never less than the number of tasks; hardly ever less than that of edges.
+        ``n_tasks(tasks, cores)`` returns room for how many tasks and edges to allocate for about ``tasks`` tasks (0: as the
+        parameters say) and ``cores`` cores. Never below the number of tasks, and rarely below the number of edges.
     ccr : float or None
-        Ratio of communication to computation: the mean over edges of what one takes at the network's bandwidth, over the mean
-        time of a task. None: of a file, whose bytes are its own.
+        Ratio of communication to computation: the mean time of an edge at the network's bandwidth, over the mean time of a
+        task. None: the bytes of a file are kept.
     cov : float
         Coefficient of variation of a task's work around its weight: work = weight · z, z ~ Normal(1, cov), drawn again if it is
         not above 0.
     source : TaskGraph or None
-        The graph of a file, which all jobs have.
+        The graph of a file, the same for all jobs.
     scale : bool
-        Whether the work of a file's graph is scaled to the job's, and its bytes by the same factor. Others always are.
+        Whether a file's work is scaled to the job's work, and its bytes by the same factor. Otherwise always True.
     """
 
     name: str
@@ -153,16 +153,16 @@ class GraphModel:
 
     @property
     def has_its_own_size(self) -> bool:
-        """Whether it is the same however many tasks are wanted."""
+        """Whether its size is independent of the wanted number of tasks."""
         return self.n_tasks(1, 4) == self.n_tasks(1000, 4)
 
     def graph(self, variation: float) -> GraphModel:
-        """Itself, whatever the run's variation."""
+        """Return itself, whatever the run's variation."""
         return self
 
 
 def check_size(where: str, n_tasks: int, n_edges: int) -> tuple[int, int]:
-    """The two numbers, if a graph may be so large. Raises InputError if it may not."""
+    """Return the two numbers if a graph may have this size. Raises InputError otherwise."""
     if not 1 <= n_tasks <= MAX_TASKS_PER_JOB:
         raise InputError(f"{where}: {shown(n_tasks)} tasks in one job; allowed: 1 to {MAX_TASKS_PER_JOB}")
     if not 0 <= n_edges <= MAX_EDGES_PER_JOB:
@@ -171,11 +171,11 @@ def check_size(where: str, n_tasks: int, n_edges: int) -> tuple[int, int]:
 
 
 def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the rule of a generator.
+    """Compile a function to a generator's rule.
 
     Raises
     ------
     InputError
-        If it has another number of arguments.
+        If its number of arguments is wrong.
     """
     return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, ("draft",)))

@@ -1,5 +1,4 @@
-"""Graphs are drawn here: the weights of the models of a run, in arrays that kernels take, become tasks and data of
-jobs."""
+"""Draw graphs: turn the weights that a model's rule writes into tasks and data of jobs."""
 
 import functools
 import math
@@ -20,9 +19,9 @@ _NO_NUMBERS, _NO_PLACES, _NO_WORDS = np.empty(0), np.empty(0, np.int64), np.empt
 
 
 class GraphTable(State):
-    """What the kernels know of G graphs."""
+    """G graph models, for kernels."""
 
-    # (G,): where its parameters, and of a file's graph its tasks and edges, begin and end
+    # (G,): begin and end of its parameters, and of the tasks and edges of a file's graph
     params_first: Ints
     params_stop: Ints
     tasks_first: Ints
@@ -30,11 +29,11 @@ class GraphTable(State):
     edges_first: Ints
     edges_stop: Ints
     scale: Ints  # (G,): 1 where its work is scaled
-    ccr: Floats  # (G,): communication to computation, NaN of a file
+    ccr: Floats  # (G,): communication to computation; NaN for a file
     cov: Floats  # (G,): coefficient of variation
-    calls: Ints  # (G,): the generators' rules by their addresses
-    params: Floats  # the parameters of all generators, one behind the other
-    # The tasks and the edges of the graphs of files, one behind the other
+    calls: Ints  # (G,): addresses of the generators' rules
+    params: Floats  # the parameters of all generators, concatenated
+    # The tasks and the edges of all files' graphs, concatenated
     gflop: Floats
     source: Ints
     target: Ints
@@ -42,14 +41,14 @@ class GraphTable(State):
 
 
 class DrawingRoom(State):
-    """Work space for drawing the tasks of a job, and where the edges of its graphs are drawn to; of size 0 if it has none."""
+    """Work space for drawing the tasks of a job, and room for the edges of its graphs; of size 0 without graphs."""
 
     keys: Words  # (20,): round keys of the job's streams
-    # (3,) and (4,): of the stream of task lengths
+    # (3,) and (4,): the stream of task lengths
     cursor: Ints
     words: Words
-    memo: Floats  # what the rule of the lengths keeps
-    # (3,) and (4,): of the stream of the factors of graphs' work
+    memo: Floats  # memory of the rule of task lengths
+    # (3,) and (4,): the stream of the factors of graphs' work
     work_cursor: Ints
     work_words: Words
     # The edges of the job's graphs, within each part
@@ -57,13 +56,13 @@ class DrawingRoom(State):
     target: Ints
     bytes: Floats
     first: Ints  # (parts + 1 or more,): where the edges of each part begin
-    draft: GraphDraft  # the graph that is drawn, or was drawn last: its size, and the stream of the job's graphs
+    draft: GraphDraft  # the graph being drawn, or drawn last: its size, and the stream of the job's graphs
 
 
 def new_drawing_room(
     n_edges: int, n_parts: int, *, memo: int = 0, has_graph: bool = True, keys: Array | None = None
 ) -> DrawingRoom:
-    """Room for so many edges of so many parts, and so much memo; ``keys`` that others use, too."""
+    """Return room for ``n_edges`` edges, ``n_parts`` parts and ``memo`` numbers; ``keys`` may be shared."""
     return DrawingRoom(
         keys=np.empty(20, np.uint64) if keys is None else keys,
         cursor=np.zeros(3, np.int64),
@@ -95,7 +94,7 @@ def _new_draft() -> GraphDraft:
     )
 
 
-#: Of all jobs without a graph: nobody reads what is written there.
+#: The room of all jobs without a graph; its contents are never read.
 _NO_DRAFT = _new_draft()
 
 
@@ -114,7 +113,7 @@ DRAW_GRAPH = types.int64(
 
 
 def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
-    # The columns of the model's source, or none.
+    # Return the columns of the model's source, or empty ones.
     graph = model.source
     if graph is None:
         return _NO_NUMBERS, _NO_PLACES, _NO_PLACES, _NO_NUMBERS
@@ -127,7 +126,7 @@ def _given_arrays(model: GraphModel) -> tuple[Array, Array, Array, Array]:
 
 
 def graph_table(models: Sequence[GraphModel]) -> GraphTable:
-    """The table of these models. Raises PluginError if a rule is not compiled."""
+    """Return the table of these models. Raises PluginError if a rule is not compiled."""
     rows: list[list[int]] = []
     params: list[float] = []
     given = [_given_arrays(model) for model in models]
@@ -148,7 +147,7 @@ def graph_table(models: Sequence[GraphModel]) -> GraphTable:
         *(
             column[0]
             if len(column) == 1
-            else np.concatenate([np.zeros(0, dtype), *column])  # one file's are as they are
+            else np.concatenate([np.zeros(0, dtype), *column])  # a single file's column is not copied
             for dtype, column in zip((np.float64, np.int64, np.int64, np.float64), columns, strict=True)
         ),
     )
@@ -156,12 +155,12 @@ def graph_table(models: Sequence[GraphModel]) -> GraphTable:
 
 def _value(model: GraphModel) -> Any:
     try:
-        return as_value(model.make, MAKE_GRAPH)  # it lives as long as the process does
+        return as_value(model.make, MAKE_GRAPH)  # lives as long as the process
     except TypeError as error:
         raise PluginError(f"graph {model.name}: make is not made by graph_kernel: {error}") from error
 
 
-# As many draws in a row that are not above 0 are no chance: at the largest c.o.v. nearly every second one is above 0.
+# This many draws in a row that are not above 0 cannot be chance: at the largest c.o.v. nearly every second draw is above 0.
 _MOST_REDRAWN = 10_000
 
 _call = caller(MAKE_GRAPH)
@@ -179,7 +178,7 @@ class DrawnGraph(NamedTuple):
 
 @compiled(inner=True)
 def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int, n_edges: int) -> bool:
-    """Whether a rule has kept its contract."""
+    """Return whether a rule has kept its contract."""
     if n < 1 or n > gflop.size or n_edges < 0 or n_edges > source.size:
         return False
     for k in range(n):
@@ -198,7 +197,7 @@ def _is_graph(gflop: Array, source: Array, target: Array, bytes_: Array, n: int,
 
 @compiled(inner=True)
 def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: Array) -> bool:
-    """Multiply each task's work by a factor of its own; False if factors above 0 cannot be had."""
+    """Multiply each task's work by its own random factor; return False if no factor above 0 can be drawn."""
     for k in range(n):
         in_vain = 0
         while True:
@@ -214,7 +213,7 @@ def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: A
 
 @compiled(inner=True)
 def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) -> None:
-    """Let a stream begin again where it was."""
+    """Reset a stream to an earlier position."""
     cursor[0], cursor[1] = block, place
     if place != 4:
         fill_words(words, keys, block - 1, cursor[2])
@@ -222,7 +221,7 @@ def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) 
 
 @compiled(inner=True)
 def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, first_edge: int) -> bool:
-    """The graph of a file; False if there is too little room."""
+    """Copy the graph of a file; return False if there is too little room."""
     first, first_given = graphs.tasks_first[place], graphs.edges_first[place]
     n, n_edges = graphs.tasks_stop[place] - first, graphs.edges_stop[place] - first_given
     room.draft.size[0], room.draft.size[1] = n, n_edges
@@ -241,7 +240,7 @@ def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, fir
 def _made(
     entry: int, params: Array, room: DrawingRoom, gflop: Array, first_edge: int, n_tasks: int, n_cores: int
 ) -> int:
-    """The graph of a rule: 0, NO_ROOM or IMPOSSIBLE."""
+    """Run a rule; return 0, NO_ROOM or IMPOSSIBLE."""
     draft = room.draft
     draft.n_tasks, draft.n_cores, draft.params, draft.keys, draft.gflop = n_tasks, n_cores, params, room.keys, gflop
     source, target, bytes_ = room.source[first_edge:], room.target[first_edge:], room.bytes[first_edge:]
@@ -249,7 +248,7 @@ def _made(
     size[0] = size[1] = 0
     block, place = draft.cursor[0], draft.cursor[1]
     status = _call(entry, (draft,))
-    draft.size = size  # what a rule has put elsewhere does not count: the graph is in our columns, or it is none
+    draft.size = size  # if a rule has replaced the arrays, its graph is not in our columns and fails the check
     if status == NO_ROOM:
         _set_back(room.keys, draft.cursor, draft.words, block, place)
         return NO_ROOM
@@ -260,7 +259,7 @@ def _made(
 
 @compiled(inner=True)
 def _factor(gflop: Array, n: int, total_gflop: float) -> float:
-    """What makes this sum of the tasks' work; 0 if no number does."""
+    """Return the factor that scales the tasks' work to this sum; 0 if there is none."""
     work = 0.0
     for k in range(n):
         work += gflop[k]
@@ -282,25 +281,23 @@ def draw_graph(
     total_gflop: float,
     bytes_per_gflop: float,
 ) -> int:
-    """Draw one graph of a job: the one at a ``place`` of the table.
+    """Draw one graph of a job: the model at index ``place`` of the table.
 
-    The graphs of a job follow each other in its streams: the caller writes the round keys of (seed, job number) and sets both
-    cursors to the beginning (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and ``GRAPH_WORK``) once for a job.
+    The graphs of a job take their random words from the same streams one after another. Once per job, the caller writes the
+    round keys of (seed, job number) and resets both cursors (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and
+    ``GRAPH_WORK``).
 
-    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` has
-    the
-      numbers of tasks and of edges then; with ``NO_ROOM`` those that are needed, 0 where they are not known. Both
-      streams are moved on, but not with ``NO_ROOM``; that of ``GRAPH_WORK`` only where work varies.
-    - ``gflop``: written from the beginning on; of a job's second graph the caller passes the rest of its array
-    - ``n_tasks``: about how many tasks are wanted; 0: the model says it
-    - ``total_gflop``: the sum of the tasks' work but for rounding, above 0; of no effect on a file's graph that is not
-    scaled
-    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work: bandwidth in bytes/s over the speed of a core
-    in
-      GFLOP/s. Of no effect on a file's graph.
+    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` then has the
+      numbers of tasks and edges; with ``NO_ROOM`` the required numbers, 0 if unknown. Both streams advance, except with
+      ``NO_ROOM``; the stream ``GRAPH_WORK`` only if work varies.
+    - ``gflop``: written from its beginning; for a later graph of the job the caller passes the rest of its array
+    - ``n_tasks``: about how many tasks are wanted; 0: as the model says
+    - ``total_gflop``: sum of the tasks' work except for rounding, above 0; ignored for a file's graph that is not scaled
+    - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work: bandwidth in bytes/s over core speed in GFLOP/s;
+      ignored for a file's graph
 
-    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, all
-    work is 0 and is to be scaled, or work or bytes would be beyond every float."""
+    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, work to be
+    scaled is all 0, or work or bytes overflow a float."""
     bytes_, ccr, cov = room.bytes[first_edge:], graphs.ccr[place], graphs.cov[place]
     is_given = graphs.tasks_stop[place] > graphs.tasks_first[place]
     bytes_factor = 1.0
@@ -337,36 +334,36 @@ def draw_graph(
 
 
 def room(model: GraphModel, n_tasks: int, n_cores: int) -> tuple[int, int]:
-    """Room for the tasks and edges of a graph: enough tasks, and hardly ever too few edges. Raises InputError if there
+    """Return room for the tasks and edges of a graph: enough tasks, and rarely too few edges. Raises InputError if there
     are more than ``MAX_TASKS_PER_JOB`` tasks or ``MAX_EDGES_PER_JOB`` edges."""
     return check_size(f"graph {model.name}", *model.n_tasks(n_tasks, n_cores))
 
 
 def fault(model: GraphModel, status: int) -> PluginError | InputError:
-    """The error for an answer of :func:`draw_graph` other than 0; ``NO_ROOM`` where no more room is to be given."""
-    who = f"graph {model.name}"
+    """Return the error for a result of :func:`draw_graph` other than 0; ``NO_ROOM`` means that no more room is allowed."""
+    where = f"graph {model.name}"
     if status == NO_ROOM:
-        return InputError(f"{who}: more than {MAX_TASKS_PER_JOB} tasks or {MAX_EDGES_PER_JOB} edges in one job")
+        return InputError(f"{where}: more than {MAX_TASKS_PER_JOB} tasks or {MAX_EDGES_PER_JOB} edges in one job")
     if model.source is not None:
-        return InputError(f"{who}: its work cannot be scaled to the job's; allowed: a sum above 0, and finite bytes")
+        return InputError(f"{where}: its work cannot be scaled to the job's; allowed: a sum above 0, and finite bytes")
     return PluginError(
-        f"{who}: its rule makes no graph; allowed: weights above 0 and finite, edges from a lower to a higher task, "
+        f"{where}: its rule makes no graph; allowed: weights above 0 and finite, edges from a lower to a higher task, "
         "sorted, none twice"
     )
 
 
 @functools.lru_cache(maxsize=64)
 def _table(model: GraphModel) -> GraphTable:
-    # Most jobs of a process have graphs of one model; it keeps its rule alive.
+    # Cached, since most jobs of a process have graphs of one model. It keeps the model's rule alive.
     return graph_table([model])
 
 
 def drawn_graph(
     model: GraphModel, seed: int, job: int, n_tasks: int, n_cores: int, total_gflop: float, bytes_per_gflop: float
 ) -> DrawnGraph:
-    """The graph of a job that has one. ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``,
-    ``total_gflop``, ``bytes_per_gflop``: as for :func:`draw_graph`. Raises InputError if the graph is too large, also for the
-    memory, or a file's cannot be scaled. Raises PluginError if the model's rule makes no graph."""
+    """Return the graph of a job. ``seed``, ``job``: key of the job's streams. ``n_tasks``, ``n_cores``, ``total_gflop``,
+    ``bytes_per_gflop``: as for :func:`draw_graph`. Raises InputError if the graph is too large for a job or for the memory,
+    or a file's graph cannot be scaled; PluginError if the model's rule makes no graph."""
     table = _table(model)
     keys, cursor, work_cursor = np.empty(20, np.uint64), np.empty(3, np.int64), np.empty(3, np.int64)
     fill_round_keys(keys, np.uint64(seed), np.uint64(job))
@@ -391,10 +388,10 @@ def drawn_graph(
 
 
 def more_room(model: GraphModel, tasks: int, edges: int, size: Array) -> tuple[int, int]:
-    """Room for another try, after :func:`draw_graph` found that for ``tasks`` and ``edges`` too little. ``size``, int64
-    (2,): as written by :func:`draw_graph`. Raises InputError if there must not be more."""
+    """Return room for another try after :func:`draw_graph` answered ``NO_ROOM`` for ``tasks`` and ``edges``. ``size``, int64
+    (2,): as written by :func:`draw_graph`. Raises InputError if more room is not allowed."""
     needed, between = size.tolist()
-    if needed <= tasks and between <= edges:  # it is not known how much
+    if needed <= tasks and between <= edges:  # the required size is unknown
         needed, between = min(2 * tasks, MAX_TASKS_PER_JOB), min(2 * edges + 16, MAX_EDGES_PER_JOB)
         if (needed, between) == (tasks, edges):
             raise fault(model, NO_ROOM)

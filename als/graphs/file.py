@@ -1,5 +1,5 @@
-"""The graph of a file, which every job has: ``file:PATH``. Its work is scaled to the job's and its bytes by the same factor
-(``scale=yes``), or both are taken as they are (``scale=no``)."""
+"""A graph from a file, the same for every job: ``file:PATH``. Its work is scaled to the job's work and its bytes by the same
+factor (``scale=yes``), or both are kept (``scale=no``)."""
 
 import functools
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from traces.base.errors import InputError
 
 @graph_kernel
 def _make(draft: GraphDraft) -> int:
-    return IMPOSSIBLE  # nobody asks: the graph is copied
+    return IMPOSSIBLE  # never called: the graph is copied
 
 
 def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
@@ -24,21 +24,21 @@ def _size(size: tuple[int, int], tasks: int, cores: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class GraphFile(Checked):
-    """Which file, and how it is taken: ``file:PATH,scale=no``."""
+    """The file and how to use it: ``file:PATH,scale=no``."""
 
     noun = "graph"
     name: ClassVar[str] = "file"
-    path: str = ""  # the file; empty until one is named
-    format: str = ""  # as :func:`als.graphs.readers.read_graph` knows them; empty: what the file's text says
+    path: str = ""  # the file; required
+    format: str = ""  # a format of :func:`als.graphs.readers.read_graph`; empty: recognised from the text
     scale: bool = True  # whether work and bytes are scaled to the job
-    # coefficient of variation of a task's work around the file's, whatever the run's variation
+    # coefficient of variation of a task's work around the file's value, whatever the run's variation
     cov: Annotated[float, RealNumber(0.0, MAX_COV)] = 0.0
 
     def graph(self, variation: float) -> GraphModel:
-        """The model, whatever the run's variation; reads the file."""
+        """Read the file and return the model, whatever the run's variation."""
         if not self.path:
-            raise InputError("graph file: no file; allowed: file:PATH, perhaps with ,scale=no behind it")
-        from als.graphs.readers import read_graph  # readers take long to import, and a generator needs none
+            raise InputError("graph file: no file; allowed: file:PATH, optionally followed by ,scale=no")
+        from als.graphs.readers import read_graph  # slow to import, and generators do not need it
 
         graph = read_graph(self.path, format=self.format)
         if self.scale and not graph.gflop.any():

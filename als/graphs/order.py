@@ -1,4 +1,4 @@
-"""In which order the tasks of a graph may run: compiled, and used by whatever runs or plans a graph.
+"""Orders in which the tasks of a graph may run: kernels for every part that runs or plans a graph.
 
 A graph is given by its edges, sorted by (source, target): task k's out-edges are then ``out_first[k]:out_first[k+1]``, and its
 in-edges ``in_edge[in_first[k]:in_first[k+1]]``.
@@ -25,7 +25,7 @@ def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_fi
     for task in range(n_tasks):
         out_first[task + 1] += out_first[task]
         in_first[task + 1] += in_first[task]
-    # in_first[k] counts up to where k + 1 begins while k's edges are put down, and is moved back by one place after it.
+    # in_first[k] counts up to the begin of k + 1 while k's edges are written, and is moved back by one afterwards.
     for edge in range(n_edges):
         task = target[edge]
         in_edge[in_first[task]] = edge
@@ -37,11 +37,11 @@ def index_edges(source: Ints, target: Ints, n_tasks: int, out_first: Ints, in_fi
 
 @compiled()
 def topological_order(out_first: Ints, target: Ints, in_first: Ints, n_tasks: int, order: Ints, missing: Ints) -> int:
-    """Order tasks so that each comes after all its producers; returns how many could be ordered: if fewer than N, the
-    others are on a cycle or behind one, and exactly for them ``missing``, work space, is above 0 afterwards.
+    """Order tasks so that each comes after all its producers; return how many could be ordered. If fewer than N, the others
+    are on a cycle or depend on one, and exactly for them ``missing``, work space, is above 0 afterwards.
 
-    By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by their number, then
-    each task when the last of its producers has been ordered; tasks that the same producer frees, by their number."""
+    By Kahn (1962, doi:10.1145/368996.369025), first come first served: tasks without producers by number, then each task when
+    its last producer has been ordered; tasks that the same producer frees, by number."""
     last = 0
     for task in range(n_tasks):
         missing[task] = in_first[task + 1] - in_first[task]
@@ -73,12 +73,11 @@ def upward_ranks(
     latency_s: float,
     s_per_byte: float,
 ) -> None:
-    """Find how long it takes from each task's start to the end of all that waits for it, on a machine without limits,
-    s.
+    """Compute the upward rank of HEFT of each task, s: the time from its start to the end of all tasks that depend on it, on
+    a machine without limits (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8).
 
-    The upward rank of HEFT (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8): rank(k) = w_k + max over
-    out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte, and 0 for an edge of
-    no bytes. ``order`` is a topological order of a graph without cycles."""
+    rank(k) = w_k + max over out-edges of (c_e + rank(target)), w_k = gflop·s_per_gflop, c_e = latency_s + bytes·s_per_byte,
+    and 0 for an edge without bytes. ``order`` is a topological order of a graph without cycles."""
     for place in range(len(order) - 1, -1, -1):
         task = order[place]
         longest = 0.0
@@ -90,11 +89,11 @@ def upward_ranks(
 
 @compiled(inner=True)
 def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: Array, into: int) -> None:
-    """Pairs of sorted runs of given[begin:last] become sorted runs of twice the length, from merged[into] on."""
+    """Merge pairs of sorted runs of given[begin:last] into sorted runs of twice the length, from merged[into] on."""
     left = begin
     while left + 2 * run <= last:
-        # Two full runs are merged from both ends at once, which neither run can outlast, and without a branch, which would
-        # be guessed wrongly every other time: a processor computes both halves together.
+        # Two full runs are merged from both ends at once: neither run can be used up early, and there is no branch that would
+        # be mispredicted every other time. A processor computes both halves together.
         right = left + run
         left_end, right_end = right - 1, right + run - 1
         for step in range(run):
@@ -131,9 +130,9 @@ def _merge(ranks: Array, given: Array, begin: int, run: int, last: int, merged: 
 
 @compiled(inner=True)
 def by_rank(ranks: Array, order: Array, position: Array, at: Array, first: int) -> None:
-    """Sort tasks by their rank, highest first; equal ones by their place in ``order``, a topological order. They are
-    written to ``at`` from ``first`` on, and the place of task k there to ``position[k]``, which is also work space."""
-    # A merge sort from the bottom up: stable, in O(N log N) steps whatever the ranks, and without more memory.
+    """Sort tasks by rank, highest first; equal ranks by their place in ``order``, a topological order. The tasks are written
+    to ``at`` from ``first`` on, and the place of task k there to ``position[k]``, which is also work space."""
+    # A merge sort from the bottom up: stable, in O(N log N) steps for all ranks, and without more memory.
     n_tasks = len(order)
     last = first + n_tasks
     for begin in range(0, n_tasks, _RUN):

@@ -1,4 +1,4 @@
-"""A task graph: tasks with work, and edges with the data that one task needs of another. Arrays inside, networkx outside."""
+"""A task graph: tasks with work, and edges with the data that one task needs from another. Converts from and to networkx."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import networkx as nx
 
-#: A graph of more edges than this is refused.
+#: Graphs with more edges are refused.
 MAX_EDGES = MAX_TASKS_PER_JOB
 
-#: As many tasks of a cycle are named.
+#: Number of tasks of a cycle shown in an error.
 _CYCLE_SHOWN = 8
 
 _FLOP_PER_GFLOP = 1e9
 _LARGEST = float(np.finfo(np.float64).max)
 _LARGEST_HOST = 2**31 - 1
 
-# Unicode's control characters, halves of characters, and ends of lines and paragraphs.
+# Unicode's control characters, surrogates, and line and paragraph separators.
 _CONTROL = ("Cc", "Cs", "Zl", "Zp")
 
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """A directed graph of tasks without cycles. Its arrays are its own, and to be read only.
+    """A directed acyclic graph of tasks. It owns its arrays, which are read-only.
 
     Attributes
     ----------
@@ -42,26 +42,25 @@ class TaskGraph:
     source, target : int64 arrays (E,)
         Producer and consumer of each edge, sorted by (source, target); given in any order. No pair twice, no cycle.
     bytes : float64 array (E,)
-        Data that the consumer needs of the producer, finite, >= 0; 0: only the order counts.
+        Data that the consumer needs from the producer, finite, >= 0; 0: only the order counts.
     names : tuple of str
-        Of the tasks: N different ones that are not empty and hold no control characters; or none at all: they are then called
-        "0", "1", ….
+        Names of the tasks: N different ones that are not empty and hold no control characters; or none, for "0", "1", ….
     host : int64 array (N,) or None
-        On which host each task is to run, >= 0, if somebody said so.
+        Host on which each task must run, >= 0; None: any.
     core : int64 array (N,) or None
-        On which core of that host, >= 0, if somebody said that, too.
+        Core of that host, >= 0; None: any.
     name : str
-        Of the graph, for tables.
+        Name of the graph, for tables.
 
     Parameters
     ----------
     where : str
-        What errors begin with.
+        Beginning of errors.
 
     Raises
     ------
     InputError
-        If it cannot be; the message names the tasks.
+        If it is invalid; the message names the tasks.
     """
 
     gflop: Array
@@ -81,7 +80,7 @@ class TaskGraph:
             raise InputError(f"{where}: a graph without tasks; allowed: at least 1")
         if n_tasks > MAX_TASKS_PER_JOB:
             raise InputError(f"{where}: {n_tasks} tasks; allowed: up to {MAX_TASKS_PER_JOB}")
-        # Names come first, as all other errors call the tasks by them.
+        # Names come first, since all other errors use them.
         object.__setattr__(self, "names", _checked_names(where, self.names, n_tasks))
         self._check_amounts(where, "work", "gflop", gflop)
         self._set_edges(where, n_tasks)
@@ -103,7 +102,7 @@ class TaskGraph:
         return len(self.source)
 
     def label(self, task: int) -> str:
-        """What a task is called."""
+        """Return the name of a task."""
         return self.names[task] if self.names else str(task)
 
     def _set_places(self, where: str, what: str, n_tasks: int) -> None:
@@ -162,9 +161,9 @@ class TaskGraph:
         bad = np.flatnonzero(~good)
         at = int(bad[0])
         is_task = unit == "gflop"
-        who = f"task {shown(self.label(at))}" if is_task else f"edge {self._edge(self.source[at], self.target[at])}"
+        place = f"task {shown(self.label(at))}" if is_task else f"edge {self._edge(self.source[at], self.target[at])}"
         others = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        raise InputError(f"{where}: {who}: {what} of {amounts[at]:g} {unit}{others}; allowed: finite, at least 0")
+        raise InputError(f"{where}: {place}: {what} of {amounts[at]:g} {unit}{others}; allowed: finite, at least 0")
 
     def _check_order(self, where: str) -> None:
         n_tasks, n_edges = self.n_tasks, self.n_edges
@@ -174,7 +173,7 @@ class TaskGraph:
         index_edges(self.source, self.target, n_tasks, out_first, in_first, in_edge)
         if topological_order(out_first, self.target, in_first, n_tasks, order, missing) == n_tasks:
             return
-        # Each task that is left has a producer that is left: going back from one to the next leads into a cycle.
+        # Each remaining task has a remaining producer: going back from one to the next leads into a cycle.
         seen: dict[int, int] = {}
         path: list[int] = []
         task = int(np.argmax(missing > 0))
@@ -199,22 +198,22 @@ class TaskGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
-        """The tasks and edges of a networkx graph, in its order.
+        """Return the tasks and edges of a networkx graph, in its order.
 
         Parameters
         ----------
         graph : networkx.DiGraph
-            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and perhaps ``host``, or ``host`` and ``core``,
-            which all have or none; an edge that has no ``bytes`` has 0. A node is called what ``str`` makes of it.
+            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
+            which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``.
         where : str
-            What errors begin with.
+            Beginning of errors.
         name : str
-            Of the graph; by default the graph's own.
+            Name of the graph; by default networkx's name of it.
 
         Raises
         ------
         InputError
-            If it is no ``DiGraph``, or as for the class.
+            If it is not a ``DiGraph``, or as for the class.
         """
         import networkx as nx
 
@@ -246,7 +245,7 @@ class TaskGraph:
         )
 
     def to_networkx(self) -> nx.DiGraph:
-        """The graph as networkx's: nodes called by their labels with ``gflop``, and ``host`` and ``core`` where they have them,
+        """Return the graph for networkx: nodes named by their labels with ``gflop``, and ``host`` and ``core`` if given, and
         edges with ``bytes``."""
         import networkx as nx
 
@@ -261,11 +260,11 @@ class TaskGraph:
 
 
 def check_name(where: str, name: object) -> str:
-    """What a task is to be called, if it can be. Raises InputError if it is no text, empty, or holds control characters
-    or what is not Unicode, as results repeat it."""
+    """Return the name of a task if it is valid. Raises InputError if it is not text, empty, or holds control characters or
+    invalid Unicode, since results repeat it."""
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: {shown(name)}; allowed: a name of at least 1 character")
-    # Printable is the usual case, and quick to see; what is not so includes spaces other than the usual one, which are allowed.
+    # A fast check for the usual case. Unusual spaces are not printable, but allowed.
     if not name.isprintable() and any(category(character) in _CONTROL for character in name):
         raise InputError(f"{where}: the name {shown(name)} holds control characters; allowed: none")
     return name
@@ -289,7 +288,7 @@ def _checked_names(where: str, given: Iterable[str], n_tasks: int) -> tuple[str,
 
 
 def _column(where: str, values: Any, dtype: type[np.float64 | np.int64]) -> Array:
-    # A copy, so that nobody else can change it.
+    # A copy, so that nothing else can change it.
     try:
         given = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -302,7 +301,7 @@ def _column(where: str, values: Any, dtype: type[np.float64 | np.int64]) -> Arra
 
 
 def _plain(name: str) -> str:
-    # Quoted only where it would not be seen where it ends.
+    # Quoted only if its end would not be visible otherwise.
     return name if len(name) <= 40 and name.isprintable() and " " not in name else shown(name, 40)
 
 

@@ -1,12 +1,10 @@
-"""How jobs are divided into tasks: the distributions of task lengths, named as the literature names them, and their
-numbers.
+"""How jobs are divided into tasks: the distributions of task lengths, named as the literature names them.
 
-A job of length L GFLOP on P cores, with K tasks per core, has P·K tasks of the mean length L/(P·K), scaled so that
-their sum is L; with ``normal:draw=paper`` they are drawn until their sum reaches L (two-level paper, section 5.1).
+A job of length L GFLOP on P cores, with K tasks per core, has P·K tasks with mean length L/(P·K), scaled so that their sum
+is L. With ``normal:draw=paper`` tasks are drawn until their sum reaches L (two-level paper, section 5.1).
 
-To add a distribution: a class in ``random`` or ``fixed``, or a file here, and a line in :data:`LENGTHS`. Outside
-packages add theirs under the entry-point group ``twolevel.lengths``; a single run can take one from a file, ``lengths
-my.py:MY``."""
+To add a distribution: a class in ``random`` or ``fixed``, or a file here, and a line in :data:`LENGTHS`. Other packages add
+distributions under the entry-point group ``twolevel.lengths``; a run can take one from a file, ``lengths my.py:MY``."""
 
 import functools
 from dataclasses import dataclass, fields
@@ -57,15 +55,14 @@ LENGTHS: dict[str, LengthParameters] = {
 
 
 def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default) -> LengthModel:
-    """The distribution of this name.
+    """Return the distribution with this name.
 
-    - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-      ``:key=value,key=value`` after it; or ``file:PATH``, perhaps with ``,key=value``; empty: ``normal``. Each takes ``draw=``
-      with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
-    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, which the distributions have that are given no other
-
-    Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is no
-    distribution.
+    - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
+      ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``; empty: ``normal``. Each accepts
+      ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
+    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, for distributions that are not given another
+    Raises InputError if there is no such distribution or a parameter is invalid; PluginError if it cannot be loaded, or is not
+    a distribution.
     """
     where = at(where or str(LENGTHS_OPTION), spec)
     variation = VARIATION.check(variation)
@@ -87,18 +84,17 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
         )
         model = found.lengths(variation)
         if not is_ours:
-            from als.lengths.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+            from als.lengths.trial import try_out  # compiles, which built-in distributions do not need
 
             model = try_out(model)
         return model if draw is None else model.with_draw(draw)
 
 
 def takes_variation(spec: str, variation: float = 0.1, where: str = "") -> bool:
-    """Whether a distribution is another one with a run's variation than without. Raises InputError, PluginError as
-    :func:`lengths`."""
+    """Return whether the run's variation changes a distribution. Raises InputError, PluginError as :func:`lengths`."""
     where = where or str(LENGTHS_OPTION)
     if spec.startswith("file:"):
-        return False  # without reading it twice
+        return False  # without reading the file again
     varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
     return any(not _same(getattr(varied, field.name), getattr(even, field.name)) for field in fields(LengthModel))
 
@@ -110,8 +106,8 @@ def _same(one: object, other: object) -> bool:
 
 
 def check_variation(spec: str, variation: float, where: str = "") -> None:
-    """Check that the run's variation is of use to a distribution, or 0. Raises InputError as :func:`lengths`; and if
-    the distribution is the same whatever the variation."""
+    """Check that the run's variation is 0 or has an effect on the distribution. Raises InputError otherwise, and as
+    :func:`lengths`."""
     where = where or str(LENGTHS_OPTION)
     if variation != 0.0 and not takes_variation(spec, variation, where):
         raise InputError(
@@ -128,16 +124,16 @@ class TaskModel:
     variation : float
         Task variation factor Υ: the standard deviation of task lengths over their mean, 0 to ``MAX_COV``.
     tasks_per_core : int
-        K, the number of tasks a core that a job has on average, >= 1.
+        K, the mean number of tasks per core of a job, >= 1.
     seed : int
-        0 to 2**64 - 1. A job's tasks depend on the seed and its job number alone.
+        0 to 2**64 - 1. A job's tasks depend on the seed and its job number only.
     distribution : str
-        What :func:`als.lengths.lengths` takes; empty: ``normal``.
+        A distribution as for :func:`als.lengths.lengths`; empty: ``normal``.
 
     Raises
     ------
     InputError, PluginError
-        If one of them cannot be.
+        If a value is invalid.
     """
 
     variation: float = VARIATION.default
@@ -160,7 +156,7 @@ class TaskModel:
     def check(self, cores: Array, job_id: Array) -> None:
         """Refuse a workload in which one job would have more than ``MAX_TASKS_PER_JOB`` tasks."""
         if self.length_model.count is not None:
-            return  # it was checked with the distribution, and is the same for every job
+            return  # checked with the distribution, since it is the same for every job
         if len(cores) and int(cores.max()) * self.tasks_per_core > MAX_TASKS_PER_JOB:
             row = int(cores.argmax())
             raise InputError(
@@ -169,14 +165,14 @@ class TaskModel:
             )
 
     def lengths(self, job: int, cores: int, core_gflop: float, speed_gflops: float) -> Array:
-        """The task lengths of one job.
+        """Return the task lengths of one job.
 
         Parameters
         ----------
         job : int
             Job number, >= 0.
         cores : int
-            P, the number of its cores.
+            P, its number of cores.
         core_gflop : float
             Its length over P, L/P, in GFLOP: core speed times run time.
         speed_gflops : float
@@ -202,7 +198,7 @@ class TaskModel:
 
 @functools.lru_cache(maxsize=64)
 def normal_lengths(variation: float) -> LengthModel:
-    """The normal lengths of a variation, as of a recipe."""
+    """Return the normal lengths of a variation, as in a recipe."""
     return lengths("normal", variation=variation)
 
 
@@ -218,7 +214,7 @@ def drawn_lengths(
     core_ns: float = 0.0,
     speed_gflops: float = 1.0,
 ) -> Array:
-    """The task lengths of one job, float64, of normal lengths: what the protocol calls a recipe.
+    """Return the task lengths of one job, float64, for normal lengths: a recipe of the protocol.
 
     - ``seed``, ``job``: key of the job's stream
     - ``n``: number of tasks: P·K

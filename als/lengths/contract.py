@@ -1,48 +1,48 @@
-"""What a distribution of task lengths is: one function that says how long the next task is.
+"""The contract of distributions of task lengths: one function returns the length of the next task.
 
 The function is compiled (:func:`length_kernel`)::
 
     next_length(k, n, mean, params, pattern, memo, keys, cursor, words) -> float
 
 ``k``
-    The task, 0, 1, … in the order of the loop; 0 tells that a loop begins.
+    The task, 0, 1, … in the order of the loop; with 0 a loop begins.
 ``n``
-    How many tasks the loop has; with the paper's draw, about how many.
+    Number of tasks of the loop; with the paper's draw, approximately.
 ``mean``
-    What the lengths' mean should be, in GFLOP.
+    Wanted mean of the lengths, GFLOP.
 ``params``
     float64 array: :attr:`LengthModel.params`.
 ``pattern``
-    float64 array: :attr:`LengthModel.pattern`; to be read only.
+    float64 array: :attr:`LengthModel.pattern`; read-only.
 ``memo``
-    float64 array of at least ``memo_size`` numbers, zeros where a loop begins: all that may be kept between two tasks.
+    float64 array of at least ``memo_size`` numbers, zeros where a loop begins: the only memory between two tasks.
 ``keys, cursor, words``
-    The job's stream of random words: :func:`als.streams.next_word` takes the next, as many as one likes.
+    The job's stream of random words: :func:`als.streams.next_word` returns the next one.
 
-The answer is the task's length in GFLOP. The function must not raise, since compiled code has nobody to catch it, and it
-makes no arrays.
+The function returns the task's length in GFLOP. It must not raise, since compiled code cannot catch exceptions, and must not
+make arrays.
 
-:attr:`LengthModel.mode` says how the answers become a loop of the work L that it should have:
+:attr:`LengthModel.mode` says how the lengths become a loop of work L:
 
 ``WORK``
-    Exactly n tasks, multiplied by the factor that makes their sum L. Their durations are whole nanoseconds of which none is
-    lost (:func:`als.lengths.draw.draw_loop`). A length that is not above 0 is drawn again, for the same ``k``.
+    Exactly n tasks, multiplied by the factor that makes their sum L. Their durations are whole nanoseconds whose sum is exact
+    (:func:`als.lengths.draw.draw_loop`). A length that is not above 0 is drawn again, for the same ``k``.
 ``FILL``
     The paper's draw: tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number varies
     a little and the work exceeds L. A length that is not above 0 is drawn again, for the same ``k``.
 ``WORK_NORMAL``, ``NORMAL``
-    As ``WORK`` and ``FILL``, for the normal distribution, of the coefficient of variation ``params[0]``: the rule is not
-    called, since a call through a pointer takes longer than such a draw.
+    As ``WORK`` and ``FILL``, for the normal distribution with coefficient of variation ``params[0]``: the rule is not called,
+    since a call through a pointer takes longer than such a draw.
 ``COUNT``
-    Exactly n tasks, as they come.
+    Exactly n tasks, with their lengths unchanged.
 ``PATTERN``
-    As ``WORK``, for lengths that follow a pattern and have nothing random: the rule may ignore ``mean``, and a length that is
-    not above 0 is an error.
+    As ``WORK``, for lengths of a pattern without random numbers: the rule may ignore ``mean``, and a length that is not above
+    0 is an error.
 ``SCALED``
     As ``PATTERN``, without rounding to nanoseconds.
 
-``lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) change between the first two, the two of the normal
-distribution, and the two of patterns.
+``lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) switch between ``WORK`` and ``FILL``, between the two normal
+modes, and between ``PATTERN`` and ``SCALED``.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ from traces.compiled import Array, own, types
 # How the lengths become a loop.
 FILL, COUNT, SCALED, NORMAL, WORK, WORK_NORMAL, PATTERN = range(7)
 
-#: The ways in which lengths become a loop, by the word after ``draw=``, and the mode that each makes of another.
+#: The ways to make a loop of lengths, by the word after ``draw=``: the mode that replaces each mode.
 DRAWS = {
     "work": {FILL: WORK, NORMAL: WORK_NORMAL, SCALED: PATTERN},
     "paper": {WORK: FILL, WORK_NORMAL: NORMAL, PATTERN: SCALED},
 }
 
-#: Largest coefficient of variation (standard deviation over mean) that may be asked for; the paper studies 0 to 0.25.
+#: Largest allowed coefficient of variation (standard deviation over mean); the paper studies 0 to 0.25.
 MAX_COV = VARIATION.highest
 
 _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
@@ -94,19 +94,19 @@ NEXT_LENGTH = _f64(
 
 @runtime_checkable
 class LengthParameters(Protocol):
-    """What makes a :class:`LengthModel`: a frozen dataclass whose fields are written behind its name.
+    """Parameters that make a :class:`LengthModel`: a frozen dataclass whose fields may be given after its name.
 
     Fields are ``int``, ``float``, ``str`` or ``bool``, checked where they are given; ``gamma:cov=0.5`` is
-    ``replace(gamma, cov=0.5).lengths(variation)``. A model makes itself.
+    ``replace(gamma, cov=0.5).lengths(variation)``. A model returns itself.
     """
 
     @property
     def name(self) -> str:
-        """As the literature names it, in lower case."""
+        """Name in the literature, in lower case."""
         ...
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model; ``variation`` is the coefficient of variation of the run, where no other is given."""
+        """Return the model; ``variation`` is the run's coefficient of variation, used unless a field gives another."""
         ...
 
 
@@ -117,28 +117,27 @@ class LengthModel:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case, without parameters.
+        Name in the literature, in lower case, without parameters.
     next_length : callable
         The rule, decorated with :func:`length_kernel`.
     params : tuple of float
-        What the rule finds in ``params``.
+        Passed to the rule as ``params``.
     pattern : float64 array (any,)
-        What the rule finds in ``pattern``.
+        Passed to the rule as ``pattern``.
     memo_size : int
-        How many numbers it keeps along a loop, >= 0.
+        Size of its memory along a loop, >= 0.
     mode : int
         ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``.
     count : int or None
-        The only number of tasks that a loop has, whatever its cores; None: as many as the run says. Not
-        with ``FILL`` or ``NORMAL``.
+        The fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
     cov : float or None
-        Standard deviation over mean that it has before lengths that are not above 0 are drawn again; None: unknown, or
-        another for each n.
+        Standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different for
+        each n.
     source : str
-        Where its definition comes from.
+        Source of its definition.
     sum_cov : float or None
-        Standard deviation of the sum of n lengths over µ·√n, for many: more than ``cov`` where neighbours are alike; None:
-        ``cov``. The room for a loop's tasks is made by it.
+        Standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None: ``cov``.
+        It determines the room for a loop's tasks.
     """
 
     name: str
@@ -168,11 +167,11 @@ class LengthModel:
         object.__setattr__(self, "pattern", own(self.pattern, np.float64))
 
     def lengths(self, variation: float) -> LengthModel:
-        """Itself, whatever the run's variation."""
+        """Return itself, whatever the run's variation."""
         return self
 
     def with_draw(self, draw: str) -> LengthModel:
-        """The model whose lengths become a loop in the way that a key of :data:`DRAWS` names; equal lengths stay the same."""
+        """Return the model with the draw that a key of :data:`DRAWS` names; equal lengths stay the same."""
         mode = DRAWS[draw].get(self.mode)
         return self if mode is None else replace(self, mode=mode)
 
@@ -182,10 +181,10 @@ class LengthModel:
         return self.mode in (FILL, NORMAL)
 
     def room(self, n: int) -> int:
-        """Room for the tasks of a loop that is to have ``n``: hardly ever too little, and never if their number is
-        given.
+        """Return the room for the tasks of a loop that should have ``n``: rarely too little, and never if their number is
+        fixed.
 
-        Where tasks are drawn until the work is reached, that is their mean number and eight standard deviations.
+        If tasks are drawn until the work is reached: their mean number plus eight standard deviations.
         """
         if not self.fills:
             return self.tasks(n)
@@ -193,17 +192,17 @@ class LengthModel:
         return int(n + 8.0 * known[0] * math.sqrt(float(n)) + 8.0)
 
     def tasks(self, n: int) -> int:
-        """How many tasks a loop has, or may be expected to have, that is to have ``n``."""
+        """Return the actual or expected number of tasks of a loop that should have ``n``."""
         return n if self.count is None else self.count
 
 
 def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the rule of a distribution.
+    """Compile a function to a distribution's rule.
 
     Raises
     ------
     InputError
-        If it has another number of arguments.
+        If its number of arguments is wrong.
     """
     return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))
 
@@ -216,5 +215,5 @@ def _equal_length(
 
 
 def equal_lengths(name: str = "equal") -> LengthModel:
-    """Equal lengths, under the name of a distribution whose variation is 0."""
+    """Return equal lengths under the name of a distribution with variation 0."""
     return LengthModel(name, _equal_length, mode=COUNT, cov=0.0, source="two-level paper, section 5.1 (variation 0)")

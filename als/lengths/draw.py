@@ -1,4 +1,4 @@
-"""Tasks are drawn here: what a :class:`LengthModel` answers becomes the loop of a job."""
+"""Draw tasks: turn the lengths of a :class:`LengthModel` into the loop of a job."""
 
 import functools
 import math
@@ -13,11 +13,11 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array, as_value, caller, compiled, function_table
 from traces.kernels.signatures import Entry, Floats, Ints, Words
 
-# What draw_loop returns instead of a number of tasks.
+# Results of draw_loop other than a number of tasks.
 NO_ROOM = -1
 IMPOSSIBLE = -2
 
-# As many draws in a row that are not above 0 are no chance: no distribution here comes to even a hundred.
+# This many draws in a row that are not above 0 cannot be chance: no distribution here reaches even a hundred.
 _MOST_REDRAWN = 10_000
 
 _call = caller(NEXT_LENGTH)
@@ -28,7 +28,7 @@ def _next_positive(
     keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
     is_normal: bool, k: int, n: int, mean_gflop: float,
 ) -> float:  # fmt: skip
-    """The next length above 0; 0 if there is none."""
+    """Return the next length above 0; 0 if there is none."""
     for _ in range(_MOST_REDRAWN):
         if is_normal:
             length = mean_gflop + params[0] * mean_gflop * normal_from_word(next_word(keys, cursor, words))
@@ -41,7 +41,7 @@ def _next_positive(
 
 @compiled(inner=True)
 def _correct_sum(lengths: Floats, n: int, missing: int, short: int) -> None:
-    """Spread ``missing`` ns over durations in whole ns, or take them away; ``short`` of these are 1 ns, and stay so."""
+    """Spread ``missing`` ns over durations in whole ns, or take them away; ``short`` durations are 1 ns and stay so."""
     if missing > 0:
         each, more = missing // n, missing % n
         for k in range(n if each > 0 else more):
@@ -66,11 +66,11 @@ def _correct_sum(lengths: Floats, n: int, missing: int, short: int) -> None:
 def _keep_work(
     lengths: Floats, n: int, drawn_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float
 ) -> bool:
-    """Scale lengths of the sum ``drawn_gflop`` to the work of the loop; returns whether that is possible."""
+    """Scale lengths whose sum is ``drawn_gflop`` to the work of the loop; return whether that is possible."""
     whole = math.floor(core_ns)
     rest = np.rint((core_ns - whole) * n_cores)
     total_ns = float(whole) * n_cores + rest
-    # A loop with less than 1 ns for each task has no whole ns to keep: each task takes 1 ns in any case.
+    # A loop with less than 1 ns per task has no whole ns to distribute: each task takes 1 ns in any case.
     in_ns = total_ns >= n
     factor = (total_ns if in_ns else total_gflop) / drawn_gflop
     if not (factor > 0.0 and factor < math.inf):
@@ -81,7 +81,7 @@ def _keep_work(
             if not lengths[k] > 0.0:
                 return False
         return True
-    # Products and sums may exceed 64 bits. They wrap, and the difference that remains is right again.
+    # Products and sums may exceed 64 bits. They wrap around, so the difference is still right.
     missing, short, longest = int(n_cores) * int(whole) + int(rest), 0, 0.0
     for k in range(n):
         ns = np.rint(lengths[k] * factor)
@@ -91,7 +91,7 @@ def _keep_work(
         lengths[k] = ns
         longest = max(longest, ns)
         missing -= int(ns)
-    if missing != 0 and longest < MAX_NS:  # beyond, the run ends with an error
+    if missing != 0 and longest < MAX_NS:  # longer ones end the run with an error
         _correct_sum(lengths, n, missing, short)
     for k in range(n):
         lengths[k] = speed_gflops * (lengths[k] / 1e9)
@@ -118,23 +118,22 @@ def draw_loop(
 ) -> int:
     """Draw the task lengths of one loop.
 
-    The loops of a job follow each other in its stream: the caller writes the round keys of (seed, job number) and sets
-    the cursor to the beginning (:func:`als.streams.start_stream`) once for a job; ``memo`` is work space.
+    The loops of a job take their random words from one stream: the caller writes the round keys of (seed, job number) and
+    resets the cursor (:func:`als.streams.start_stream`) once per job; ``memo`` is work space.
 
     With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` lengths are scaled to the work of the loop. Durations at ``speed_gflops`` are
-    rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), the ns that are
-    missing are given to the first tasks, or those that are too many are taken from the first tasks of more than 1 ns,
-    the same number for each task, and 1 more for the first ones of them.
+    rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), missing ns are
+    added to the first tasks, or surplus ns are taken from the first tasks of more than 1 ns: the same number for each task,
+    and 1 more for the first of them.
 
-    - ``entry``: the place of the model's rule in a :func:`traces.compiled.function_table`
-    - ``n``: :meth:`LengthModel.tasks` of the number of tasks that the loop is to have
-    - ``mean_gflop``: given, and not total / n, since a caller may know it without rounding: a task of the mean length
-    then
+    - ``entry``: index of the model's rule in a :func:`traces.compiled.function_table`
+    - ``n``: :meth:`LengthModel.tasks` of the wanted number of tasks
+    - ``mean_gflop``: not computed as total / n, since a caller may know it without rounding: a task of the mean length then
       takes the recorded run time to the nanosecond
-    - ``total_gflop``: what the lengths' sum reaches with the last task (``FILL``, ``NORMAL``) or is, but for rounding
-    - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0 if lengths need not be of whole ns
+    - ``total_gflop``: sum of the lengths except for rounding; with ``FILL`` and ``NORMAL``, reached with the last task
+    - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0: durations need not be whole ns
 
-    Returns how many were written; ``NO_ROOM``; or ``IMPOSSIBLE`` if lengths that must be above 0 and finite are not.
+    Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not above 0 and finite.
     """
     memo[:] = 0.0
     is_normal = mode in (NORMAL, WORK_NORMAL)
@@ -170,13 +169,13 @@ def draw_loop(
         factor = total_gflop / reached
         for k in range(n):
             lengths[k] *= factor
-            if not lengths[k] > 0.0:  # numbers too far apart, or their sum beyond every float
+            if not lengths[k] > 0.0:  # numbers too far apart, or a sum that overflows
                 return IMPOSSIBLE
     return n
 
 
 def fault(model: LengthModel, status: int) -> PluginError | InputError:
-    """The error for an answer of :func:`draw_loop` below 0; ``NO_ROOM`` where no more room is to be given."""
+    """Return the error for a result of :func:`draw_loop` below 0; ``NO_ROOM`` means that no more room is allowed."""
     if status == IMPOSSIBLE:
         return PluginError(f"lengths {model.name}: a task length that is not above 0 and finite")
     return InputError(f"lengths {model.name}: more than {MAX_TASKS_PER_JOB} tasks in one job")
@@ -184,8 +183,8 @@ def fault(model: LengthModel, status: int) -> PluginError | InputError:
 
 @functools.lru_cache(maxsize=64)
 def rule_of(model: LengthModel) -> tuple[Array, Array]:
-    """A model's rule, as a table of one function, and its parameters, as :func:`draw_loop` takes them."""
-    # Most jobs of a process have lengths of one model; it keeps its rule alive.
+    """Return a model's rule, as a table of one function, and its parameters, as for :func:`draw_loop`."""
+    # Cached, since most jobs of a process have lengths of one model. It keeps the model's rule alive.
     try:
         kernel = as_value(model.next_length, NEXT_LENGTH)
     except TypeError as error:
@@ -205,11 +204,11 @@ def drawn(
     core_ns: float = 0.0,
     speed_gflops: float = 1.0,
 ) -> Array:
-    """The task lengths of a job that has one loop, float64 in GFLOP.
+    """Return the task lengths of a job with one loop, float64 in GFLOP.
 
-    ``n`` is the number of tasks that it is to have (P·K); the other arguments are as for :func:`draw_loop`. Without the
-    last three, durations are not rounded to ns. Raises InputError if there are more than ``MAX_TASKS_PER_JOB``;
-    PluginError if the model gives lengths that cannot be."""
+    ``n`` is the wanted number of tasks (P·K); the other arguments are as for :func:`draw_loop`. Without the last three,
+    durations are not rounded to ns. Raises InputError if there are more than ``MAX_TASKS_PER_JOB``; PluginError if the
+    model's lengths are invalid."""
     rule, params = rule_of(model)
     memo = np.empty(model.memo_size)
     keys, cursor, words = new_stream(seed, job, TASK_LENGTHS)
@@ -231,8 +230,8 @@ def drawn(
 
 @compiled()
 def length_cov(lengths: Floats, first: int, stop: int) -> float:
-    """Coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean. NaN if there
-    are none."""
+    """Return the coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean; NaN
+    if it is empty."""
     n = stop - first
     if n <= 0:
         return math.nan

@@ -1,4 +1,4 @@
-"""Lengths of tasks with nothing random: equal ones, straight lines, those of a file, and those of a Mandelbrot picture."""
+"""Task lengths without random numbers: equal, linear, from a file, and of a Mandelbrot picture."""
 
 import math
 import os
@@ -33,7 +33,7 @@ def _pattern_length(
 
 
 def pattern_lengths(name: str, pattern: Array, source: str, *, mode: int = PATTERN) -> LengthModel:
-    """As many tasks as ``pattern`` has numbers, of these lengths, scaled to the work of the loop if ``mode`` is ``PATTERN``."""
+    """Return one task per number of ``pattern``, with these lengths, scaled to the loop's work if ``mode`` is ``PATTERN``."""
     cov = float(pattern.std() / pattern.mean())
     return LengthModel(name, _pattern_length, pattern=pattern, mode=mode, count=len(pattern), cov=cov, source=source)
 
@@ -47,17 +47,17 @@ def _line_length(
 
 @dataclass(frozen=True)
 class Triangular(Checked):
-    """Increasing or decreasing lengths (triangular loops): in a straight line from one end to the other; the name says which.
+    """Lengths that increase or decrease linearly (triangular loops), as the name says.
 
     Task k of n has a length proportional to first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part
-    of the loop, as of a triangular matrix. No task has the length 0, even if one end is 0. The coefficient of variation is
+    of the loop, as in a triangular matrix. No task has length 0, even if one end is 0. The coefficient of variation is
     √((1 - 1/n²)/12)·|last - first| / ((first + last)/2): 1/√3 for many tasks if one end is 0.
     """
 
     noun = "lengths"
     name: str
-    # lengths at the beginning and the end of the loop, in any unit; only their ratio matters. The first is below the last where
-    # they grow, above it where they fall.
+    # lengths at the beginning and the end of the loop, in any unit; only their ratio matters. Increasing lengths need
+    # first < last, decreasing ones first > last.
     first: Annotated[float, RealNumber(0.0, 1e9)]
     last: Annotated[float, RealNumber(0.0, 1e9)]
 
@@ -76,14 +76,13 @@ INCREASING = Triangular("increasing", 0.0, 1.0)
 DECREASING = Triangular("decreasing", 1.0, 0.0)
 
 
-#: What the numbers may be, and how many GFLOP each is.
+#: Units of the numbers, in GFLOP.
 UNITS = {"gflop": 1.0, "flop": 1e-9}
 
 
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
-    """The lengths in a file. ``path``: text in UTF-8, one number a line. ``unit``: of the numbers: a key of :data:`UNITS`.
-    Returns ndarray of float64: GFLOP of each task. Raises InputError if the file cannot be read, a line is not one number
-    above 0, or there is none."""
+    """Return the lengths in a file, GFLOP of each task, float64. ``path``: text in UTF-8, one number per line. ``unit``: a key
+    of :data:`UNITS`. Raises InputError if the file cannot be read, a line is not one number above 0, or there is none."""
     source = os.fspath(path)
     if unit not in UNITS:
         raise one_of("unit of lengths", unit, UNITS, source)
@@ -105,7 +104,7 @@ def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if not len(found):
-        raise InputError(f"{source}: no numbers; allowed: one task length a line")
+        raise InputError(f"{source}: no numbers; allowed: one task length per line")
     if len(found) > MAX_TASKS_PER_JOB:
         raise InputError(f"{source}: {len(found)} task lengths; allowed: up to {MAX_TASKS_PER_JOB}")
     scaled: Array = found * UNITS[unit]
@@ -118,7 +117,7 @@ def _parsed_length(text: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if math.isnan(value):
-        raise InputError(f"{where}: {shown(text)} is not a number; allowed: one task length a line")
+        raise InputError(f"{where}: {shown(text)} is not a number; allowed: one task length per line")
     if not 0.0 < value < math.inf:
         raise InputError(f"{where}: {shown(text)} is out of range; allowed: task lengths above 0, finite")
     return value
@@ -126,33 +125,33 @@ def _parsed_length(text: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class LengthsFile:
-    """Lengths of a file, ``file:PATH,unit=flop``: one number a line, as LoopSim takes the FLOPs of a loop's iterations.
+    """Lengths of a file, ``file:PATH,unit=flop``: one number per line, like LoopSim's FLOPs of a loop's iterations.
 
-    Blank lines do not count, nor does what follows a ``#``. The loop has as many tasks as the file has numbers, in its order.
+    Blank lines and comments after ``#`` are ignored. The loop has one task per number, in the order of the file.
     """
 
     name: ClassVar[str] = "file"
-    path: str = ""  # the file; empty until one is named
-    unit: str = "gflop"  # of its numbers: ``gflop`` or ``flop``
+    path: str = ""  # the file; required
+    unit: str = "gflop"  # unit of its numbers: ``gflop`` or ``flop``
     scale: bool = True  # whether the lengths are scaled to the work of the loop
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation; reads the file."""
+        """Read the file and return the model, whatever the run's variation."""
         if not self.path:
             raise InputError(
-                "lengths file: no file; allowed: file:PATH, perhaps with ,unit=flop or ,scale=no behind it"
+                "lengths file: no file; allowed: file:PATH, optionally followed by ,unit=flop or ,scale=no"
             )
         lengths = read_lengths(self.path, self.unit)
         return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)
 
 
-#: Most steps that a picture may take, pixels × iterations: some ten seconds.
+#: Limit of a picture's steps, pixels × iterations: some ten seconds.
 MAX_STEPS = 4_000_000_000
 
 
 @compiled()
 def _fill_counts(counts: Floats, width: int, height: int, iterations: int) -> None:
-    """Iterations until each point leaves the circle of radius 2, row by row."""
+    """Count the iterations until each point leaves the circle of radius 2, row by row."""
     for row in range(height):
         c_y = -1.25 + 2.5 * ((row + 0.5) / height)
         for column in range(width):
@@ -170,7 +169,7 @@ class Mandelbrot(Checked):
 
     Pixel (row, column) stands for the number c at its middle, with real part -2 + 2.5·(column + ½)/w and imaginary part -1.25 +
     2.5·(row + ½)/h. Its count is the number of steps z ← z² + c from z = 0 until |z| > 2, at most ``iterations``. A length is
-    proportional to count + 1: the one is what a pixel costs besides its steps, and lets no task be 0.
+    proportional to count + 1: the one is the cost of a pixel besides its steps, so that no task has length 0.
 
     Source: B. Mandelbrot, "Fractal aspects of the iteration of z → λz(1 - z)", Annals of the New York Academy of Sciences 357,
     1980, doi:10.1111/j.1749-6632.1980.tb29690.x.
@@ -181,7 +180,7 @@ class Mandelbrot(Checked):
     # pixels; the loop has width·height tasks, whatever the cores
     width: Annotated[int, WholeNumber(1, 10_000)] = 64
     height: Annotated[int, WholeNumber(1, 10_000)] = 64
-    # most steps of a pixel; all pixels times it: up to ``MAX_STEPS``
+    # limit of a pixel's steps; its product with the number of pixels is limited to ``MAX_STEPS``
     iterations: Annotated[int, WholeNumber(1, 1_000_000)] = 1000
 
     def __post_init__(self) -> None:
@@ -193,7 +192,7 @@ class Mandelbrot(Checked):
             )
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model, whatever the run's variation; computes the picture."""
+        """Compute the picture and return the model, whatever the run's variation."""
         counts = np.empty(self.width * self.height)
         _fill_counts(counts, self.width, self.height, self.iterations)
         return pattern_lengths(self.name, counts + 1.0, "Mandelbrot 1980")

@@ -1,5 +1,5 @@
-"""Random lengths of tasks, by the distributions that the literature names; µ is the mean, z a standard normal number, u
-a uniform one between 0 and 1."""
+"""Random task lengths by the distributions of the literature; µ is the mean, z a standard normal number, u a uniform number
+between 0 and 1."""
 
 import math
 from abc import abstractmethod
@@ -32,13 +32,13 @@ class Spread(Checked):
         return real(f"lengths {self.name}: cov", cov, 0.0, self.max_cov)
 
     def lengths(self, variation: float) -> LengthModel:
-        """The model with this cov or the run's."""
+        """Return the model with this cov or the run's."""
         cov = self._checked(variation) if self.cov is None else self.cov
         return self.model(cov) if cov else equal_lengths(self.name)
 
     @abstractmethod
     def model(self, cov: float) -> LengthModel:
-        """The model with this cov, above 0."""
+        """Return the model with this cov, above 0."""
 
 
 @length_kernel
@@ -50,12 +50,11 @@ def _normal_length(
 
 @dataclass(frozen=True)
 class Normal(Spread):
-    """Normal: mean µ, standard deviation cov·µ, lengths that are not above 0 drawn again (two-level paper, section
-    5.1).
+    """Normal: mean µ, standard deviation cov·µ; lengths that are not above 0 are drawn again (two-level paper, section 5.1).
 
-    This cuts the distribution off at 0. At cov 0.25, the paper's largest, it concerns one draw of 31,574. With a large
-    cov the mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)): with the paper's draw the loop has fewer, longer
-    tasks; otherwise the lengths are scaled to the work."""
+    This cuts off the distribution at 0. At cov 0.25, the paper's largest, it affects one draw in 31,574. With a large cov the
+    mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)): with the paper's draw the loop has fewer, longer tasks;
+    otherwise the lengths are scaled to the work."""
 
     name: ClassVar[str] = "normal"
 
@@ -77,14 +76,14 @@ class Uniform(Spread):
     """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov), since the standard deviation over an interval of width d is
     d/√12.
 
-    At cov = 1/√3 the interval begins at 0; it cannot be wider.
+    At cov = 1/√3 the interval begins at 0, so it cannot be wider.
     """
 
     name: ClassVar[str] = "uniform"
-    max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # numbers are not below 0
+    max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # lengths must not be below 0
 
     def model(self, cov: float) -> LengthModel:
-        # At the largest cov the product may be above 1 by a rounding.
+        # At the largest cov, rounding may make the product exceed 1.
         half = min(1.0, math.sqrt(3.0) * cov)
         return LengthModel(self.name, _uniform_length, (half,), cov=cov, source="its definition")
 
@@ -98,7 +97,7 @@ def _exponential_length(
 
 @dataclass(frozen=True)
 class Exponential:
-    """Exponential: -µ·ln u; the coefficient of variation is 1, whatever the run's."""
+    """Exponential: -µ·ln u; the coefficient of variation is always 1."""
 
     name: ClassVar[str] = "exponential"
 
@@ -118,7 +117,7 @@ def _gamma_length(
         if v <= 0.0:
             continue
         v = v * v * v
-        # The paper's quick test that avoids the logarithms, and its exact one.
+        # The paper's quick test, which avoids the logarithms, and its exact test.
         if u < 1.0 - 0.0331 * (z * z) * (z * z) or math.log(u) < 0.5 * z * z + d * (1.0 - v + math.log(v)):
             break
     length = mean * (d * v / shape)
@@ -131,9 +130,9 @@ def _gamma_length(
 class Gamma(Spread):
     """Gamma: shape a = 1/cov², scale µ/a; cov = 1 is the exponential distribution.
 
-    A gamma number of shape a >= 1 is d·v with d = a - 1/3 and v = (1 + z/√(9d))³, accepted by a uniform number; for a <
-    1 it is one of shape a + 1 times u^(1/a). Words of the stream are taken in the order z, u of each try, the last u at
-    the end.
+    A gamma number of shape a >= 1 is d·v with d = a - 1/3 and v = (1 + z/√(9d))³, accepted with the help of a uniform number;
+    for a < 1 it is a number of shape a + 1 times u^(1/a). Words of the stream are used in the order z, u of each try, and
+    the last u at the end.
 
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26(3), 2000,
     doi:10.1145/358407.358414."""
@@ -141,7 +140,7 @@ class Gamma(Spread):
     name: ClassVar[str] = "gamma"
 
     def model(self, cov: float) -> LengthModel:
-        # Below this the shape is beyond every float, and lengths do not differ.
+        # Below this the shape overflows, and lengths are equal.
         if cov < 1e-9:
             return equal_lengths(self.name)
         shape = 1.0 / (cov * cov)
@@ -180,15 +179,14 @@ def _bimodal_length(
 
 @dataclass(frozen=True)
 class Bimodal(Checked):
-    """Bimodal: a task is long with probability s, independently of the others, and then r times as long as a short one.
+    """Bimodal: a task is long with probability s, independently of the others; long tasks are r times as long as short ones.
 
-    The mean stays µ: short = µ / (1 - s + s·r). The coefficient of variation is √(s·(1 - s))·(r - 1) / (1 - s + s·r),
-    whatever the run's."""
+    The mean stays µ: short = µ / (1 - s + s·r). The coefficient of variation is always √(s·(1 - s))·(r - 1) / (1 - s + s·r)."""
 
     noun = "lengths"
     name: ClassVar[str] = "bimodal"
-    share: Annotated[float, RealNumber(0.0, 1.0)] = 0.1  # s, share of the tasks that is long
-    ratio: Annotated[float, RealNumber(1.0, 1e6)] = 10.0  # r, a long task over a short one
+    share: Annotated[float, RealNumber(0.0, 1.0)] = 0.1  # s, share of long tasks
+    ratio: Annotated[float, RealNumber(1.0, 1e6)] = 10.0  # r, length of a long task over a short one
 
     def lengths(self, variation: float) -> LengthModel:
         s, r = self.share, self.ratio
@@ -214,17 +212,17 @@ def _correlated_length(
 
 @dataclass(frozen=True)
 class Correlated(Spread):
-    """Correlated: a normal number that moves along the loop, so that neighbours are alike (AR(1)).
+    """Correlated: a normal number that changes gradually along the loop, so that neighbours are alike (AR(1)).
 
     x₀ = z, x_k = ρ·x_(k-1) + √(1 - ρ²)·z_k, and a length is µ·(1 + cov·x_k). Every x_k is a standard normal number; the
     correlation of two lengths j tasks apart is ρ^j. A number whose length would not be above 0 is drawn again from the
-    same x_(k-1): at cov = 0.25 hardly ever; with ρ >= 0 at most every second one.
+    same x_(k-1): rarely at cov = 0.25; with ρ >= 0 at most every second number.
 
     Source: Box and Jenkins, "Time Series Analysis", section 3.2 (first-order autoregressive process).
     """
 
     name: ClassVar[str] = "correlated"
-    rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation of a task's length with the next one's
+    rho: Annotated[float, RealNumber(0.0, 0.999999)] = 0.9  # correlation between neighbouring task lengths
 
     def model(self, cov: float) -> LengthModel:
         return LengthModel(

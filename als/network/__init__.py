@@ -1,20 +1,19 @@
-"""The network between the hosts of a job: how long data take, and which links they share.
+"""The network between the hosts of a job: transfer times of data, and links shared by transfers.
 
 ``none``
-    Data are there at once, and no transfers are recorded.
+    Data arrive at once, and no transfers are recorded.
 ``hockney``
-    latency + bytes / bandwidth, whoever else sends. Source: Hockney, "The communication challenge for MPP: Intel
+    latency + bytes / bandwidth, independent of other transfers. Source: Hockney, "The communication challenge for MPP: Intel
     Paragon and Meiko CS-2", Parallel Computing 20(3), 1994, doi:10.1016/S0167-8191(06)80021-9.
 ``cm02``
     Flows share links, max-min fair. Source: Casanova and Marchal, "A network model for simulation of grid application",
-    INRIA RR-4596, 2002; as SimGrid's CM02, whose factors are 1.
+    INRIA RR-4596, 2002; the factors of SimGrid's CM02 are 1.
 ``lv08``
-    The same with factors that were fitted to a packet simulator. Source: Velho and Legrand, "Accuracy study and
-    improvement of network simulation in the SimGrid framework", SIMUTools 2009, doi:10.4108/ICST.SIMUTOOLS2009.5592; as
-    SimGrid's LV08.
+    As ``cm02`` with factors fitted to a packet simulator. Source: Velho and Legrand, "Accuracy study and improvement of
+    network simulation in the SimGrid framework", SIMUTools 2009, doi:10.4108/ICST.SIMUTOOLS2009.5592; as SimGrid's LV08.
 
-To add a model: a line in :data:`MODELS`. Outside packages add theirs under the entry-point group ``twolevel.networks``; a
-single run can take one from a file, ``network my.py:MY``. A topology is one file in ``als.network.topologies``.
+To add a model: a line in :data:`MODELS`. Other packages add models under the entry-point group ``twolevel.networks``; a
+run can take one from a file, ``network my.py:MY``. A topology is one file in ``als.network.topologies``.
 """
 
 from dataclasses import dataclass
@@ -46,12 +45,12 @@ __all__ = [
 
 _MAX_HOSTS = 2**24
 
-#: Bytes that a link of 1 Gbit/s carries in a second.
+#: Bytes per second on a link of 1 Gbit/s.
 BYTES_PER_GBIT = 1.25e8
 
 
 class NetworkKind(IntEnum):
-    """What a kernel does with a model."""
+    """How a kernel computes a model."""
 
     NONE = NONE
     HOCKNEY = HOCKNEY
@@ -65,14 +64,14 @@ class NetworkModel:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case.
+        Name in the literature, in lower case.
     kind : NetworkKind
-        ``NONE`` or ``HOCKNEY``; ``SHARING`` is a :class:`SharingModel`'s.
+        ``NONE`` or ``HOCKNEY``; only a :class:`SharingModel` has ``SHARING``.
 
     Raises
     ------
     InputError
-        If a value cannot be.
+        If a value is invalid.
     """
 
     name: str
@@ -90,18 +89,18 @@ class NetworkModel:
 
 @dataclass(frozen=True)
 class SharingModel(NetworkModel, Checked):
-    """A model in which flows share links, max-min fair; what each number does is in docs/reference/network.md."""
+    """A model in which flows share links, max-min fair; docs/reference/network.md explains each number."""
 
     noun = "network"
     kind: NetworkKind = NetworkKind.SHARING
-    # whether a flow loads the links of its way back with 0.05 of its rate, as acknowledgements do
+    # whether a flow also loads the links of its way back, with 0.05 of its rate, as acknowledgements do
     crosstraffic: bool = True
-    latency_factor: Annotated[float, RealNumber(0.0, 1e6)] = 1.0  # what the latency of a route is multiplied by
-    # how much of a flow's share of its links carries its bytes
+    latency_factor: Annotated[float, RealNumber(0.0, 1e6)] = 1.0  # factor of a route's latency
+    # share of a flow's bandwidth that carries its bytes
     bandwidth_factor: Annotated[float, RealNumber(1e-6, 1e6)] = 1.0
-    # bytes; a flow's share is the smaller, the larger its route's latency + the sum of weight_s / bandwidth
+    # bytes; the larger its route's latency + the sum of weight_s / bandwidth, the smaller a flow's share
     weight_s: Annotated[float, RealNumber(0.0, 1e18)] = 0.0
-    # bytes under way at most: a share is at most gamma / (2 latency)
+    # limit of the bytes under way: a share is at most gamma / (2 latency)
     gamma: Annotated[float, RealNumber(1.0, 1e18)] = 4194304.0
 
     def __post_init__(self) -> None:
@@ -120,22 +119,22 @@ MODELS: dict[str, NetworkModel] = {
 
 
 def network_model(spec: str, where: str = "") -> NetworkModel:
-    """The model of this name.
+    """Return the network model with this name.
 
     Parameters
     ----------
     spec : str
         A name in :data:`MODELS`, one that an installed package adds under ``twolevel.networks``, or ``FILE.py:NAME``, each
-        perhaps with ``:key=value,key=value`` behind it, as ``lv08:crosstraffic=no``.
+        optionally followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``.
     where : str
-        The option it was given in, for the error.
+        The option that gave it, for errors.
 
     Raises
     ------
     InputError
-        If there is none, or a parameter cannot be.
+        If there is no such model, or a parameter is invalid.
     PluginError
-        If it cannot be loaded, or is no model.
+        If it cannot be loaded, or is not a model.
     """
     where = at(where or str(NETWORK), spec)
     if not isinstance(spec, str):
@@ -156,25 +155,25 @@ def network_state(
     latency_ns: float,
     memory_gbps: float | None = None,
 ) -> NetworkState:
-    """A network as kernels take it.
+    """Return a network as a state for kernels.
 
     Parameters
     ----------
     model : NetworkModel
         From :func:`network_model`.
     topology : str
-        A name in :data:`TOPOLOGIES`, perhaps with ``:key=value,key=value`` behind it.
+        A name in :data:`TOPOLOGIES`, optionally followed by ``:key=value,key=value``.
     hosts : int
-        Of the machine, 1 to 2**24.
+        Number of hosts of the machine, 1 to 2**24.
     bandwidth_gbps, latency_ns : float
         Of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12).
     memory_gbps : float or None
-        What data take within a host, Gbit/s, 1e-9 to 1e9; None: no time.
+        Bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time.
 
     Raises
     ------
     InputError
-        If a value cannot be; the message begins with the platform file's key.
+        If a value is invalid; the message begins with the platform file's key.
     """
     made = find_topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)

@@ -1,10 +1,9 @@
-"""Transfers under way between the hosts of one job, advanced from one change to the next.
+"""Transfers under way between the hosts of one job, simulated from one change to the next.
 
-A transfer between two hosts first pays its route's latency, in which it loads no link, and then shares the links with all
-others that do (:mod:`als.network.sharing`); one within a host, or under a model without contention, takes a time that is
-known at once. Their clock is float64 ns from where the part begins, and what is left of a transfer is computed only when its
-rate changes: so suspending an application leaves no mark, and only arrivals are rounded to whole ns, without shifting other
-ends."""
+A transfer between two hosts first takes its route's latency, during which it loads no link. Then it shares the links with all
+other transfers (:mod:`als.network.sharing`). The time of a transfer within a host, or under a model without contention, is
+known when it begins. Clocks are float64 ns since the beginning of the part. The bytes left of a transfer are computed only when
+its rate changes, so suspending an application has no effect on the results. Only arrivals are rounded to whole ns."""
 
 import math
 
@@ -19,10 +18,10 @@ from traces.compiled import compiled, reset_numbers
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
-# What send() answers.
+# Results of send().
 FLYING = 0
 ARRIVED = 1  # it takes no time
-BEYOND = 2  # it would arrive beyond the last instant
+BEYOND = 2  # it would arrive after the last instant
 
 # Phases.
 _FREE = 0
@@ -30,93 +29,93 @@ _LATENCY = 1
 SHARING = 2
 _TIMER = 3
 
-#: Weight of a transfer on its way back, where the model has cross-traffic.
+#: Weight of a transfer on its way back, if the model has cross-traffic.
 CROSS_WEIGHT = 0.05
 
 
 class Flows(State, dim="flows"):
-    """A slot for each transfer under way."""
+    """One slot per transfer under way."""
 
-    edge: Ints = column()  # whose transfer it is
-    phase: Ints = column()  # latency, sharing of links, or a time that is known
-    entries: Ints = column()  # how many links it loads
-    mark: Ints = column()  # the search that found it last; work space
-    next_free: Ints = column()  # the next slot that is free, -1
-    left: Floats = column()  # bytes that are left
+    edge: Ints = column()  # its edge
+    phase: Ints = column()  # latency, sharing of links, or a known time
+    entries: Ints = column()  # number of links that it loads
+    mark: Ints = column()  # the last search that found it; work space
+    next_free: Ints = column()  # the next free slot, -1
+    left: Floats = column()  # bytes left
     rate: Floats = column()  # bytes per ns
-    bound: Floats = column()  # the most that its share may be, bytes/s
-    penalty: Floats = column()  # what a common level is divided by, to give its share
+    bound: Floats = column()  # upper limit of its share, bytes/s
+    penalty: Floats = column()  # its share is the common level divided by this
     share: Floats = column()  # its share, bytes/s; work space
-    end_at: Floats = column()  # when the phase ends
-    last_at: Floats = column()  # as of when ``left`` is
+    end_at: Floats = column()  # end of the phase
+    last_at: Floats = column()  # instant for which ``left`` holds
 
 
 class Links(State, dim="entries"):
     """The links that transfers have loaded so far."""
 
     head: Ints = column()  # first of its entries, or -1
-    mark: Ints = column()  # the search that found it last; work space
-    is_dirty: Ints = column()  # 1 where its transfers have changed since rates were worked out
-    open: Ints = column()  # entries of flows whose rate is not found yet; work space
+    mark: Ints = column()  # the last search that found it; work space
+    is_dirty: Ints = column()  # 1 if its transfers have changed since rates were computed
+    open: Ints = column()  # entries of flows whose rate is not known yet; work space
     capacity: Floats = column()  # bytes/s
-    room: Floats = column()  # what is left of it; work space
-    usage: Floats = column()  # what raising the common level by 1 takes; work space
+    room: Floats = column()  # unused capacity; work space
+    usage: Floats = column()  # capacity used per unit of the common level; work space
 
 
 class FlowState(State):
-    """The transfers of one job of E edges; S slots for those under way, each with so many entries as a route has links.
+    """The transfers of one job of E edges; S slots for those under way, each with one entry per link of the longest route.
 
-    Instants are ns from where the part begins.
+    Instants are ns since the beginning of the part.
     """
 
-    n_used: int = 0  # slots that were ever in use
-    free_slot: int = -1  # first of the slots that are free again, or -1
+    n_used: int = 0  # slots used so far
+    free_slot: int = -1  # first free slot among them, or -1
     n_events: int = 0  # size of the heap
-    n_links: int = 0  # links that were ever in use
+    n_links: int = 0  # links used so far
     mask: int = 0  # size of the hash table, less 1
     stride: int = 0  # entries of a slot
-    n_dirty: int = 0  # links whose transfers have changed since rates were worked out
-    stamp: int = 0  # number of the latest search for what shared links connect
-    base_ns: int = 0  # the instant from which the clock counts
-    now: float = 0.0  # everything before has been worked out
-    instant: float = math.nan  # the point at which ends are taken one by one; NaN if none are
+    n_dirty: int = 0  # links whose transfers have changed since rates were computed
+    stamp: int = 0  # number of the latest search for connected links
+    base_ns: int = 0  # origin of the clock
+    now: float = 0.0  # everything before is done
+    instant: float = math.nan  # instant whose ends are being handled one by one; NaN: none
     # Heap of phases' ends by (instant, slot); some are out of date (:func:`next_event` drops them)
     event_at: Floats = column("events")
     event_slot: Ints = column("events")
     edge_slot: Ints = column("flows")  # slot of an edge's transfer, or -1
-    # A slot for each transfer under way
+    # One slot per transfer under way
     flow: Flows = column()
-    entry_link: Ints = column("entries")  # which links a transfer loads, from slot · stride on
+    entry_link: Ints = column("entries")  # the links that a transfer loads, from slot · stride on
     # The entries of a link are a list: the next one, and the one before
     entry_next: Ints = column("entries")
     entry_before: Ints = column("entries")
-    entry_weight: Floats = column("entries")  # how much a transfer loads the link
+    entry_weight: Floats = column("entries")  # load of the transfer on the link
     # The links that transfers have loaded so far
     link: Links = column()
     # Hash table from a link's key in the machine to its number here
     table_key: Ints = column("table")
     table_link: Ints = column("table")
     dirty: Ints = column("entries")  # work list: links whose transfers have changed
-    flows: Ints = column("flows")  # work list: slots of transfers that shared links connect
+    flows: Ints = column("flows")  # work list: slots of transfers connected by shared links
     links: Ints = column("entries")  # work list: these links
     keys: Ints = column(MAX_ROUTE)  # work space: the keys of a route
 
 
 def flow_sizes(n_edges: int, longest_route: int) -> dict[str, int]:
-    """Room for the transfers of up to ``n_edges`` edges on routes of up to ``longest_route`` links, by dimension."""
+    """Return the sizes, by dimension, for transfers of up to ``n_edges`` edges on routes of up to ``longest_route`` links."""
     entries = n_edges * 2 * longest_route
     table = 1 << max(4, (2 * entries - 1).bit_length()) if entries else 0
     return {"flows": n_edges, "events": 4 * n_edges + 64 if n_edges else 0, "entries": entries, "table": table}
 
 
 def new_flow_state(n_edges: int, longest_route: int) -> FlowState:
-    """A state with such room; memory that is never touched costs nothing."""
+    """Return a state with such room; memory that is never touched costs nothing."""
     return FlowState.new(flow_sizes(n_edges, longest_route))
 
 
 @compiled(inner=True)
 def begin_flows(flows: FlowState, n_edges: int, longest_route: int, t: int) -> None:
-    """At ``t`` no transfer is under way, and none has been, of a job of ``n_edges`` edges."""
+    """Reset the state at ``t`` for a job of ``n_edges`` edges, without transfers."""
     reset_numbers(flows)
     flows.stride = 2 * longest_route
     flows.base_ns = t
@@ -130,7 +129,7 @@ def begin_flows(flows: FlowState, n_edges: int, longest_route: int, t: int) -> N
 
 @compiled(inner=True)
 def _link_number(flows: FlowState, net: NetworkState, key: int) -> int:
-    """The number of the link of this key, a new one if it is not in the table."""
+    """Return the number of the link with this key; add the link if it is new."""
     mask = flows.mask
     place = (key ^ (key >> 17)) * 40503 & mask
     while flows.table_link[place] >= 0:
@@ -149,9 +148,9 @@ def _link_number(flows: FlowState, net: NetworkState, key: int) -> int:
 
 @compiled(inner=True)
 def expect(flows: FlowState, slot: int) -> None:
-    """Note when a transfer's present phase ends."""
+    """Add the end of a transfer's present phase to the heap."""
     if flows.n_events == flows.event_at.size:
-        # Full of what is out of date: keep one event for each transfer under way.
+        # The heap is full of outdated events: keep one event for each transfer under way.
         size = 0
         for other in range(flows.n_used):
             if flows.flow.phase[other] != _FREE and other != slot:
@@ -162,7 +161,7 @@ def expect(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def soil(flows: FlowState, link: int) -> None:
-    """The transfers over a link have changed."""
+    """Note that the transfers over a link have changed."""
     if flows.link.is_dirty[link] == 0:
         flows.link.is_dirty[link] = 1
         flows.dirty[flows.n_dirty] = link
@@ -171,7 +170,7 @@ def soil(flows: FlowState, link: int) -> None:
 
 @compiled(inner=True)
 def _join(flows: FlowState, slot: int) -> None:
-    """Let a transfer whose latency is paid share its links from now on."""
+    """Let a transfer share its links from now on, after its latency."""
     first = slot * flows.stride
     flows.flow.phase[slot] = SHARING
     flows.flow.last_at[slot] = flows.now
@@ -191,7 +190,7 @@ def _join(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _leave(flows: FlowState, slot: int) -> None:
-    """Take a transfer from the lists of its links, whose rates must be found anew."""
+    """Remove a transfer from the lists of its links, whose rates must be computed again."""
     first = slot * flows.stride
     for entry in range(first, first + flows.flow.entries[slot]):
         link, before, after = flows.entry_link[entry], flows.entry_before[entry], flows.entry_next[entry]
@@ -206,7 +205,7 @@ def _leave(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _release(flows: FlowState, slot: int) -> None:
-    """Free the place of a transfer that has ended."""
+    """Free the slot of a transfer that has ended."""
     if flows.flow.phase[slot] == SHARING:
         _leave(flows, slot)
     flows.edge_slot[flows.flow.edge[slot]] = -1
@@ -217,7 +216,7 @@ def _release(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _add_entries(flows: FlowState, net: NetworkState, slot: int, count: int, weight: float) -> None:
-    """Enter the links of the route in ``flows.keys``; a link that the transfer loads already is loaded more."""
+    """Enter the links of the route in ``flows.keys``; a link that the transfer already loads gets more load."""
     first = slot * flows.stride
     for k in range(count):
         link = _link_number(flows, net, flows.keys[k])
@@ -235,8 +234,8 @@ def _add_entries(flows: FlowState, net: NetworkState, slot: int, count: int, wei
 
 @compiled(inner=True)
 def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: int, n_bytes: float, t: int) -> int:
-    """Begin the transfer of an edge's bytes between hosts of the machine at ``t``. Returns int: ``FLYING``; ``ARRIVED``
-    if it takes no time; ``BEYOND`` if it would take longer than time lasts."""
+    """Begin the transfer of an edge's bytes between hosts of the machine at ``t``. Returns ``FLYING``; ``ARRIVED`` if it takes
+    no time; ``BEYOND`` if it would end after the last instant."""
     kind = net.kind
     lowest, latency, links = math.inf, 0.0, 0
     if source == target:
@@ -261,7 +260,7 @@ def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: in
     else:
         slot = flows.n_used
         flows.n_used += 1
-    # What happens at t happens after what has happened in the half ns behind it, and was rounded to t.
+    # An event at t comes after all events of the half ns after t, which were rounded to t.
     flows.now = max(flows.now, float(t - flows.base_ns))
     flows.edge_slot[edge] = slot
     flows.flow.edge[slot] = edge
@@ -291,7 +290,7 @@ def send(flows: FlowState, net: NetworkState, edge: int, source: int, target: in
 
 @compiled(inner=True)
 def cancel(flows: FlowState, edge: int) -> None:
-    """End the transfer of an edge, if it is under way: nobody waits for it any more."""
+    """End the transfer of an edge that is no longer needed, if it is under way."""
     slot = flows.edge_slot[edge]
     if slot >= 0:
         _release(flows, slot)
@@ -299,7 +298,8 @@ def cancel(flows: FlowState, edge: int) -> None:
 
 @compiled(inner=True)
 def next_event(flows: FlowState) -> float:
-    """When the next phase of a transfer ends, on their clock, if rates are up to date; ``inf`` if none does."""
+    """Return when the next phase of a transfer ends, on the clock of the part, if rates are up to date; ``inf`` if none
+    does."""
     while flows.n_events > 0:
         slot = flows.event_slot[0]
         if flows.flow.phase[slot] != _FREE and flows.flow.end_at[slot] == flows.event_at[0]:
@@ -310,7 +310,7 @@ def next_event(flows: FlowState) -> float:
 
 @compiled(inner=True)
 def next_flow_ns(flows: FlowState) -> int:
-    """The same as an instant of the application, rounded half to even; ``MAX_NS`` if none does before time ends."""
+    """Return the same as an instant of the application, rounded half to even; ``MAX_NS`` if none does."""
     at = next_event(flows)
     base = flows.base_ns
     return int(base + int(np.rint(at))) if at < MAX_NS - base else MAX_NS
@@ -318,7 +318,7 @@ def next_flow_ns(flows: FlowState) -> int:
 
 @compiled(inner=True)
 def pop_flow(flows: FlowState) -> int:
-    """End the phase that :func:`next_event` has found; returns the edge whose bytes have arrived, or -1."""
+    """End the phase that :func:`next_event` has found; return the edge whose bytes have arrived, or -1."""
     slot = flows.event_slot[0]
     flows.now = max(flows.now, flows.event_at[0])
     flows.n_events = heap_drop_top(flows.event_at, flows.event_slot, flows.n_events)
@@ -332,5 +332,5 @@ def pop_flow(flows: FlowState) -> int:
 
 @compiled(inner=True)
 def set_clock(flows: FlowState, t: int) -> None:
-    """It is ``t``, for what is done to transfers next."""
+    """Set the clock to ``t`` for the next calls."""
     flows.now = max(flows.now, float(t - flows.base_ns))

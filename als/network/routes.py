@@ -1,7 +1,7 @@
-"""Which links a transfer takes, and what they can: kernels that other kernels call.
+"""The links of a transfer, their bandwidth and latency: kernels that other kernels call.
 
-Hosts are numbered as in the machine. A link is known by its key, an int64 that no other link of the network has; the two
-directions of a split-duplex link are two links.
+Hosts are numbered as in the machine. Each link has a unique key, an int64; the two directions of a split-duplex link are two
+links.
 """
 
 from als.network import state as net_state
@@ -12,15 +12,14 @@ from traces.compiled import Array, compiled
 
 __all__ = ["MAX_ROUTE", "link_bandwidth", "link_latency_ns", "longest_route", "mean_costs", "route", "route_latency_ns"]
 
-#: Costs of a job of more hosts are a mean over fewer than all pairs.
+#: With more hosts, mean costs are estimated from fewer than all pairs.
 ALL_PAIRS = 16
 
 
 @compiled(inner=True)
 def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
-    """The links from host ``src`` to another host ``dst``. ``src``, ``dst``: numbers in the machine; not equal. ``keys``,
-    int64 array (at least MAX_ROUTE,): written: the links' keys in the order of the route. Returns how many they are, 1 to
-    MAX_ROUTE."""
+    """Write the keys of the links from host ``src`` to another host ``dst`` to ``keys``, int64 (at least MAX_ROUTE,), in the
+    order of the route; return their number, 1 to MAX_ROUTE."""
     kind = net.topology
     if kind == net_state.FULL:
         keys[0] = src * net.n_hosts + dst
@@ -38,7 +37,7 @@ def route(net: NetworkState, src: int, dst: int, keys: Array) -> int:
 
 @compiled()
 def longest_route(net: NetworkState) -> int:
-    """No route between two hosts has more links than this."""
+    """Return the largest number of links of a route."""
     kind = net.topology
     if kind == net_state.STAR:
         return 2
@@ -76,7 +75,7 @@ def route_latency_ns(net: NetworkState, src: int, dst: int, keys: Array) -> floa
 
 @compiled(inner=True)
 def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -> None:
-    """Add what one transfer that nobody disturbs takes: latency in s, s per byte."""
+    """Add the costs of one transfer without contention: latency in s, s per byte."""
     n = route(net, src, dst, keys)
     latency = 0.0
     share = link_bandwidth(net, keys[0])
@@ -92,11 +91,11 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
 
 @compiled(inner=True)
 def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
-    """What a scheduler expects transfers of a job to cost: mean latency of a transfer between two hosts in s, its mean
-    s per byte, and s per byte within a host are written to ``out``.
+    """Write a scheduler's estimates of a job's transfer costs to ``out``: mean latency of a transfer between two hosts in s,
+    its mean s per byte, and s per byte within a host.
 
-    Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose numbers in the machine are ``host_number``; of
-    more, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys`` is work space."""
+    Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose numbers in the machine are ``host_number``; with more
+    hosts, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys`` is work space."""
     out[0] = 0.0
     out[1] = 0.0
     out[2] = 0.0

@@ -1,11 +1,11 @@
-"""Max-min fair sharing of links: how fast each transfer is while several use the same links.
+"""Max-min fair sharing of links: the rate of each transfer while several use the same links.
 
-All transfers raise a common level u together, each with x = u / penalty, until a link is full, whose transfers stay as they
-are from then on, or a transfer has reached its own bound; the others go on (progressive filling). Link l is full when
-Σ a x = its capacity, over the transfers that load it with weights a.
+The shares of all transfers grow with a common level u, each with x = u / penalty, until a link is full or a transfer reaches
+its own bound. The transfers of a full link keep their share from then on; the others continue (progressive filling). Link l is
+full when Σ a x = its capacity, over the transfers that load it with weights a.
 
-A change, a transfer that joins or leaves, can alter the rates only of transfers that are connected with it by shared
-links. :func:`share` finds these and works out no others.
+When a transfer joins or leaves, only the rates of transfers connected with it by shared links can change. :func:`share` finds
+these and computes no others.
 
 Source: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2; weights, penalties and bounds as in SimGrid's CM02 and
 LV08 models, Velho, Schnorr, Casanova and Legrand, "On the validity of flow-level TCP network models for grid and cloud
@@ -21,7 +21,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def share(flows: FlowState, net: NetworkState) -> None:
-    """Work out the rates, as of their clock, of all transfers that changes since the last time can have altered."""
+    """Compute the rates of all transfers that may have changed since the last call, at the present clock."""
     for k in range(flows.n_dirty):
         link = flows.dirty[k]
         if flows.link.is_dirty[link] != 0:
@@ -34,7 +34,7 @@ def share(flows: FlowState, net: NetworkState) -> None:
 
 @compiled(inner=True)
 def _connected(flows: FlowState, link: int) -> tuple[int, int]:
-    """List all transfers and links that shared links connect with this one, in the work lists."""
+    """List all transfers and links connected with this link by shared links, in the work lists."""
     flows.stamp += 1
     stamp, stride = flows.stamp, flows.stride
     n_flows, n_links, at = 0, 1, 0
@@ -63,7 +63,7 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
-    """Fix the rate of a transfer: what it takes is no longer to be had."""
+    """Fix the rate of a transfer, and subtract it from the links' capacity."""
     penalty = flows.flow.penalty[slot]
     flows.flow.share[slot] = x
     first = slot * flows.stride
@@ -95,7 +95,7 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
             flows.link.open[link] += 1
     left = n_links
     while True:
-        # The first link to be full; those with nothing open leave the list.
+        # The first link to be full; links without open entries leave the list.
         level, full, k = math.inf, -1, 0
         while k < left:
             link = flows.links[k]
@@ -130,7 +130,7 @@ def _fill(flows: FlowState, n_flows: int, n_links: int) -> None:
 
 @compiled(inner=True)
 def _go_on(flows: FlowState, n_flows: int, factor: float) -> None:
-    """Go on at the new rates; the first transfer to end is expected, and then they are looked at again."""
+    """Continue at the new rates, and expect the end of the first transfer; then the transfers are inspected again."""
     now, first, first_at = flows.now, -1, math.inf
     for k in range(n_flows):
         slot = flows.flows[k]

@@ -7,18 +7,18 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
-#: The most levels of switches that a fat-tree may have: a route goes up and down through all of them.
+#: Largest number of levels of a fat-tree: a route goes up and down through all of them.
 MAX_LEVELS = 8
 
-#: The most links of a route.
+#: Largest number of links of a route.
 MAX_ROUTE = 2 * MAX_LEVELS
 
-#: Room for what a topology's own kernel reads; the fat-tree's numbers are the most.
+#: Room for the numbers of a topology's own kernel; the fat-tree has the most.
 PARAMETERS = 1 + 4 * MAX_LEVELS
 
 # Kinds of models.
-NONE = 0  # data are there at once
-HOCKNEY = 1  # latency and bytes over bandwidth, whoever else sends
+NONE = 0  # data arrive at once
+HOCKNEY = 1  # latency and bytes over bandwidth, independent of other transfers
 SHARING = 2  # flows share links
 
 # Topologies.
@@ -32,34 +32,34 @@ DRAGONFLY = 4
 class NetworkState(State):
     """One network with its model."""
 
-    kind: int = NONE  # of its model: NONE, HOCKNEY or SHARING
+    kind: int = NONE  # kind of its model: NONE, HOCKNEY or SHARING
     topology: int = FULL  # FULL … DRAGONFLY
-    crosstraffic: int = 0  # 1 where a flow loads the links of its way back, too
-    n_hosts: int = 0  # of the machine
-    latency_ns: float = 0.0  # of the platform
-    bandwidth: float = 0.0  # of the platform, bytes/s
-    latency_factor: float = 0.0  # what a route's latency is multiplied by
-    bandwidth_factor: float = 0.0  # how much of a flow's share of its links carries its bytes
-    weight_s: float = 0.0  # bytes; over a link's bandwidth, seconds that it adds to a flow's penalty
-    gamma: float = 0.0  # bytes under way at most: a flow's share is at most gamma over twice its route's latency
+    crosstraffic: int = 0  # 1: a flow also loads the links of its way back
+    n_hosts: int = 0  # hosts of the machine
+    latency_ns: float = 0.0  # latency of a link of the platform
+    bandwidth: float = 0.0  # bandwidth of a link of the platform, bytes/s
+    latency_factor: float = 0.0  # factor of a route's latency
+    bandwidth_factor: float = 0.0  # share of a flow's bandwidth that carries its bytes
+    weight_s: float = 0.0  # bytes; divided by a link's bandwidth: seconds added to a flow's penalty
+    gamma: float = 0.0  # limit of the bytes under way: a flow's share is at most gamma over twice its route's latency
     memory: float = 0.0  # bytes/s within a host; 0: no time
-    parameters: Ints = column(PARAMETERS)  # what the topology's own kernel knows to read
+    parameters: Ints = column(PARAMETERS)  # the numbers of the topology's own kernel
 
 
 def new_network(parameters: Sequence[int], **numbers: float) -> NetworkState:
-    """A network, with what its topology's kernel reads."""
+    """Return a network with the numbers of its topology's kernel."""
     network = NetworkState.new({}, **numbers)
     network.parameters[: len(parameters)] = parameters
     return network
 
 
-#: Where data are at once wherever they are needed.
+#: The network on which all data arrive at once.
 NO_NETWORK = new_network(())
 
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:
-    """Time of a message between a core, or several, and the master, one way, ns: 0 on the host of the master. The master is
-    on the host of the application's first core; ``latency_ns`` is the time between two hosts."""
+    """Return the time of a message between a core, or several, and the master, one way, ns: 0 on the master's host, which is
+    the host of the application's first core; ``latency_ns`` is the time between two hosts."""
     return latency_ns * (host != first_host)
 
 

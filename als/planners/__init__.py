@@ -1,7 +1,7 @@
-"""The planners, which give each task of a graph its core before any of them runs: one a file, named as the literature names it.
+"""The planners, which give each task of a graph its core before any of them runs: one per file, with the literature's name.
 
-To add one: a file here, a line in :data:`PLANNERS`. Outside packages add theirs under the entry-point group
-``twolevel.planners``; a single run can take one from a file, ``als my.py:MY``.
+To add one: a file here and a line in :data:`PLANNERS`. Other packages add planners under the entry-point group
+``twolevel.planners``; a run can take one from a file, ``als my.py:MY``.
 """
 
 from als.options import ALS
@@ -26,28 +26,28 @@ PLANNERS: dict[str, Planner] = {
 
 
 def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planner:
-    """The planner of this name.
+    """Return the planner with this name.
 
     Parameters
     ----------
     name : str
         A name in :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
     where : str
-        The option it was given in, for the error.
+        The option that gave it, for errors.
     also : tuple of str
-        Further names that the caller understands itself; the error lists them.
+        Further names, handled by the caller, that the error lists.
 
     Raises
     ------
     InputError
-        If there is none (the message lists the known ones, nearest first).
+        If there is none (the message lists the known names, nearest first).
     PluginError
-        If what a file or a package gives is no planner, or its first small graph shows that it is at fault.
+        If a file or a package gives something other than a planner, or the planner fails on its first small graph.
     """
     where = at(where or str(ALS), name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
     if name in PLANNERS:
         return found
-    from als.planners.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+    from als.planners.trial import try_out  # compiles, which built-in planners do not need
 
     return try_out(found)

@@ -1,15 +1,15 @@
-"""What a planner is: one function that gives each task of a graph a core and a start before any of them runs.
+"""The contract of planners: one function gives each task of a graph a core and a start before any of them runs.
 
 The function is compiled (:func:`planner_kernel`)::
 
     plan(problem: PlanningProblem) -> int
 
-It fills ``problem.core`` and ``problem.begin``, and answers 0, or ``NO_CORE`` if no core is present. All columns but these and
-the work space are to be read only, and none is to be put elsewhere. The function must not raise, since compiled code has
-nobody to catch it, and it makes no arrays.
+It fills ``problem.core`` and ``problem.begin``, and returns 0, or ``NO_CORE`` if no core is present. All other columns except
+the work space are read-only, and no column may be replaced. The function must not raise, since compiled code cannot catch
+exceptions, and must not make arrays.
 
-A core computes its tasks by (``begin``, place in ``order``). So that none waits for a task behind it, no task may begin
-before one of its producers begins; :func:`first_fault` finds one that does.
+A core computes its tasks by (``begin``, place in ``order``). No task may begin before one of its producers, so that no task
+waits for a later task of its core; :func:`first_fault` finds one that does.
 """
 
 import math
@@ -24,21 +24,21 @@ from traces.compiled import compiled, types
 from traces.kernels.signatures import Floats, Ints, StateKind
 from traces.kernels.state import State
 
-# Places in PlanningProblem.costs.
+# Indices of PlanningProblem.costs.
 LATENCY_S = 0  # of an edge between hosts, s
-ACROSS_S_PER_BYTE = 1  # of each byte of an edge between hosts, s
-WITHIN_S_PER_BYTE = 2  # of each byte of an edge between cores of one host, s
+ACROSS_S_PER_BYTE = 1  # per byte of an edge between hosts, s
+WITHIN_S_PER_BYTE = 2  # per byte of an edge between cores of one host, s
 COSTS = 3
 
-#: Answer where no core is present.
+#: Result if no core is present.
 NO_CORE = -1
 
-#: Answer of :func:`first_fault` where there is none.
+#: Result of :func:`first_fault` for a valid plan.
 SOUND = -1
 
 
 class PlanningProblem(State):
-    """A graph that is to be planned, and its plan: N tasks, E edges, P cores."""
+    """A graph to be planned, and its plan: N tasks, E edges, P cores."""
 
     gflop: Floats  # (N,): work of each task, >= 0
     # (E,): producer, consumer and bytes of each edge, sorted by (source, target)
@@ -50,17 +50,17 @@ class PlanningProblem(State):
     out_first: Ints
     in_first: Ints
     in_edge: Ints
-    order: Ints  # (N,): the tasks, each behind all its producers
+    order: Ints  # (N,): the tasks, each after all its producers
     speed: Floats  # (P,): GFLOP/s of each core; 0: it is absent and gets no task
     core_host: Ints  # (P,): host of each core, 0 to P - 1
-    # (at least COSTS,): what an edge between two cores is estimated to cost, at the places above. On one core: nothing; on one
-    # host: ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only says
-    # the order, and costs nothing anywhere.
+    # (at least COSTS,): estimated costs of an edge between two cores, at the indices above. On one core: 0; on one host:
+    # ``bytes·WITHIN_S_PER_BYTE``; between hosts: ``LATENCY_S + bytes·ACROSS_S_PER_BYTE``. An edge of 0 bytes only orders tasks
+    # and costs nothing.
     costs: Floats
-    params: Floats  # :attr:`Planner.params`; perhaps more
+    params: Floats  # :attr:`Planner.params`; may be longer
     core: Ints  # (N,): to be filled: core of each task
     begin: Floats  # (N,): to be filled: its planned start in s, >= 0 and finite
-    # Work space, of at least as many numbers as :attr:`Planner.floats` and :attr:`Planner.ints` say, which holds anything
+    # Work space with arbitrary contents, at least as long as :attr:`Planner.floats` and :attr:`Planner.ints` say
     floats: Floats
     ints: Ints
 
@@ -76,17 +76,17 @@ class Planner:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case.
+        Name in the literature, in lower case.
     plan : callable
         The rule, decorated with :func:`planner_kernel`.
     source : str
-        Where its definition comes from.
+        Source of its definition.
     floats, ints : callable
-        ``floats(n_tasks, n_edges, n_cores)``: how many float64, and how many int64, numbers of work space it needs.
+        ``floats(n_tasks, n_edges, n_cores)``: number of float64, and of int64, numbers of work space that it needs.
     params : tuple of float
-        What the rule finds in ``params``.
+        Passed to the rule as ``params``.
     only_cores : None
-        It plans for any number of cores; for whoever asks it of a technique as well.
+        It plans for any number of cores; techniques have this attribute, too.
     """
 
     name: str
@@ -105,20 +105,20 @@ class Planner:
 
 
 def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to the rule of a planner.
+    """Compile a function to a planner's rule.
 
     Raises
     ------
     InputError
-        If it has another number of arguments.
+        If its number of arguments is wrong.
     """
     return compiled_rule(function, "planner_kernel", (PLAN, ("problem",)))
 
 
 @compiled()
 def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Floats) -> int:
-    """The first task of a plan that could not run as it is planned, ``SOUND`` if there is none: its core is absent or
-    is none, or its start is below 0, is not finite, or is before that of one of its producers."""
+    """Return the first task of a plan that cannot run as planned, ``SOUND`` if there is none: its core is absent or invalid, or
+    its start is below 0, not finite, or before the start of one of its producers."""
     for task in range(len(core)):
         if not 0 <= core[task] < len(speed) or not speed[core[task]] > 0.0:
             return task
@@ -132,14 +132,14 @@ def first_fault(source: Ints, target: Ints, speed: Floats, core: Ints, begin: Fl
 
 @dataclass(frozen=True)
 class Mapped:
-    """No scheduler: a graph's tasks have hosts of their own, or cores.
+    """No scheduler: the tasks of a graph have given hosts or cores.
 
-    A task that has a host waits there, once its data are there, for the first core of that host; the tasks of a core follow
-    one another in their order. (A workflow that was planned elsewhere, or a run that is to be simulated again.)
+    A task with a host waits there, once its data have arrived, for the first free core of that host; the tasks of a core run in
+    their order. (For workflows planned elsewhere, and for simulating a run again.)
     """
 
     name: str = "mapped"
-    only_cores: ClassVar[None] = None  # for whoever asks it of a technique as well
+    only_cores: ClassVar[None] = None  # techniques have this attribute, too
 
 
 MAPPED = Mapped()

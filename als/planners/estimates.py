@@ -1,4 +1,4 @@
-"""What planners estimate alike: mean costs, and when a task's data would be on each core."""
+"""Estimates shared by planners: mean costs, and the arrival of a task's data on each core."""
 
 import math
 from typing import Final, NamedTuple
@@ -7,29 +7,28 @@ from als.graphs.order import upward_ranks
 from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE, PlanningProblem
 from traces.compiled import Array, compiled
 
-#: Numbers of work space that :class:`Arrivals` has for each core.
+#: Numbers of work space per core for :class:`Arrivals`.
 ARRIVAL_FLOATS: Final = 4
 ARRIVAL_INTS: Final = 1
 
 
 class Arrivals(NamedTuple):
-    """What says when a task's data would be on each core: the plan so far, and work space."""
+    """Input and work space for arrivals of a task's data on each core: the plan so far."""
 
-    problem: PlanningProblem  # ``core`` of the tasks that have been planned
+    problem: PlanningProblem  # ``core`` of the tasks planned so far
     end: Array  # float64 array (N,): their planned ends, s
-    at: Array  # float64 array (P,): filled: the instant on each core, s; 0 where there is nothing to wait for
+    at: Array  # float64 array (P,): filled: the instant on each core, s; 0 if the task waits for nothing
     # float64 array (P,): latest end of the producers on the core itself. Zeros between two calls, as are the next two.
     own: Array
-    # float64 arrays (P,): for each host, latest arrival within it, and the latest of data from another core than
-    # ``near`` is from
+    # float64 arrays (P,): for each host, latest arrival within it, and the latest of data from another core than ``near``'s
     near: Array
     near_but: Array
-    near_core: Array  # int64 array (P,): for each host, the core that ``near`` is from; -1 between two calls
+    near_core: Array  # int64 array (P,): for each host, the core of ``near``; -1 between two calls
 
 
 @compiled(inner=True)
 def mean_s_per_gflop(speed: Array) -> float:
-    """Mean of 1/speed over the cores that are present, s; 0 if none is."""
+    """Return the mean of 1/speed over the present cores, s; 0 if there is none."""
     total = 0.0
     present = 0
     for core in range(len(speed)):
@@ -41,14 +40,14 @@ def mean_s_per_gflop(speed: Array) -> float:
 
 @compiled(inner=True)
 def edge_cost(size: float, latency_s: float, s_per_byte: float) -> float:
-    """What an edge of ``size`` bytes takes, s: nothing if it has none, which only says the order."""
+    """Return the time of an edge of ``size`` bytes, s; an edge without bytes only orders tasks and takes no time."""
     return latency_s + size * s_per_byte if size > 0.0 else 0.0
 
 
 @compiled(inner=True)
 def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float, float]:
-    """What ranks take an edge of some bytes to cost (:func:`edge_cost`): its latency in s, and s a byte. Between hosts, if
-    there are cores on several; otherwise within the host, if it has several; otherwise nothing."""
+    """Return the edge costs that ranks use (:func:`edge_cost`): latency in s, and s per byte. Between hosts, if there are cores
+    on several hosts; else within the host, if it has several cores; else 0."""
     present = 0
     host = -1
     for core in range(len(speed)):
@@ -65,7 +64,7 @@ def mean_edge_costs(speed: Array, core_host: Array, costs: Array) -> tuple[float
 
 @compiled(inner=True)
 def mean_upward_ranks(problem: PlanningProblem, ranks: Array) -> None:
-    """The upward ranks of HEFT, s: by means over the present cores of what tasks take, and of what edges cost."""
+    """Compute HEFT's upward ranks, s, with means over the present cores of task times and edge costs."""
     latency_s, s_per_byte = mean_edge_costs(problem.speed, problem.core_host, problem.costs)
     s_per_gflop = mean_s_per_gflop(problem.speed)
     gflop, out_first, target, bytes_ = problem.gflop, problem.out_first, problem.target, problem.bytes
@@ -74,7 +73,7 @@ def mean_upward_ranks(problem: PlanningProblem, ranks: Array) -> None:
 
 @compiled(inner=True)
 def new_arrivals(problem: PlanningProblem, end: Array, floats: Array, ints: Array) -> Arrivals:
-    """Arrivals before the first task, in the first ``ARRIVAL_FLOATS``·P and ``ARRIVAL_INTS``·P numbers of work space."""
+    """Return arrivals before the first task, in the first ``ARRIVAL_FLOATS``·P and ``ARRIVAL_INTS``·P numbers of work space."""
     p = len(problem.core_host)
     for place in range(ARRIVAL_FLOATS * p):
         floats[place] = 0.0
@@ -86,10 +85,10 @@ def new_arrivals(problem: PlanningProblem, end: Array, floats: Array, ints: Arra
 
 @compiled(inner=True)
 def find_arrivals(arrivals: Arrivals, task: int) -> None:
-    """When the data of all in-edges of a task would be on each core, in O(in-edges + P) steps.
+    """Compute when the data of all in-edges of a task arrive on each core, in O(in-edges + P) steps.
 
-    Data from another host wait for the latest of all hosts but the core's own, data from another core for the latest of all
-    of the host's cores but itself: the two latest of different hosts, and of different cores of each host, tell both.
+    Data from another host count with the latest of all hosts but the core's own, data from another core with the latest of all
+    other cores of the host. The two latest of different hosts, and of different cores of each host, give both.
     """
     problem, end = arrivals.problem, arrivals.end
     first, last = problem.in_first[task], problem.in_first[task + 1]
@@ -140,7 +139,7 @@ def find_arrivals(arrivals: Arrivals, task: int) -> None:
 
 @compiled(inner=True)
 def latest_arrival(arrivals: Arrivals) -> float:
-    """When the data of the task that :func:`find_arrivals` was last called for would be on any core."""
+    """Return when the data of the task of the last :func:`find_arrivals` have arrived on all cores."""
     latest = 0.0
     for core in range(len(arrivals.at)):
         latest = max(latest, arrivals.at[core])
@@ -151,9 +150,9 @@ def latest_arrival(arrivals: Arrivals) -> float:
 def earliest_completion(
     arrivals: Arrivals, task: int, gflop: float, speed: Array, free: Array
 ) -> tuple[float, float, int]:
-    """Where a task would be completed first, if it is put behind the tasks of a core. ``speed``, ``free``, float64 arrays
-    (P,): GFLOP/s of each core; end of its last task, s. Returns ``completion``, ``start``: its end and begin, s; ``core``:
-    the lowest core with that end."""
+    """Return where a task would be completed first after the planned tasks of a core. ``speed``, ``free``, float64 arrays (P,):
+    GFLOP/s of each core; end of its last task, s. Returns ``completion``, ``start``: its end and begin, s; ``core``: the lowest
+    core with that end."""
     find_arrivals(arrivals, task)
     best, best_start, best_core = math.inf, 0.0, -1
     length, length_at = 0.0, 0.0
@@ -170,7 +169,7 @@ def earliest_completion(
 
 @compiled(inner=True)
 def earliest_free(gflop: float, speed: Array, free: Array) -> tuple[float, int]:
-    """As :func:`earliest_completion`, for a task that needs to wait for no data on any core: completion and core."""
+    """Return :func:`earliest_completion` for a task that waits for no data on any core: completion and core."""
     best, best_core = math.inf, -1
     length, length_at = 0.0, 0.0
     for core in range(len(speed)):
@@ -185,7 +184,7 @@ def earliest_free(gflop: float, speed: Array, free: Array) -> tuple[float, int]:
 
 @compiled(inner=True)
 def first_free(speed: Array, free: Array) -> float:
-    """When the first of the present cores is free, s."""
+    """Return when the first of the present cores is free, s."""
     first = math.inf
     for core in range(len(speed)):
         if speed[core] > 0.0:

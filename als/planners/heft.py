@@ -1,9 +1,9 @@
 """HEFT, heterogeneous earliest finish time.
 
-Tasks are planned by their upward rank, rank_u(i) = w̄_i + max over the consumers j of (c̄_ij + rank_u(j)), the highest first;
-each is put where it ends earliest (EFT), in idle time between two tasks if it fits there (insertion). w̄ and c̄ are means: of
-the time that the task takes on the cores, and of what the edge costs. Equal ranks: by the place in the topological order. Equal
-ends: the lowest core.
+Tasks are planned by upward rank, rank_u(i) = w̄_i + max over the consumers j of (c̄_ij + rank_u(j)), the highest first. Each
+task is placed where it ends earliest (EFT), in idle time between two tasks if it fits there (insertion). w̄ is the mean time of
+the task over the cores, c̄ the mean cost of the edge. Equal ranks: by place in the topological order. Equal ends: the lowest
+core.
 """
 
 from als.graphs.order import by_rank

@@ -1,5 +1,5 @@
-"""Insertion-based scheduling: a task goes where it ends earliest, also into idle time (a *slot*) between tasks planned before
-it. A task of no length may stand at a slot's edge, but not between two tasks of which one follows the other at once."""
+"""Insertion-based scheduling: a task is placed where it ends earliest, which may be idle time (a *slot*) between planned tasks.
+A task of length 0 may be at a slot's edge, but not between two tasks without a gap."""
 
 import math
 from typing import Final, NamedTuple
@@ -7,37 +7,38 @@ from typing import Final, NamedTuple
 from als.planners.estimates import ARRIVAL_FLOATS, ARRIVAL_INTS, Arrivals, find_arrivals
 from traces.compiled import Array, compiled
 
-# Each task adds at most one slot between tasks. A core's slots lie in one piece, with room for 4 at first; a full one moves
-# to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
+# Each task adds at most one slot between tasks. A core's slots are contiguous, with room for 4 at first; when it is full, they
+# move to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
 _FIRST_ROOM: Final = 4
 
-#: Numbers of work space that :class:`Slots` has for each task, and for each core.
+#: Numbers of work space per task, and per core, for :class:`Slots`.
 SLOT_FLOATS: Final = 8
 SLOT_FLOATS_PER_CORE: Final = 2
 SLOT_INTS_PER_CORE: Final = 3
 
-# More than what the rounding of a sum of two instants can be, over the larger.
+# An upper bound of the rounding error of a sum of two instants, over the larger one.
 _ROUNDING: Final = 1e-15
 
 
 class Slots(NamedTuple):
     """The slots of all cores."""
 
-    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; those of a core in one piece, in time order
+    # float64 arrays (at least 4·N,): begin and end of the slots between tasks, s; contiguous for each core, in time order
     opens: Array
     closes: Array
-    behind: Array  # float64 array (P,): end of the last task of each core: where its last slot begins, s
+    last_end: Array  # float64 array (P,): end of the last task of each core: where its last slot begins, s
     widest: Array  # float64 array (P,): length of each core's longest slot between tasks, s; 0 if there is none
-    # int64 arrays (P,): where each core's slots lie, how many there are, and for how many there is room
+    # int64 arrays (P,): where each core's slots begin, their number, and the room for them
     first: Array
     held: Array
     room: Array
-    top: Array  # int64 array (1,): where the next piece would lie
+    top: Array  # int64 array (1,): begin of the next piece
 
 
 @compiled(inner=True)
 def new_slots(n: int, p: int, floats: Array, ints: Array) -> Slots:
-    """The slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks. They take the first ``SLOT_FLOATS``·n +
+    """Return the slots of ``p`` cores that are idle from 0 on, with room for ``n`` tasks. They take the first ``SLOT_FLOATS``·n
+    +
     ``SLOT_FLOATS_PER_CORE``·p and 1 + ``SLOT_INTS_PER_CORE``·p numbers of work space."""
     per_core = floats[SLOT_FLOATS * n :]
     for place in range(SLOT_FLOATS_PER_CORE * p):
@@ -61,15 +62,15 @@ def new_slots(n: int, p: int, floats: Array, ints: Array) -> Slots:
 def earliest_slot(
     slots: Slots, core: int, ready: float, length: float, later: float, limit: float
 ) -> tuple[float, int]:
-    """The earliest begin of a task on a core, in O(log n) steps for n slots, and one for each that is too short; and in
-    which of the core's slots that is: the last, behind all tasks, has the number of the others.
+    """Return the earliest begin of a task on a core, and the slot, in O(log n) steps for n slots, and one for each that is too
+    short. The last slot, after all tasks, has the number of slots between tasks.
 
-    The task can begin from ``ready`` on. It is of no use to look any further where begin + length + ``later`` is not
-    below the ``limit``: then what is returned is too late to be of use."""
-    count, behind = slots.held[core], slots.behind[core]
-    at_end = max(ready, behind)
-    # A length that is above the widest by less than the rounding may still fit after it: the sum below decides.
-    if ready >= behind or count == 0 or length > slots.widest[core] + behind * _ROUNDING:
+    The task can begin from ``ready`` on. The search stops where begin + length + ``later`` is not below the ``limit``: the
+    result is then not better than the caller's best."""
+    count, last_end = slots.held[core], slots.last_end[core]
+    at_end = max(ready, last_end)
+    # A length above the widest slot by less than the rounding error may still fit: the sum below decides.
+    if ready >= last_end or count == 0 or length > slots.widest[core] + last_end * _ROUNDING:
         return at_end, count
     opens, closes, first = slots.opens, slots.closes, slots.first[core]
     low, high = first, first + count
@@ -90,7 +91,7 @@ def earliest_slot(
 
 @compiled(inner=True)
 def _add(slots: Slots, core: int, slot: int, opens: float, closes: float) -> None:
-    """Put a slot between those of a core."""
+    """Insert a slot into a core's slots."""
     count = slots.held[core]
     if count == slots.room[core]:
         room = max(_FIRST_ROOM, 2 * count)
@@ -112,13 +113,13 @@ def _add(slots: Slots, core: int, slot: int, opens: float, closes: float) -> Non
 
 @compiled(inner=True)
 def take_slot(slots: Slots, core: int, slot: int, begin: float, end: float) -> None:
-    """Put a task where :func:`earliest_slot` has found room for it."""
+    """Place a task in the slot that :func:`earliest_slot` has found."""
     if slot == slots.held[core]:
-        behind = slots.behind[core]
-        if begin > behind:
-            _add(slots, core, slot, behind, begin)
-            slots.widest[core] = max(slots.widest[core], begin - behind)
-        slots.behind[core] = end
+        last_end = slots.last_end[core]
+        if begin > last_end:
+            _add(slots, core, slot, last_end, begin)
+            slots.widest[core] = max(slots.widest[core], begin - last_end)
+        slots.last_end[core] = end
         return
     at = slots.first[core] + slot
     opens, closes = slots.opens[at], slots.closes[at]
@@ -142,16 +143,16 @@ def take_slot(slots: Slots, core: int, slot: int, begin: float, end: float) -> N
         slots.widest[core] = widest
 
 
-#: Numbers of work space that slots and arrivals have for each core.
+#: Numbers of work space per core for slots and arrivals.
 INSERTION_FLOATS_PER_CORE: Final = SLOT_FLOATS_PER_CORE + ARRIVAL_FLOATS
 INSERTION_INTS_PER_CORE: Final = SLOT_INTS_PER_CORE + ARRIVAL_INTS
 
 
 @compiled(inner=True)
 def insert_task(arrivals: Arrivals, slots: Slots, task: int, gflop: float, speed: Array, later: Array) -> float:
-    """Plan a task where its end, and what comes after it, are earliest; of equals, on the lowest core. Returns its begin, s.
-    ``speed``, float64 array (P,): GFLOP/s of each core; at least one is above 0. ``later``, float64 array (P,): what is to be
-    added to the end on each core before ends are compared, s, >= 0."""
+    """Plan a task where its end plus ``later`` is earliest; among equals, on the lowest core. Returns its begin, s. ``speed``,
+    float64 array (P,): GFLOP/s of each core; at least one is above 0. ``later``, float64 array (P,): time added to the end on
+    each core before ends are compared, s, >= 0."""
     find_arrivals(arrivals, task)
     best, best_begin, best_core, best_slot = math.inf, 0.0, -1, 0
     length, length_at = 0.0, 0.0

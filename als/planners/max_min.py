@@ -1,11 +1,12 @@
-"""Max-min: of the ready tasks the one that would be completed last, on the core where it can be completed first.
+"""Max-min: plan the ready task that would be completed last, on the core where it can be completed first.
 
-As min-min, but for the choice: the task of the latest of the earliest completions is planned. Equal completions: the task of
-more work, then the lowest; of one task, the lowest core.
+As min-min, except for the choice: the task with the latest of the earliest completions is planned. Equal completions: the task
+with more work, then the lowest; for one task, the lowest core.
 
-The completion on any core is a bound to a task's earliest. Each ready task keeps such a core, and its earliest completion is
-found anew only if the bound, and that of the core that is best for the latest task so far, are above the latest that was
-found in this step. Of tasks whose data would be everywhere before any core is free, that of the most work is the last.
+The completion on any core is an upper bound of a task's earliest completion. Each ready task keeps such a core, and its
+earliest completion is computed again only if the bound, and the completion on the core that is best for the latest task so far,
+exceed the latest found in this step. Among tasks whose data arrive everywhere before any core is free, the one with the most
+work is last.
 """
 
 from als.graphs.order import by_rank
@@ -26,7 +27,7 @@ from traces.compiled import compiled
 
 @compiled(merged=True)
 def _is_later(completion: float, place: int, found: float, found_by: int) -> bool:
-    """Whether a completion is later than the one that was found; of equals, that of the lower place by work."""
+    """Return whether a completion is later than the one found so far; among equals, the lower place by work."""
     return completion > found or (completion == found and place < found_by)
 
 
@@ -38,7 +39,7 @@ def _plan(problem: PlanningProblem) -> int:
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
     floats, ints = problem.floats, problem.ints
-    # Of each ready task: how long it takes on its core, when its data would be there, or later, and when everywhere.
+    # For each ready task: its time on its core, an upper bound of its data's arrival there, and their arrival everywhere.
     end, length, at, anywhere = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n], floats[3 * n : 4 * n]
     most, free = floats[4 * n : 5 * n], floats[5 * n : 5 * n + p]
     missing, place_of, task_at = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
@@ -55,7 +56,7 @@ def _plan(problem: PlanningProblem) -> int:
         if missing[task] == 0:
             n_settled = heap_push(most, settled, n_settled, -gflop[task], place_of[task])
     settled_until = 0.0
-    # The place in ``ready`` that is looked at first: the latest but one of the step before, which is likely to be the next.
+    # The place in ``ready`` inspected first: the second latest of the previous step, which is likely to be the next.
     hint = 0
     while n_ready > 0 or n_settled > 0:
         soonest = first_free(speed, free)

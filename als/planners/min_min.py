@@ -1,12 +1,12 @@
-"""Min-min: of the ready tasks the one that can be completed first, on the core where it can.
+"""Min-min: plan the ready task that can be completed first, on the core where it can.
 
-For each ready task the core on which it would be completed earliest is found, behind the tasks that are there; the task of
-the earliest of these completions is planned, its consumers may become ready, and so on. Equal completions: the task of less
-work, then the lowest; of one task, the lowest core.
+For each ready task, find the core on which it would be completed earliest, after the tasks planned there. The task with the
+earliest of these completions is planned, its consumers may become ready, and so on. Equal completions: the task with less work,
+then the lowest; for one task, the lowest core.
 
-Completions only grow later as cores get tasks. So a completion that was found once is a bound: the ready tasks are in a heap by
-their bounds, and only of the first is it found anew, if the core that it was for has got a task meanwhile. Of tasks whose data
-would be everywhere before any core is free, that of the least work is the first.
+Completions only grow as cores get tasks, so a known completion is a lower bound. The ready tasks are in a heap by their bounds.
+Only the first one's completion is computed again, and only if its core has got a task since. Among tasks whose data arrive
+everywhere before any core is free, the one with the least work is first.
 """
 
 import math
@@ -34,10 +34,10 @@ def _plan(problem: PlanningProblem) -> int:
     if mean_s_per_gflop(speed) == 0.0:
         return NO_CORE
     floats, ints = problem.floats, problem.ints
-    # Of a task with a bound: up to when its core was occupied as it was found, and when its data would be everywhere.
+    # For each task with a bound: when its core was free when it was found, and when its data arrive everywhere.
     end, known, anywhere = floats[:n], floats[n : 2 * n], floats[2 * n : 3 * n]
     bounds, least, free = floats[3 * n : 4 * n], floats[4 * n : 5 * n], floats[5 * n : 5 * n + p]
-    # Heaps have the places of tasks, in the order of their work.
+    # Heaps hold the places of tasks in the order of their work.
     missing, place_of, task_at = ints[:n], ints[n : 2 * n], ints[2 * n : 3 * n]
     bounded, settled = ints[3 * n : 4 * n], ints[4 * n : 5 * n]
     arrivals = new_arrivals(problem, end, floats[5 * n + p :], ints[5 * n :])

@@ -1,12 +1,12 @@
 """PEFT, predict earliest finish time.
 
-The optimistic cost table OCT(i, p) is how long it takes from the end of task i on core p to the end of all that waits for
-it, if each of these tasks has the core that is best for it: the maximum over the consumers j of the minimum over the cores q
-of OCT(j, q) + w(j, q) + c̄_ij, with c̄_ij = 0 if q = p. Of the ready tasks the one of the highest rank_oct, the mean of
-OCT(i, p) over the cores, is planned next, where EFT + OCT, the optimistic end (OEFT), is earliest, in idle time between two
-tasks if it fits there. Equal ranks: by the place in the topological order. Equal ends: the lowest core.
+The optimistic cost table OCT(i, p) is the time from the end of task i on core p to the end of all tasks that depend on it, if
+each of these has its best core: the maximum over the consumers j of the minimum over the cores q of OCT(j, q) + w(j, q) + c̄_ij,
+with c̄_ij = 0 if q = p. The ready task with the highest rank_oct, the mean of OCT(i, p) over the cores, is planned next, on the
+core where EFT + OCT, the optimistic end (OEFT), is earliest, in idle time between two tasks if it fits there. Equal ranks: by
+place in the topological order. Equal ends: the lowest core.
 
-Cores of one speed have the same costs, so that the table has a column for each speed.
+Cores of the same speed have the same costs, so the table has one column per speed.
 """
 
 import math
@@ -28,7 +28,7 @@ from traces.compiled import Array, compiled
 
 @compiled(inner=True)
 def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:
-    """column[core]: which of the different speeds it has, -1 if it is absent; how many there are."""
+    """Write to column[core] which of the different speeds it has (-1 if it is absent); return their number."""
     count = 0
     for core in range(len(speed)):
         column[core] = -1
@@ -46,7 +46,7 @@ def _number_speeds(speed: Array, speeds: Array, column: Array) -> int:
 
 @compiled(inner=True)
 def _fill_table(problem: PlanningProblem, speeds: Array, table: Array, least: Array) -> None:
-    """table[K·task + k] is OCT(task, a core of speed k); least[task] is the minimum over all cores of OCT + w."""
+    """Compute table[K·task + k] = OCT(task, a core of speed k), and least[task], the minimum over all cores of OCT + w."""
     gflop, order, n_speeds = problem.gflop, problem.order, len(speeds)
     out_first, target, bytes_ = problem.out_first, problem.target, problem.bytes
     latency_s, s_per_byte = mean_edge_costs(problem.speed, problem.core_host, problem.costs)
@@ -57,11 +57,11 @@ def _fill_table(problem: PlanningProblem, speeds: Array, table: Array, least: Ar
             table[row + k] = 0.0
         for edge in range(out_first[task], out_first[task + 1]):
             consumer = target[edge]
-            behind = n_speeds * consumer
-            # Elsewhere than on the core itself; that may be the best core, too, and is then less with the edge than without.
+            row = n_speeds * consumer
+            # Minimum over all cores with the edge. If the core itself is the best one, its value without the edge is smaller.
             elsewhere = least[consumer] + edge_cost(bytes_[edge], latency_s, s_per_byte)
             for k in range(n_speeds):
-                here = table[behind + k] + gflop[consumer] / speeds[k]
+                here = table[row + k] + gflop[consumer] / speeds[k]
                 table[row + k] = max(table[row + k], min(here, elsewhere))
         least[task] = math.inf
         for k in range(n_speeds):
@@ -91,7 +91,7 @@ def _plan(problem: PlanningProblem) -> int:
         task = order[place]
         place_of[task] = place
         missing[task] = in_first[task + 1] - in_first[task]
-        # The sum over the cores, not over the speeds, so that it is rounded like the mean that it is.
+        # The sum over the cores, not over the speeds, so that rounding is as in the definition of the mean.
         total, present = 0.0, 0
         for c in range(p):
             if column[c] >= 0:

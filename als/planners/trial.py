@@ -1,4 +1,4 @@
-"""A first small graph for a planner that is not ours, before it is trusted with real ones."""
+"""Try a custom planner on a small graph before it is used."""
 
 import functools
 from typing import Any, Final
@@ -11,8 +11,8 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, shown, where_rais
 from traces.compiled import Array
 from traces.trials import Fences, rule_answers, try_rule
 
-# A diamond, a task that waits for nothing behind it, and one without work: tasks 0 to 5 on two hosts, of whose four cores the
-# second is absent.
+# A diamond, a task without edges, and a task without work: tasks 0 to 5 on two hosts with four cores, the second of them
+# absent.
 _GFLOP: Final = (2.0, 3.0, 5.0, 1.0, 4.0, 0.0)
 _EDGES: Final = ((0, 1, 1e9), (0, 2, 0.0), (1, 3, 5e8), (2, 3, 2e9), (3, 5, 0.0))
 _SPEED: Final = (1.0, 0.0, 2.0, 1.5)
@@ -25,37 +25,37 @@ _MOST: Final = 2**24
 
 @functools.lru_cache(maxsize=64)
 def try_out(planner: Planner) -> Planner:
-    """Have a planner plan a graph of six tasks on three present cores, and on none. Raises PluginError if it raises, is
-    killed, changes what it should only read, writes outside its arrays, makes a plan that cannot be run, answers something
-    else than 0 or, where no core is present, ``NO_CORE``, or is not made by ``planner_kernel``."""
-    who = f"planner {planner.name}"
-    try_rule(who, planner.plan, PLAN, "plan with planner_kernel", lambda: _plan(who, planner))
+    """Plan a graph of six tasks on three present cores, and on none. Raises PluginError if the planner raises, is killed,
+    changes read-only inputs, writes outside its arrays, makes an invalid plan, returns a wrong value, or is not made by
+    ``planner_kernel``."""
+    where = f"planner {planner.name}"
+    try_rule(where, planner.plan, PLAN, "plan with planner_kernel", lambda: _plan(where, planner))
     return planner
 
 
-def _plan(who: str, planner: Planner) -> None:
+def _plan(where: str, planner: Planner) -> None:
     n, e, p = len(_GFLOP), len(_EDGES), len(_SPEED)
     for speed, right in ((_SPEED, 0), ((0.0,) * p, NO_CORE)):
         given = _inputs(speed)
         given["params"] = np.array(planner.params)
         given["core"], given["begin"] = np.full(n, -1), np.full(n, -1.0)
-        given["floats"] = np.zeros(_room(who, "floats", planner, n, e, p))
-        given["ints"] = np.zeros(_room(who, "ints", planner, n, e, p), np.int64)
-        fences = Fences(who, **given)
+        given["floats"] = np.zeros(_room(where, "floats", planner, n, e, p))
+        given["ints"] = np.zeros(_room(where, "ints", planner, n, e, p), np.int64)
+        fences = Fences(where, **given)
         arrays = fences.arrays
-        with rule_answers(who):
+        with rule_answers(where):
             answer = planner.plan(PlanningProblem(**arrays))
         fences.check(*_OUT)
         if answer != right:
             raise PluginError(
-                f"{who}: it answers {shown(answer)} for {np.count_nonzero(speed)} cores; allowed: {right}"
+                f"{where}: it answers {shown(answer)} for {np.count_nonzero(speed)} cores; allowed: {right}"
             )
         if right == NO_CORE:
             continue
         task = first_fault(given["source"], given["target"], given["speed"], arrays["core"], arrays["begin"])
         if task != SOUND:
             raise PluginError(
-                f"{who}: task {task} of its first plan is on core {arrays['core'][task]} from {arrays['begin'][task]:g} s; "
+                f"{where}: task {task} of its first plan is on core {arrays['core'][task]} from {arrays['begin'][task]:g} s; "
                 "allowed: cores that are present, and starts from 0 on that are not before a producer's"
             )
 
@@ -83,11 +83,11 @@ def _inputs(speed: tuple[float, ...]) -> dict[str, Array]:
     }
 
 
-def _room(who: str, field: str, planner: Planner, n: int, e: int, p: int) -> int:
+def _room(where: str, field: str, planner: Planner, n: int, e: int, p: int) -> int:
     try:
         room: Any = getattr(planner, field)(n, e, p)
     except RAISED_BY_PLUGINS as error:
         raise PluginError(
-            f"{who}: {field} raises {type(error).__name__} {error}; allowed: a whole number{where_raised(error)}"
+            f"{where}: {field} raises {type(error).__name__} {error}; allowed: a whole number{where_raised(error)}"
         ) from None
-    return whole(f"{who}: {field}", room, 0, _MOST)
+    return whole(f"{where}: {field}", room, 0, _MOST)

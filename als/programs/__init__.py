@@ -1,1 +1,1 @@
-"""What a job computes: phases in order, from text to tables that kernels draw tasks from."""
+"""The computation of a job: phases in order, from text to tables that kernels draw tasks from."""

@@ -1,9 +1,9 @@
-"""What a job computes: phases in order, each a serial part, a loop or a graph, a barrier after each, all repeated.
+"""The computation of a job: phases in order (serial part, loop or graph), a barrier after each, all optionally repeated.
 
-A job that the batch level runs has a recorded run time T and P cores; its work is L = speed·T·P GFLOP, where speed is that
-of the slowest of its cores (two-level paper, section 5.1). A program divides T among its phases by their shares: a serial
-part of share s is s·T on one core, during which the others wait; a loop or a task graph of share s has s·L, in tasks. Each of
-S time steps has 1/S of everything. A job of one loop is the plain case, that of the paper.
+A job of the batch level has a recorded run time T and P cores; its work is L = speed·T·P GFLOP, with the speed of the slowest
+of its cores (two-level paper, section 5.1). A program divides T among its phases by their shares: a serial part of share s is
+s·T on one core, while the others wait; a loop or a task graph of share s has s·L, in tasks. Each of S time steps has 1/S of
+everything. A job of one loop is the paper's plain case.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def key_of(where: str, key: str) -> str:
-    """How an error names what was given: by its path in a table, or, where that is empty, as an option."""
+    """Return the name of a key in errors: its path in a table or, if ``where`` is empty, the option."""
     return f"{where}.{key}" if where else str(Mention(key.replace("_", "-"), key))
 
 
-#: The most times as many cores as its job asked for that a phase may wish for.
+#: Largest number of cores that a phase may request, as a multiple of the job's request.
 _MOST_CORES = 1e6
 
 
@@ -53,14 +53,14 @@ class Serial:
     Attributes
     ----------
     share : float
-        Its share of the recorded run time, above 0. The shares of a program are divided by their sum.
+        Its share of the recorded run time, above 0. Shares are divided by their sum.
     cores : float or None
-        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
+        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
 
     Raises
     ------
     InputError
-        If one is no such number; the message begins with ``where``.
+        If a value is invalid; the message begins with ``where``.
     """
 
     share: float
@@ -74,32 +74,30 @@ class Serial:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: independent tasks, given to the job's cores by a technique.
+    """A loop: independent tasks that a technique distributes to the job's cores.
 
     Attributes
     ----------
     technique : str or Technique
-        As in ``als``; empty: that of the run (:meth:`Program.filled`).
+        As in ``als``; empty: the run's (:meth:`Program.filled`).
     lengths : str
-        As in ``lengths``; empty: those of the run.
+        As in ``lengths``; empty: the run's.
     tasks_per_core : int or None
-        K, the number of tasks a core, >= 1; None: that of the run, or 1 where nobody says.
+        K, the number of tasks per core, >= 1; None: the run's, or 1 if not given.
     tasks : int or None
-        Their number N, whatever the number of cores, >= 1; None: P·K. Where tasks are drawn until the work is reached, it
-        is the number they would have if all were of the mean length. Lengths that come in a number of their own, as from
-        a file, decide it themselves.
+        The number of tasks N, whatever the number of cores, >= 1; None: P·K. If tasks are drawn until the work is reached, the
+        number for tasks of mean length. Lengths with a fixed number of tasks, such as a file's, determine it themselves.
     share : float
-        Its share of the job's work, above 0. The shares of a program are divided by their sum.
+        Its share of the job's work, above 0. Shares are divided by their sum.
     cores : float or None
-        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
+        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
     count : int or None
-        The number of tasks that the lengths have of their own; found, not given.
-
+        The fixed number of tasks of the lengths; found, not given.
     Raises
     ------
     InputError
-        If a value cannot be used, or both ``tasks_per_core`` and ``tasks`` are given; the message begins with ``where`` and
-        the key.
+        If a value is invalid, or both ``tasks_per_core`` and ``tasks`` are given; the message begins with ``where`` and the
+        key.
     PluginError
         If a technique's file cannot be loaded.
     """
@@ -127,50 +125,50 @@ class Loop:
             raise InputError(f"{key_of(where, 'tasks')}: {self.tasks}; allowed: {self.count}, which {self.lengths} has")
 
     def found_technique(self, where: str = "loop") -> AnyScheduler:
-        """The technique, or planner, looked up if it was named."""
+        """Return the technique or planner; look it up if it is given by name."""
         found = _found_scheduler(self.technique, where)
         if isinstance(found, Mapped):
             raise InputError(f"{key_of(where, 'als')}: mapped is for graphs whose tasks have hosts; a loop's have none")
         return found
 
     def found_lengths(self, where: str = "loop", *, variation: float = VARIATION.default) -> LengthModel:
-        """The model of its task lengths; ``variation`` is the run's, for those that are given none of their own."""
+        """Return the model of its task lengths; ``variation`` is the run's, for lengths that are not given another."""
         from als.lengths import lengths
 
         return lengths(self.lengths, key_of(where, "lengths"), variation=variation)
 
     def n_tasks(self, cores: int) -> int:
-        """N on this many cores: that of the lengths, or ``tasks``, or P·K."""
+        """Return N on this many cores: the number of the lengths, or ``tasks``, or P·K."""
         return self.count or self.tasks or cores * (self.tasks_per_core or 1)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A task graph: tasks that need what others have computed.
+    """A task graph: tasks that need the results of others.
 
     Attributes
     ----------
     technique : str, Technique or Planner
-        As in ``als``; empty: that of the run.
+        As in ``als``; empty: the run's.
     graph : str
-        Which graph, as ``als.graphs.graph_model`` takes it: ``cholesky:tiles=8``, ``file:PATH``.
+        A graph as for ``als.graphs.graph_model``: ``cholesky:tiles=8``, ``file:PATH``.
     order : str
-        In which order tasks wait for a technique: ``index``, by number, or ``rank``, by upward rank.
+        Order in which tasks wait for a technique: ``index``, by number, or ``rank``, by upward rank.
     tasks_per_core : int or None
-        K, >= 1, of a graph that says no number of tasks of its own: it has about P·K. None: that of the run, or 1.
+        K, >= 1, for a graph without its own number of tasks: it has about P·K. None: the run's, or 1.
     tasks : int or None
-        About their number, whatever the number of cores; None: P·K, or the graph's own.
+        Approximate number of tasks, whatever the number of cores; None: P·K, or the graph's own.
     share : float
-        Its share of the job's work, above 0. The shares of a program are divided by their sum.
+        Its share of the job's work, above 0. Shares are divided by their sum.
     cores : float or None
-        As it begins, the job wishes for so many times the cores that it asked for (:meth:`Program.wishes`); None: no wish.
+        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
     models : dict of float: GraphModel
         The graph, by the run's variation; found, not given.
 
     Raises
     ------
     InputError
-        If a value cannot be used; the message begins with ``where`` and the key.
+        If a value is invalid; the message begins with ``where`` and the key.
     PluginError
         If a technique's or a generator's file cannot be loaded.
     """
@@ -201,7 +199,7 @@ class Graph:
             )
 
     def found_technique(self, where: str = "graph") -> AnyScheduler:
-        """The technique or planner, looked up if it was named."""
+        """Return the technique or planner; look it up if it is given by name."""
         found = _found_scheduler(self.technique, where)
         if isinstance(found, Selection):
             raise InputError(
@@ -218,10 +216,10 @@ class Graph:
         return found
 
     def found_graph(self, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
-        """The model of the graph; ``variation`` is the run's, for those that are given none of their own."""
+        """Return the model of the graph; ``variation`` is the run's, for graphs that are not given another."""
         from als.graphs import graph_model
 
-        # Kept: a file is read once, and a run has one answer, even if somebody writes the file meanwhile.
+        # Cached: a file is read once, so that a run has one graph even if the file changes meanwhile.
         of_file = next((one for one in self.models.values() if one.source is not None), None)
         if variation not in self.models:
             made = of_file or graph_model(self.graph, key_of(where, "graph"), variation=variation)
@@ -229,23 +227,18 @@ class Graph:
         return self.models[variation]
 
     def wanted_tasks(self, cores: int) -> int:
-        """About how many tasks are asked for on so many cores."""
+        """Return the approximate number of tasks requested on ``cores`` cores."""
         return self.tasks or cores * (self.tasks_per_core or 1)
 
     def room(self, cores: int) -> tuple[int, int]:
-        """Room for the graph's tasks and edges on so many cores, hardly ever too little.
-
-        Raises
-        ------
-        InputError
-            If a graph cannot have so many.
-        """
+        """Return room for the graph's tasks and edges on ``cores`` cores, rarely too little. Raises InputError if a graph
+        cannot have this many."""
         from als.graphs.draw import room
 
         return room(self.found_graph(), self.wanted_tasks(cores), cores)
 
     def n_tasks(self, cores: int) -> int:
-        """At most how many tasks the graph has on so many cores."""
+        """Return an upper bound of the number of tasks on ``cores`` cores."""
         return self.room(cores)[0]
 
 
@@ -259,12 +252,12 @@ def _check_cores(phase: Phase, where: str) -> None:
 
 
 def _check_parallel(phase: Loop | Graph, where: str) -> None:
-    # What loops and graphs have in common.
+    # Checks of loops and graphs.
     for key in ("tasks_per_core", "tasks"):
         if getattr(phase, key) is not None:
             object.__setattr__(phase, key, whole(key_of(where, key), getattr(phase, key), 1, MAX_TASKS_PER_JOB))
     if phase.tasks is not None and phase.tasks_per_core is not None:
-        raise InputError(f"{key_of(where, 'tasks')}: given beside tasks_per_core; allowed: one of them")
+        raise InputError(f"{key_of(where, 'tasks')}: given in addition to tasks_per_core; allowed: one of them")
     object.__setattr__(phase, "share", _share(key_of(where, "share"), phase.share))
     _check_cores(phase, where)
     if not isinstance(phase.technique, str | Technique | Selection | Planner | Mapped):
@@ -280,12 +273,12 @@ def _found_scheduler(given: str | AnyScheduler, where: str) -> AnyScheduler:
 
 
 def is_planned(phase: Phase) -> bool:
-    """Whether a phase is a loop whose tasks a planner gives to cores: a graph without edges."""
+    """Return whether a phase is a loop whose tasks a planner gives to cores: a graph without edges."""
     return isinstance(phase, Loop) and bool(phase.technique) and isinstance(phase.found_technique(), Planner)
 
 
 def filled_phase(phase: Phase, run: Loop, where: str) -> Phase:
-    """The phase with what it leaves out taken from the run's loop: technique, lengths, number of tasks."""
+    """Return the phase, completed from the run's loop: technique, lengths, number of tasks."""
     if isinstance(phase, Serial):
         return phase
     counted = phase.tasks is not None or phase.tasks_per_core is not None
@@ -302,31 +295,31 @@ def filled_phase(phase: Phase, run: Loop, where: str) -> Phase:
     return replace(phase, **given, where=where) if changed else phase
 
 
-#: The most phases a program may have, and the most time steps.
+#: The largest number of phases of a program, and of time steps.
 MAX_PHASES = 100
 
 
 @dataclass(frozen=True)
 class Program:
-    """What a job computes.
+    """The computation of a job.
 
     Attributes
     ----------
     phases : tuple of Serial, Loop or Graph
-        1 to ``MAX_PHASES``, computed in order; a barrier follows each: the next begins on all cores when the last core has
-        ended this one.
+        1 to ``MAX_PHASES``, computed in order with a barrier after each: the next phase begins on all cores when the last
+        core has ended this one.
     steps : int
-        S, how often all phases are computed, 1 to a million. Each step has 1/S of every phase's work, in as many
+        S, the number of repetitions of all phases, 1 to a million. Each step has 1/S of every phase's work, in as many
         tasks as the phase has.
     redraw : bool
-        Whether task lengths are drawn anew for every step; else all steps have those of the first.
+        Whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first.
     name : str
         For tables, up to 100 printable characters.
 
     Raises
     ------
     InputError
-        If a value cannot be used; the message begins with ``where`` and the key.
+        If a value is invalid; the message begins with ``where`` and the key.
     """
 
     phases: tuple[Serial | Loop | Graph, ...]
@@ -358,7 +351,7 @@ class Program:
         where: str = "",
         name: str = "",
     ) -> Program:
-        """One loop, once: a job of the paper. Errors name options (``als``) if ``where`` is empty."""
+        """Return one loop, executed once: a job of the paper. Errors name options (``als``) if ``where`` is empty."""
         return cls((Loop(technique, lengths, tasks_per_core, where=where),), name=name)
 
     @property
@@ -373,46 +366,46 @@ class Program:
 
     @functools.cached_property
     def has_graph(self) -> bool:
-        """Whether a phase is a graph, or planned as if it were one."""
+        """Whether a phase is a graph, or planned like one."""
         return any(isinstance(phase, Graph) or is_planned(phase) for phase in self.phases)
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Each phase's share of the whole job, all steps together; their sum is 1, that of a single phase exactly."""
+        """Each phase's share of the whole job, all steps together; their sum is 1, exactly for a single phase."""
         total = math.fsum(phase.share for phase in self.phases)
         return tuple(phase.share / total for phase in self.phases)
 
     @property
     def wishes(self) -> tuple[float, ...]:
-        """For how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish."""
+        """The cores that each phase requests when it begins, as a multiple of the job's request; 0: no request."""
         return tuple(phase.cores or 0.0 for phase in self.phases)
 
     def wishes_of(self, asked: int, least: int, most: int) -> list[int]:
-        """For how many cores each phase wishes, in a job that asked for so many and may have from ``least`` to ``most``; 0 for
-        no wish."""
-        from als.engine.features.wishes import wished_cores  # which a program without wishes need not load
+        """Return the number of cores that each phase requests in a job that requested ``asked`` and may have from ``least`` to
+        ``most``; 0: no request."""
+        from als.engine.features.wishes import wished_cores  # not needed by programs without requests
 
         return [wished_cores(share, asked, least, most) for share in self.wishes]
 
     def filled(self, run: Loop, where: str = "program") -> Program:
-        """The program with what its loops leave out taken from ``run``: technique, lengths, number of tasks."""
+        """Return the program with its loops completed from ``run``: technique, lengths, number of tasks."""
         phases = tuple(filled_phase(phase, run, f"{where}.phases[{place}]") for place, phase in enumerate(self.phases))
         return replace(self, phases=phases)
 
     def n_tasks(self, cores: int) -> int:
-        """How many tasks a job of this many cores has (by :meth:`Loop.n_tasks`), a serial part being one."""
+        """Return the number of tasks of a job of this many cores (:meth:`Loop.n_tasks`); a serial part is one task."""
         return self.steps * sum(1 if isinstance(phase, Serial) else phase.n_tasks(cores) for phase in self.phases)
 
     def check(self, cores: Array, job_id: Array, where: str = "program") -> None:
-        """Refuse jobs of which one would have more than ``MAX_TASKS_PER_JOB`` tasks, or has a number of cores that the
-        parameters of a technique are not for.
+        """Refuse jobs with more than ``MAX_TASKS_PER_JOB`` tasks, or with a number of cores for which a technique's parameters
+        are not valid.
 
         Parameters
         ----------
         cores, job_id : ndarray of int64, shape (n,)
             The jobs that run the program.
         where : str
-            For errors: where the program comes from; empty: options of the command line.
+            Source of the program, for errors; empty: options of the command line.
 
         Raises
         ------
@@ -425,7 +418,7 @@ class Program:
         place = f"{where or TASKS_PER_CORE}: job {job_id[widest]} of {cores[widest]} cores"
         try:
             tasks = self.n_tasks(int(cores[widest]))
-        except InputError as error:  # a graph that cannot have so many tasks or edges
+        except InputError as error:  # a graph with too many tasks or edges
             raise InputError(f"{place}: {error.text}") from None
         if tasks > MAX_TASKS_PER_JOB:
             raise InputError(f"{place} would have {tasks} tasks; allowed: up to {MAX_TASKS_PER_JOB} a job")
@@ -439,9 +432,9 @@ class Program:
                 )
 
     def to_json(self) -> str:
-        """The program as a text that :meth:`from_json` reads in another process, in whatever folder it runs.
+        """Return the program as a text for :meth:`from_json` in another process, whatever its working folder.
 
-        Techniques and lengths stand there as they were written; the paths of their files are absolute.
+        Techniques and lengths are kept as they were written; the paths of their files are absolute.
 
         Raises
         ------
@@ -454,12 +447,12 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """The program of a text that :meth:`to_json` wrote.
+        """Return the program of a text from :meth:`to_json`.
 
         Raises
         ------
         InputError, PluginError
-            If it is none, or something that it names is not here.
+            If it is invalid, or names something that does not exist here.
         """
         from als.programs.text import from_json
 

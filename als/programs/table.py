@@ -1,4 +1,4 @@
-"""The programs of a run as arrays that kernels take, and the drawing of its jobs' tasks from them."""
+"""The programs of a run as arrays for kernels, and the drawing of jobs' tasks from them."""
 
 import functools
 from collections.abc import Iterator, Sequence
@@ -30,38 +30,38 @@ from traces.kernels.state import State
 
 
 class LengthModels(State):
-    """The length models of a run; parameters and patterns of all are one behind the other."""
+    """The length models of a run; the parameters and patterns of all models are concatenated."""
 
-    mode: Ints  # of ``als.lengths.contract``
-    count: Ints  # how many tasks it has of its own, or 0
+    mode: Ints  # a mode of ``als.lengths.contract``
+    count: Ints  # its fixed number of tasks, or 0
     params_first: Ints  # its parameters: params_first … params_stop - 1
-    params_stop: Ints  # likewise
+    params_stop: Ints
     pattern_first: Ints  # its pattern: pattern_first … pattern_stop - 1
-    pattern_stop: Ints  # likewise
-    memo_size: Ints  # how many numbers it keeps along a loop
+    pattern_stop: Ints
+    memo_size: Ints  # size of its memory along a loop
 
 
 class ProgramTable(State):
-    """What the kernels know of the programs of a run."""
+    """The programs of a run, for kernels."""
 
-    phase_first: Ints  # a program has the phases phase_first … phase_stop - 1
-    phase_stop: Ints  # likewise
+    phase_first: Ints  # the phases of a program: phase_first … phase_stop - 1
+    phase_stop: Ints
     steps: Ints  # how often its phases are repeated
-    redraw: Ints  # 1 where each step draws its tasks again
+    redraw: Ints  # 1 if each step draws its tasks again
     phases: Phases  # the phases of all programs
     n_tasks: Ints  # N of each phase, or 0
-    tasks_per_core: Ints  # where that is 0, so many tasks for each core
-    lengths_row: Ints  # place in ``lengths``, of the tasks of a loop or of what is planned like one
-    graph_row: Ints  # place in ``graphs``, or -1
+    tasks_per_core: Ints  # if n_tasks is 0, the number of tasks per core
+    lengths_row: Ints  # index in ``lengths``, for loops and for phases planned like loops
+    graph_row: Ints  # index in ``graphs``, or -1
     shares: Floats  # each phase's share of the job
-    wishes: Floats  # for how many times the cores that its job asked for each phase wishes as it begins; 0 for no wish
+    wishes: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques
     lengths: LengthModels  # the models of task lengths
-    calls: Ints  # the lengths' rules by their addresses
+    calls: Ints  # addresses of the lengths' rules
     params: Floats  # the parameters of all lengths
     pattern: Floats  # the patterns of all lengths
-    graphs: GraphTable  # the task graphs, and what generates them
-    hooks: Ints  # (1,): what draws a graph (``HOOKS``)
+    graphs: GraphTable  # the task graphs and their generators
+    hooks: Ints  # (1,): the hook that draws a graph (``HOOKS``)
 
 
 HOOKS = Hooks("drawing of tasks", DRAW_GRAPH, {0: ("task graphs", "als.graphs.draw:draw_graph")})
@@ -70,7 +70,7 @@ _call_graph = caller(DRAW_GRAPH)
 
 @compiled(inner=True)
 def _repeat_part(lengths: Floats, at: int, part_first: Ints, room: DrawingRoom, part: int, earlier: int) -> int:
-    """Copy the tasks and edges of an earlier part; returns the index after the last task, or ``NO_ROOM``."""
+    """Copy the tasks and edges of an earlier part; return the index after the last task, or ``NO_ROOM``."""
     first, n = part_first[earlier], part_first[earlier + 1] - part_first[earlier]
     edge, first_edge = room.first[part], room.first[earlier]
     n_edges = room.first[earlier + 1] - first_edge
@@ -89,7 +89,7 @@ def _draw_graph(
     lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, part: int, n_cores: int,
     total_gflop: float, bytes_per_gflop: float,
 ) -> int:  # fmt: skip
-    """Draw a part that is a graph; returns the index after its last task, or what went wrong."""
+    """Draw a part that is a graph; return the index after its last task, or the error status."""
     wanted, edge = table.n_tasks[phase], room.first[part]
     if wanted == 0:
         wanted = n_cores * table.tasks_per_core[phase]
@@ -106,7 +106,7 @@ def _draw_lengths(
     lengths: Floats, at: int, table: ProgramTable, phase: int, room: DrawingRoom, n_cores: int, core_gflop: float,
     core_ns: float, speed_gflops: float,
 ) -> int:  # fmt: skip
-    """Draw a part that is a loop; returns the index after its last task, or what went wrong."""
+    """Draw a part that is a loop; return the index after its last task, or the error status."""
     place, a_core = table.lengths_row[phase], table.tasks_per_core[phase]
     model = table.lengths
     params = table.params[model.params_first[place] : model.params_stop[place]]
@@ -139,16 +139,15 @@ def draw_program(
 ) -> int:
     """Draw the tasks of a job, part by part.
 
-    - ``part_first``, int64 (parts + 1 or more,): written: where the tasks of each part begin, and after the last where
-    they
-      end; if they cannot be drawn, first of all the phase that is to blame
-    - ``room``: work space, in which the round keys of the job's streams stay; the edges, if a phase is a graph
+    - ``part_first``, int64 (parts + 1 or more,): written: the first task of each part, and the end of the last part; on
+      failure, its first number is the phase that failed
+    - ``room``: work space, in which the round keys of the job's streams are kept; the edges, if a phase is a graph
     - ``core_gflop``: its length over P, L/P, GFLOP
-    - ``speed_gflops``: of the machine's slowest core, GFLOP/s: the speed at which a job computes L/P in its recorded
-    run time
-    - ``bytes_per_gflop``: how many bytes take as long as a GFLOP of work, for graphs that say how much they communicate
+    - ``speed_gflops``: speed of the machine's slowest core, GFLOP/s, at which a job computes L/P in its recorded run time
+    - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work, for graphs with a communication ratio
 
-    Returns the number of tasks; or as ``als.lengths.draw.draw_loop``; ``NO_ROOM`` also if there is too little for the edges.
+    Returns the number of tasks, or a status as ``als.lengths.draw.draw_loop``; ``NO_ROOM`` also if there is too little room
+    for the edges.
     """
     fill_round_keys(room.keys, seed, np.uint64(job))
     start_stream(room.cursor, TASK_LENGTHS)
@@ -187,16 +186,15 @@ def draw_program(
 
 @compiled(inner=True)
 def show_phases(phases: Phases, table: ProgramTable, place: int) -> None:
-    """Let the phases be those of a program."""
+    """Set the phases to those of a program."""
     first, stop = table.phase_first[place], table.phase_stop[place]
     phases.kind, phases.rule = table.phases.kind[first:stop], table.phases.rule[first:stop]
     phases.mode, phases.order = table.phases.mode[first:stop], table.phases.order[first:stop]
 
 
 class Programs:
-    """The programs of a run, looked up and made into a table. ``programs``: filled: each loop says its technique.
-    ``variation``: the run's, for lengths that are given none of their own. Raises InputError, PluginError if something that
-    they name cannot be."""
+    """The programs of a run, looked up and made into a table. ``programs``: filled: each loop has a technique. ``variation``:
+    the run's, for lengths that are not given another. Raises InputError, PluginError if something that they name is invalid."""
 
     def __init__(self, programs: Sequence[Program], variation: float) -> None:
         self._programs = tuple(programs)
@@ -211,7 +209,7 @@ class Programs:
                 if isinstance(phase, Serial):
                     rows.append(
                         [SERIAL, 0, 0, 0, 1, 0, 0, -1]
-                    )  # kind, rule, mode, order; tasks, a core, lengths, graph
+                    )  # kind, rule, mode, order; tasks, tasks per core, lengths, graph
                     continue
                 schedulers.append(phase.found_technique())
                 planned = isinstance(schedulers[-1], Planner)
@@ -225,7 +223,7 @@ class Programs:
                     rows.append([GRAPH if planned else LOOP, *how, 0, *tasks, len(models) - 1, -1])
         self._models, self._graphs = models, graphs
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
-        # A program may have no loop; the kernels look at the first rule's row all the same.
+        # A program may have no loop, but kernels always read the first rule's row.
         self.rules = RuleRows(schedulers or [_no_technique()])
         kind, rule, *further = _columns(rows, 8)
         rule = np.array([self.rules.row[place] for place in rule.tolist()], np.int64)
@@ -248,16 +246,16 @@ class Programs:
 
     @property
     def draw_memo(self) -> int:
-        """How much work space drawing needs."""
+        """Size of the work space for drawing."""
         return max((model.memo_size for model in self._models), default=0)
 
     @property
     def most_parts(self) -> int:
-        """The largest number of parts."""
+        """Largest number of parts."""
         return max(len(program.phases) * program.steps for program in self._programs)
 
     def rule_first(self, place: int) -> int:
-        """The row of the first rule of a program."""
+        """Return the row of the first rule of a program."""
         return self._first_rules[place]
 
     @functools.cached_property
@@ -269,28 +267,28 @@ class Programs:
         return self.table.phases.take(np.arange(self.table.phase_first[place], self.table.phase_stop[place]))
 
     def memo(self, place: Array, cores: Array) -> int:
-        """How much memo one of these jobs can need, whose programs and cores are given."""
+        """Return the largest memory that one of these jobs, given by programs and cores, can need."""
         widths, rules = self._widest(place, cores), self.table.rules
         return max((int(whole_memo(self._phases(program), rules, widest)) for program, widest in widths), default=0)
 
     @property
     def has_graph(self) -> bool:
-        """Whether a phase is a graph, or planned as if it were one."""
+        """Whether a phase is a graph, or planned like one."""
         return bool((self.table.phases.kind == GRAPH).any())
 
     @property
     def asks(self) -> bool:
-        """Whether in any phase cores ask for chunks."""
+        """Whether cores request chunks in any phase."""
         phases = self.table.phases
         return bool(((phases.kind != SERIAL) & (phases.mode == BY_TECHNIQUE)).any())
 
     def room(self, place: Array, cores: Array) -> tuple[int, int]:
-        """Room for the tasks and the edges of one of these jobs, hardly ever too little."""
+        """Return room for the tasks and the edges of any of these jobs, rarely too little."""
         found = [self._room(program, widest) for program, widest in self._widest(place, cores)]
         return max((tasks for tasks, _ in found), default=1), max((edges for _, edges in found), default=0)
 
     def _widest(self, place: Array, cores: Array) -> list[tuple[int, int]]:
-        # The programs that jobs run, and the most cores of a job that runs each.
+        # The programs of the jobs, each with the largest number of cores of its jobs.
         return [(int(program), int(cores[place == program].max())) for program in np.unique(place)]
 
     def _room(self, place: int, n_cores: int) -> tuple[int, int]:
@@ -309,26 +307,25 @@ class Programs:
         return tasks * steps, edges * steps
 
     def expected_tasks(self, place: Array, cores: Array) -> int:
-        """About how many tasks the jobs have, whose programs and cores are given."""
+        """Return the approximate number of tasks of the jobs with these programs and cores."""
         return sum(jobs * program.n_tasks(n) for program, n, jobs in self._widths(place, cores))
 
     def expected_edges(self, place: Array, cores: Array) -> int:
-        """At most about how many edges the jobs' graphs have, whose programs and cores are given."""
+        """Return an approximate upper bound of the edges of the jobs with these programs and cores."""
         return sum(
             jobs * program.steps * sum(phase.room(n)[1] for phase in program.phases if isinstance(phase, Graph))
             for program, n, jobs in self._widths(place, cores)
         )
 
     def _widths(self, place: Array, cores: Array) -> Iterator[tuple[Program, int, int]]:
-        # Each program with each number of cores, and how many jobs have both.
+        # Each program with each number of cores, and the number of jobs with both.
         for at, program in enumerate(self._programs):
             widths, jobs = np.unique(cores[place == at], return_counts=True)
             for n, times in zip(widths.tolist(), jobs.tolist(), strict=True):
                 yield program, n, times
 
     def fault(self, status: int, place: int, part_first: Array, job: str = "") -> Exception:
-        """The error for an answer of :func:`draw_program` that is no number of tasks, with ``part_first`` as that has
-        left it; ``job`` as ``"job 17: "`` where it is known."""
+        """Return the error for a failed :func:`draw_program`, with its ``part_first``; ``job`` as ``"job 17: "`` if known."""
         phase = self._programs[place].phases[int(part_first[0])]
         if isinstance(phase, Graph):
             error = graph_fault(phase.found_graph(), status)
@@ -346,7 +343,7 @@ def _no_technique() -> AnyScheduler:
 
 
 def _columns(rows: Sequence[Sequence[int]], n: int) -> list[Array]:
-    # Rows of n numbers as columns.
+    # Turn rows of n numbers into columns.
     return list(np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, n).T))
 
 
@@ -360,10 +357,10 @@ def _lengths(models: list[LengthModel], params: list[Array], patterns: list[Arra
 
 
 class DrawnProgram(NamedTuple):
-    """What a job computes."""
+    """The tasks and edges of a job."""
 
     lengths: Array  # float64 (N,): GFLOP of each task
-    part_tasks: Array  # int64 (I,): how many tasks each part has
+    part_tasks: Array  # int64 (I,): number of tasks of each part
     edge_first: Array  # int64 (I + 1,): where the edges of each part begin
     # int64 (E,): tasks counted within their part
     source: Array
@@ -381,9 +378,10 @@ def drawn_program(
     speed_gflops: float,
     bytes_per_gflop: float,
 ) -> DrawnProgram:
-    """The tasks of one job, and what they need of each other. ``place``: the job's program. ``seed``, ``job``, ``n_cores``,
-    ``core_gflop``, ``speed_gflops``, ``bytes_per_gflop``: as for :func:`draw_program`. Raises InputError, PluginError if the
-    tasks cannot be drawn."""
+    """Return the tasks of one job and their edges. ``place``: the job's program. ``seed``, ``job``, ``n_cores``,
+    ``core_gflop``,
+    ``speed_gflops``, ``bytes_per_gflop``: as for :func:`draw_program`. Raises InputError, PluginError if the tasks cannot be
+    drawn."""
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:

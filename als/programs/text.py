@@ -1,4 +1,4 @@
-"""Programs as text: the tables of TOML and JSON, in which a program is given, and sent to other processes."""
+"""Programs as text: TOML and JSON tables, in which a program is given, and sent to other processes."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import parse_json
 from traces.base.plugins import split_names, split_parameters
 
-#: The kinds of phases, as a table names them.
+#: The kinds of phases in a table.
 KINDS = ("serial", "loop", "graph")
 
 _LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "cores", "share")
@@ -37,7 +37,7 @@ def to_json(program: Program) -> str:
 
 def from_json(text: str) -> Program:
     """As :meth:`als.programs.program.Program.from_json`."""
-    table = parse_json(text, "program", parse_constant=float)  # which numbers may be is said with their path
+    table = parse_json(text, "program", parse_constant=float)  # NaN is refused later, with its path
     if not isinstance(table, dict):
         raise InputError(f"program: {shown(table)} is not a table")
     return program_of(table, "program")
@@ -65,8 +65,8 @@ def _technique_name(given: str | AnyScheduler) -> str:
 
 
 def absolute_name(given: str) -> str:
-    """``FILE.py:NAME`` or ``file:PATH``, each perhaps with parameters, with the absolute path; anything else as it is. Of a
-    selection, each of its candidates."""
+    """Return ``FILE.py:NAME`` or ``file:PATH``, each optionally with parameters, with an absolute path; other names unchanged.
+    For a selection, do this for each candidate."""
     if given.startswith(PREFIX):
         parts = split_names(given.removeprefix(PREFIX).strip().removeprefix("(").removesuffix(")"))
         return f"{PREFIX}({','.join(absolute_name(part) for part in parts)})"
@@ -80,19 +80,19 @@ def absolute_name(given: str) -> str:
 
 
 def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) -> Program:
-    """The program of a table, as TOML or JSON gives it: a loop's keys at its top, or ``phases``; ``name``, ``steps``
-    and ``redraw`` with either. ``path`` stands before the keys in errors, as ``apps.toml: application[2]``; the caller
-    reads the keys ``also``.
+    """Return the program of a TOML or JSON table: a loop's keys at its top, or ``phases``; ``name``, ``steps`` and ``redraw``
+    with either. ``path`` precedes the keys in errors, such as ``apps.toml: application[2]``; the caller reads the keys
+    ``also``.
 
-    Raises InputError if a key is unknown, missing or twice there, or a value cannot be used; PluginError if a
-    technique's file cannot be loaded."""
+    Raises InputError if a key is unknown, missing or given twice, or a value is invalid; PluginError if a technique's file
+    cannot be loaded."""
     own = _GRAPH_KEYS[:-1] if "graph" in table else (*_LOOP_KEYS[:-1], "graph")
     known = _PROGRAM_KEYS if "phases" in table else (*own, *_PROGRAM_KEYS)
     if "phases" in table:
         for key in (*_LOOP_KEYS[:-1], *_GRAPH_KEYS[:-1]):
             if key in table:
                 raise InputError(
-                    f"{path}.{key}: given beside phases; allowed: in the phases, or a single loop or graph without them"
+                    f"{path}.{key}: given in addition to phases; allowed: in the phases, or a single loop or graph without them"
                 )
     _check_keys(table, (*known, *also), path)
     if "phases" in table:

@@ -1,7 +1,7 @@
-"""The loop-scheduling techniques, one a file, named as the literature names them.
+"""The loop-scheduling techniques, one per file, named as the literature names them.
 
-To add one: a file here, a line in :data:`TECHNIQUES`. Outside packages add theirs under the entry-point group
-``twolevel.techniques``; a single run can take one from a file, ``als my.py:MY``.
+To add one: a file here and a line in :data:`TECHNIQUES`. Other packages add techniques under the entry-point group
+``twolevel.techniques``; a run can take one from a file, ``als my.py:MY``.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ __all__ = [
     "technique_kernel",
 ]
 
-#: What hands out a loop: one technique, or a choice among several.
+#: The scheduler of a loop: one technique, or a choice among several.
 AnyTechnique = Technique | Selection
 
 TECHNIQUES: dict[str, Technique] = {
@@ -77,10 +77,10 @@ TECHNIQUES: dict[str, Technique] = {
 
 
 def split_techniques(text: str) -> list[str]:
-    """The techniques of a list separated by commas.
+    """Split a list of techniques separated by commas.
 
-    A comma before ``key=`` belongs to the parameters of the technique before it, and one before a number to an OpenMP
-    schedule, as in ``static,4``. A selection takes all that follows it, unless its candidates stand in parentheses.
+    A comma before ``key=`` belongs to the parameters of the technique before it, and a comma before a number to an OpenMP
+    schedule, as in ``static,4``. A selection takes everything that follows it, unless its candidates are in parentheses.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def split_techniques(text: str) -> list[str]:
 def spelled(name: str) -> str:
     """Return the one spelling of a technique: no spaces, parameters by name, a schedule of OpenMP by the technique's own name.
 
-    What is no technique is returned as it is, for whoever looks it up.
+    Other names are returned unchanged.
 
     Examples
     --------
@@ -123,26 +123,26 @@ def spelled(name: str) -> str:
 
 
 def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> AnyTechnique:
-    """The technique of this name, or the selection.
+    """Return the technique, or the selection, with this name.
 
     Parameters
     ----------
     name : str
-        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each perhaps with
-        ``:key=value,key=value`` behind it (what a file or a package gives is a :class:`Technique`, or a class in plain
-        Python as in ``als.techniques.python_technique``); a schedule in OpenMP's words, as ``dynamic,4``; or
-        ``select:NAME,NAME,…``, perhaps with ``every=60s`` as the last.
+        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
+        ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class in plain Python as in
+        ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally
+        followed by ``,every=60s``.
     where : str
-        The option or argument it was given in, for the error.
+        The option or argument that gave it, for errors.
     also : tuple of str
-        Further names that the caller understands itself; the error lists them.
+        Further names, handled by the caller, that the error lists.
 
     Raises
     ------
     InputError
-        If there is none (the message lists the known ones, nearest first), or the parameters cannot be.
+        If there is none (the message lists the known names, nearest first), or its parameters are invalid.
     PluginError
-        If what a file or a package gives is no technique.
+        If a file or a package gives something other than a technique.
     """
     if name.startswith(PREFIX):
         return _selection(name, where)
@@ -153,7 +153,7 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
         raise InputError(f"{where}: {name}: {shown(rest)} is no parameter; allowed: key=value, separated by commas")
     found: Any = resolve("application technique", plain, TECHNIQUES, "twolevel.techniques", object, where, also)
     if not isinstance(found, Technique):
-        from als.techniques.python_technique import PythonTechnique  # it needs this package's contract
+        from als.techniques.python_technique import PythonTechnique  # imports this package's contract
 
         if not callable(getattr(found, "chunk", None)):
             given = type(found).__name__
@@ -169,13 +169,13 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
             made = with_parameters(made.parameters, text, where, "application technique").technique()
     if plain in TECHNIQUES:
         return made
-    from als.techniques.trial import try_out  # it compiles, which asking for a name of ours should not wait for
+    from als.techniques.trial import try_out  # compiles, which built-in techniques do not need
 
     return try_out(made)
 
 
 def _candidates(name: str) -> tuple[str, str | None]:
-    # Those of a selection, and its own parameter, which is the last, within parentheses or behind them.
+    # A selection's candidates, and its own parameter, the last one, within the parentheses or after them.
     text, every = name.removeprefix(PREFIX).strip(), None
     for _ in range(2):
         if text.startswith("(") and text.endswith(")"):

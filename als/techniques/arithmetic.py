@@ -1,16 +1,16 @@
-"""What the rules of the techniques compute with: roundings, and "as given, or as known from the job"."""
+"""Arithmetic of the techniques' rules: roundings, and parameters that default to the job's values."""
 
 import math
 
 from traces.compiled import compiled
 
-#: The roundings by the numbers that ``params`` has for them.
+#: The roundings and their numbers in ``params``.
 CEIL, FLOOR, HALF_EVEN = 0, 1, 2
 ROUNDINGS = ("ceil", "floor", "half-even")
 
-#: How far a computed size may lie beyond a whole number and still be that number. A formula whose exact value is whole often
-#: comes out some 1e-15 of itself above or below it, as 1.1 · 50 does, and a bare ceiling would add a task. 1e-9 is more than
-#: that for every chunk of less than a million tasks, and less than what separates sizes that really differ.
+#: A computed size this close to a whole number counts as that number. A formula with a whole exact value is often off by some
+#: 1e-15 of itself, as 1.1 · 50 is, and a plain ceiling would add a task. 1e-9 exceeds this error for every chunk of less than a
+#: million tasks, and is smaller than real differences between sizes.
 SLACK = 1e-9
 
 
@@ -28,7 +28,7 @@ def flooring(value: float) -> int:
 
 @compiled(merged=True)
 def rounded_ratio(above: int, below: int, how: int) -> int:
-    """``above / below`` (>= 0, > 0) rounded as ``how`` (CEIL, FLOOR, HALF_EVEN) says, in whole numbers: exact."""
+    """Return ``above / below`` (>= 0, > 0) rounded as ``how`` (CEIL, FLOOR, HALF_EVEN) says, exactly."""
     quotient = above // below
     rest = above - quotient * below
     if how == CEIL:
@@ -42,12 +42,12 @@ def rounded_ratio(above: int, below: int, how: int) -> int:
 
 @compiled(merged=True)
 def clamped(size: int, lowest: int, remaining: int) -> int:
-    """``size``, at least ``lowest``, at most what remains."""
+    """Return ``size``, at least ``lowest``, at most ``remaining``."""
     return min(max(size, lowest), remaining)
 
 
 @compiled(merged=True)
 def given_or(given: float, known: float) -> float:
-    """A parameter that was given, or (it is NaN) what is known from the job."""
-    # As floats, not as numpy's scalars, which warn of an overflow where the JIT is off.
+    """Return a given parameter, or, if it is NaN, the job's value."""
+    # As floats: numpy's scalars warn of overflows when the JIT is off.
     return float(known) if math.isnan(given) else float(given)

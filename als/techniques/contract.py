@@ -1,11 +1,11 @@
-"""What a loop-scheduling technique is: one function that says how many tasks a core gets when it asks.
+"""The contract of loop-scheduling techniques: one function returns the number of tasks for a core that requests work.
 
-The function is compiled (:func:`technique_kernel`) and has one of two forms. The plain one is enough for a rule that
+The function is compiled (:func:`technique_kernel`) and has one of two forms. The plain form is enough for a rule that
 counts tasks and requests::
 
     next_chunk(n_tasks, n_cores, core, request, remaining, memo) -> int
 
-the full one also sees times, speeds and its own parameters::
+the full form also has times, speeds and its own parameters::
 
     next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo) -> int
 
@@ -14,29 +14,28 @@ the full one also sees times, speeds and its own parameters::
 ``n_cores``
     P, the number of the job's cores.
 ``core``
-    The core that asks, 0 <= core < P, counted within the job.
+    The requesting core, 0 <= core < P, counted within the job.
 ``request``
-    How many chunks of this loop were assigned before this one (i = 0, 1, …); 0 tells that a loop begins.
+    Number of chunks of this loop assigned before (i = 0, 1, …); with 0 a loop begins.
 ``remaining``
-    R >= 1, the number of tasks of the loop not yet assigned. A technique that :attr:`Technique.learns` is also asked
-    with R = 0, so that it hears of each core's last chunk; its answer does not matter then.
+    R >= 1, the number of tasks of the loop not yet assigned. A technique that :attr:`Technique.learns` is also called
+    with R = 0, to record each core's last chunk; its result is then ignored.
 ``facts``
-    float64 array of what is known of the loop and of this core's last chunk, by the numbers below. To be read, but for
-    ``FIRST``.
+    float64 array of facts about the loop and this core's last chunk, at the indices below. Read-only, except ``FIRST``.
 ``speed``
-    float64 array (P,): GFLOP/s of each core now; 0 for a core that has not come yet, or is lost.
+    float64 array (P,): GFLOP/s of each core now; 0 for an absent core.
 ``params``
     float64 array: :attr:`Technique.params`.
 ``memo``
-    float64 array of ``memo_size + P * memo_per_core`` numbers that belongs to this loop of this job alone: the only
-    thing that a technique may keep from one request to the next. It is zeros where a loop begins, but if the technique
-    learns: then it is zeros at the job's start, and kept from one time step to the next.
+    float64 array of ``memo_size + P * memo_per_core`` numbers that belongs to this loop of this job: the only memory of a
+    technique between requests. It is zeros when a loop begins; if the technique learns, it is zeros when the job begins, and
+    kept from one time step to the next.
 
-The answer is the size of the chunk, 1 … R, or 0 to say that this core gets nothing more. The engine checks the answer and
-names the technique if it is out of range, or if every core was sent away with tasks left. The function must not raise:
-compiled code has nobody to catch it, and the engine sees only a 0.
+The result is the size of the chunk, 1 … R, or 0 if the core gets no more tasks. The engine checks it, and reports an error with
+the technique's name if it is out of range, or if all cores got 0 while tasks are left. The function must not raise: compiled
+code cannot catch exceptions, and the engine would see a 0.
 
-If a core is lost, the engine puts back what it had not finished: R grows again, and those tasks are handed out first.
+If a core is lost, the engine puts back its unfinished tasks: R grows again, and these tasks are assigned first.
 """
 
 from __future__ import annotations
@@ -52,22 +51,22 @@ from traces.base.errors import InputError, shown
 from traces.base.plugins import compiled_rule
 from traces.compiled import Array, types
 
-# Places in ``facts``.
-MEAN_S = 0  # µ, mean time of the loop's tasks at the mean speed of the cores present as it begins, s (if ``moments``)
+# Indices of ``facts``.
+MEAN_S = 0  # µ, mean time of the loop's tasks at the mean speed of the cores present when it begins, s (if ``moments``)
 SIGMA_S = 1  # σ, standard deviation (the population's) of these times, s (if ``moments``)
 OVERHEAD_S = (
-    2  # h, what a chunk costs beside its tasks, s: overhead, and the mean of the requests' messages there and back
+    2  # h, cost of a chunk besides its tasks, s: overhead, and the mean time of a request's messages there and back
 )
 STEP = 3  # number of the time step, from 0
 NOW_NS = 4  # instant at which the request is served
-LAST_SIZE = 5  # tasks of this core's last chunk; 0 if it had none since the job began, or was told of already
+LAST_SIZE = 5  # tasks of this core's last chunk; 0 if it had none since the job began, or if it was reported before
 LAST_WORK_NS = 6  # time of that chunk's tasks, from the first's start to the last's end
 # from the core's request for that chunk to its end: with overhead, messages and waiting for the master
 LAST_TOTAL_NS = 7
 LAST_SQUARES = 8  # sum over its tasks of (time - their mean time)², ns² (if ``learns``)
-UNIFORM = 9  # a number between 0 and 1, drawn anew for each request (if ``random``)
+UNIFORM = 9  # a number between 0 and 1, drawn for each request (if ``random``)
 FIRST = 10  # written by a technique that ``places``: the first task of the chunk, counted within the loop
-AHEAD = 11  # 1 where the loop is only simulated ahead, to choose among techniques; else 0
+AHEAD = 11  # 1 if the loop is only simulated ahead, to choose among techniques; else 0
 FACTS = 12
 
 _PLAIN = ("n_tasks", "n_cores", "core", "request", "remaining", "memo")
@@ -82,14 +81,14 @@ NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, 
 
 
 class TechniqueParameters(Protocol):
-    """A technique's parameters: a frozen dataclass, checked where it is made, whose fields are written behind its name.
+    """A technique's parameters: a frozen dataclass, checked when it is made, whose fields may be given after its name.
 
-    Fields are ``int``, ``float``, ``str`` or ``bool``, perhaps ``| None`` for "from the job"; ``fsc:h=1e-6,sigma=0.2``
+    Fields are ``int``, ``float``, ``str`` or ``bool``, possibly ``| None`` for "from the job"; ``fsc:h=1e-6,sigma=0.2``
     is ``replace(parameters, h=1e-6, sigma=0.2).technique()``.
     """
 
     def technique(self) -> Technique:
-        """The technique with these parameters."""
+        """Return the technique with these parameters."""
         ...
 
 
@@ -100,28 +99,28 @@ class Technique:
     Attributes
     ----------
     name : str
-        As the literature names it, in lower case, without parameters.
+        Name in the literature, in lower case, without parameters.
     next_chunk : callable
         The rule, decorated with :func:`technique_kernel`.
     memo_size, memo_per_core : int
-        How many numbers it keeps per loop, and how many more per core, >= 0.
+        Size of its memory per loop, and additional size per core, >= 0.
     source : str
-        Where its definition comes from.
+        Source of its definition.
     params : tuple of float
-        What the rule finds in ``params``; NaN by agreement for "from the job".
+        Passed to the rule as ``params``; NaN by convention for "from the job".
     moments : bool
         Whether it reads ``MEAN_S`` and ``SIGMA_S``.
     learns : bool
-        Whether it hears of every chunk, and keeps its memo over time steps.
+        Whether it is called after every chunk, and keeps its memo over time steps.
     places : bool
-        Whether it says which tasks a chunk has, in ``facts[FIRST]``; none of them may have been assigned before. Without
-        it a chunk is the next tasks in order.
+        Whether it chooses the tasks of a chunk, in ``facts[FIRST]``; none of them may have been assigned before. Otherwise a
+        chunk is the next tasks in order.
     random : bool
         Whether it reads ``UNIFORM``.
     only_cores : int or None
-        The only number of cores that its weights are for; None: any.
+        The number of cores that its weights are for; None: any.
     parameters : Parameters or None
-        What may be written behind its name; None: nothing.
+        The parameters that may follow its name; None: none.
     """
 
     name: str
@@ -138,7 +137,7 @@ class Technique:
     parameters: TechniqueParameters | None = None
     #: Whether the rule has the plain form.
     plain: bool = field(init=False, default=True)
-    #: Whether its memo is all that it keeps of a job. One in Python has an object for each.
+    #: Whether its memo is its whole memory of a job. A technique in Python has an object for each job.
     by_memo: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -157,15 +156,15 @@ class Technique:
                 raise InputError(f"technique {self.name}: {name} {getattr(self, name)}; allowed: 0 to {2**20}")
 
     def __hash__(self) -> int:
-        # Techniques are looked up for every job: not by the hashes of all their fields.
+        # Techniques are looked up for every job, so hash by identity rather than by all fields.
         return hash((self.name, self.params))
 
     def error(self) -> BaseException | None:
-        """What its rule has raised since this was last asked; None but for one in Python."""
+        """Return the exception that its rule has raised since the last call; None except for techniques in Python."""
         return None
 
     def forget_all(self) -> None:
-        """No job runs now: what is kept for any may go. There is something only for a rule in Python."""
+        """Drop everything kept for jobs, when no job runs. Only techniques in Python keep anything."""
 
     def asked(
         self,
@@ -179,49 +178,49 @@ class Technique:
         params: Array,
         memo: Array,
     ) -> int:
-        """The rule's answer to one request, whichever form it has; for whoever asks from Python."""
+        """Return the rule's result for one request, for either form, called from Python."""
         if self.plain:
             return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, memo))
         return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
 
 
 class RuleParameters(Checked, ABC):
-    """Parameters that the rule of a technique finds in ``params`` in their order, checked as :class:`Checked` says."""
+    """Parameters passed in their order as ``params`` to a technique's rule, checked as in :class:`Checked`."""
 
     noun = "technique"
 
     @abstractmethod
     def technique(self) -> Technique:
-        """The technique with these parameters."""
+        """Return the technique with these parameters."""
 
     def made(self, next_chunk: Callable[..., int], source: str, **traits: Any) -> Technique:
-        """The technique of a rule with these parameters; ``traits`` are further attributes of :class:`Technique`."""
+        """Return the technique of a rule with these parameters; ``traits`` are further attributes of :class:`Technique`."""
         return Technique(self.name, next_chunk, source=source, params=self.numbers(), parameters=self, **traits)
 
 
 def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to one of the two forms of a technique, told apart by the number of its arguments.
+    """Compile a function to one of the two forms of a technique, recognised by the number of arguments.
 
     Raises
     ------
     InputError
-        If it has as many arguments as neither.
+        If it has neither number of arguments.
     """
     return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))
 
 
-#: What a selection begins with.
+#: Prefix of a selection.
 PREFIX = "select:"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """``select:gss,fac,awf-b``: several techniques, of which the one runs that does best in a simulation ahead (SimAS).
+    """``select:gss,fac,awf-b``: several techniques; the one that does best in a simulation ahead runs (SimAS).
 
-    As a loop begins the engine simulates it with every candidate, from inside the application level: with the lengths
-    of its tasks, the speeds that the cores have at that instant and all costs, but without knowing what will happen to
-    the cores later. The candidate whose loop ends first runs; of equal ones the first named. With ``every=60s`` what is
-    left of the loop is simulated again at the first request after each such time, and the rest may go to another.
+    When a loop begins, the engine simulates it with every candidate: with the lengths of its tasks, the present speeds of the
+    cores and all costs, but without future changes of the cores. The candidate whose loop ends first runs; among equals the
+    first named. With ``every=60s`` the rest of the loop is simulated again at the first request after each such time, and
+    another technique may continue.
 
     Source: Mohammed and Ciorba, "SimAS: A Simulation-assisted Approach for the Scheduling Algorithm Selection under
     Perturbations", Concurrency and Computation 32(15), 2020, doi:10.1002/cpe.5648.
@@ -231,16 +230,16 @@ class Selection:
     candidates : tuple of Technique
         At least two.
     every_ns : int
-        How long a choice stands at least; 0: for the whole loop.
+        Minimum duration of a choice; 0: the whole loop.
     name : str
-        As it was written.
+        As it was given.
     written : tuple of str
-        What each candidate is called in tables: as it was written; default: the candidates' names.
+        Each candidate's name in tables: as it was given; default: the candidates' names.
 
     Raises
     ------
     InputError
-        If there are fewer than two candidates, or one twice.
+        If there are fewer than two candidates, or one is given twice.
     """
 
     candidates: tuple[Technique, ...]
@@ -260,5 +259,5 @@ class Selection:
 
     @property
     def only_cores(self) -> int | None:
-        """The only number of cores that its candidates are for; None: any."""
+        """The number of cores that its candidates are for; None: any."""
         return next((one.only_cores for one in self.candidates if one.only_cores is not None), None)

@@ -12,7 +12,7 @@ import re
 
 from traces.base.errors import InputError, shown
 
-#: The kinds that take a chunk size, and the technique of each by modifier; a kind means the same without a modifier as with
+#: The kinds that take a chunk size, and the technique of each by modifier; a kind without a modifier means the same as with
 #: ``monotonic``.
 _KINDS = {
     "static": {"monotonic": "static", "nonmonotonic": "static"},
@@ -20,7 +20,7 @@ _KINDS = {
     "guided": {"monotonic": "guided", "nonmonotonic": "guided"},
 }
 
-#: The kinds that name no schedule, and what to give in their place.
+#: The kinds that do not name a schedule, and what to give instead.
 _LEFT_OPEN = {
     "auto": "leaves the schedule to the runtime; give static, as GCC's runtime takes, or guided, as LLVM's does",
     "runtime": "takes the schedule from OMP_SCHEDULE; give the value of that variable",
@@ -36,7 +36,7 @@ _CHUNK = re.compile(r"[+-]?[0-9.]+")
 
 
 def from_openmp(name: str, where: str) -> str:
-    """Return the technique's own name for an OpenMP schedule, such as ``dynamic,4``; any other name as it is.
+    """Return the technique's own name for an OpenMP schedule, such as ``dynamic,4``; any other name unchanged.
 
     Raises InputError if the kind leaves the schedule open, or the chunk size is not a whole number from 1 on.
 
@@ -62,8 +62,7 @@ def from_openmp(name: str, where: str) -> str:
 
 
 def rejoin_chunks(names: list[str]) -> list[str]:
-    """Return a list of names in which each chunk size follows its schedule again: of ``["static", "4", "ss"]``,
-    ``["static,4", "ss"]``."""
+    """Join chunk sizes with their schedules in a list of names: ``["static", "4", "ss"]`` becomes ``["static,4", "ss"]``."""
     joined: list[str] = []
     for name in names:
         before = _SCHEDULE.fullmatch(joined[-1].lower()) if joined else None

@@ -6,18 +6,18 @@ The simplest one::
         def chunk(self, ask):
             return -(-ask.remaining // ask.n_cores)
 
-``chunk`` is called for each request with an :class:`Ask` and returns the number of tasks that the core gets, 1 to
-``ask.remaining``. Each job has an object of its own, made as the job begins: of a class by calling it, of an object by a
-deep copy; what it keeps in ``self`` is so this job's alone, and lasts from one time step to the next. It may also have
+``chunk`` is called for each request with an :class:`Ask` and returns the number of tasks for the core, 1 to ``ask.remaining``.
+Each job has its own object, made when the job begins: by calling a class, or by a deep copy of an object. What it keeps in
+``self`` belongs to this job, and lasts from one time step to the next. Optional members:
 
 ``name``
-    What it is called in tables and errors.
+    Its name in tables and errors.
 ``begin(self, loop)``
-    Called with a :class:`LoopStart` as each loop begins: in each time step, before its first request.
+    Called with a :class:`LoopStart` when a loop begins: in each time step, before its first request.
 ``finished(self, ask)``
-    Called where a core asks and no tasks are left: ``ask.last_size`` and the times tell of its last chunk.
+    Called when a core requests tasks and none are left: ``ask.last_size`` and the times describe its last chunk.
 
-Compiled code calls it through a C function. No exception can pass through that, so it is kept:
+Compiled code calls it through a C function. Exceptions cannot pass through it, so the first one is kept for
 :meth:`PythonTechnique.error`.
 """
 
@@ -42,15 +42,15 @@ from traces.compiled import Array, caller, compiled, jit_enabled, types
 
 
 class WritesChunks(Protocol):
-    """What :class:`PythonTechnique` takes: an object of this, or a class that makes one without arguments."""
+    """Input of :class:`PythonTechnique`: an object with this method, or a class that makes one without arguments."""
 
     def chunk(self, ask: Ask) -> int:
-        """How many tasks the core that asks gets, 1 to ``ask.remaining``."""
+        """Return the number of tasks for the requesting core, 1 to ``ask.remaining``."""
         ...
 
 
 def _known(place: int, kind: type, doc: str) -> Any:
-    # A property of Ask: the number at this place of ``facts``.
+    # A property of Ask: the number at this index of ``facts``.
     return property(lambda ask: kind(ask._fact(place)), doc=doc)
 
 
@@ -60,11 +60,11 @@ class Ask:
     Attributes
     ----------
     core : int
-        The core that asks, from 0, counted within the job.
+        The requesting core, from 0, counted within the job.
     request : int
-        How many chunks of this loop were assigned before.
+        Number of chunks of this loop assigned before.
     remaining : int
-        Tasks of the loop that are not assigned yet.
+        Tasks of the loop not yet assigned.
     n_tasks, n_cores : int
         Tasks of the loop, cores of the job.
     """
@@ -79,33 +79,33 @@ class Ask:
         self._live = False
 
     def _fact(self, place: int) -> float:
-        # Of the caller's array, which is there only during the call.
+        # Read the caller's array, which exists only during the call.
         if not self._live:
-            raise RuntimeError("what was asked can be looked at only until chunk() returns")
+            raise RuntimeError("an Ask can be read only until chunk() returns")
         value: float = self._facts[place]
         return value
 
     step: int = _known(f.STEP, int, "Number of the time step, from 0.")
     now_ns: int = _known(f.NOW_NS, int, "The instant at which the request is served, ns.")
     last_size: int = _known(
-        f.LAST_SIZE, int, "Tasks of this core's last chunk; 0 if it had none yet, or was told of already."
+        f.LAST_SIZE, int, "Tasks of this core's last chunk; 0 if it had none yet, or if it was reported before."
     )
     last_work_ns: int = _known(f.LAST_WORK_NS, int, "Time of that chunk's tasks, ns.")
     last_total_ns: int = _known(f.LAST_TOTAL_NS, int, "Time from the core's request for that chunk to its end, ns.")
     mean_s: float = _known(f.MEAN_S, float, "Mean time of the loop's tasks at the mean speed of the cores, s.")
     sigma_s: float = _known(f.SIGMA_S, float, "Standard deviation of these times, s.")
-    overhead_s: float = _known(f.OVERHEAD_S, float, "What a chunk costs besides its tasks, s.")
+    overhead_s: float = _known(f.OVERHEAD_S, float, "Cost of a chunk besides its tasks, s.")
 
     @property
     def speed_gflops(self) -> Array:
-        """Speed of each core now, GFLOP/s, shape (P,), a copy; 0 for one that has not come yet, or is lost."""
+        """A copy of the speed of each core now, GFLOP/s, shape (P,); 0 for an absent core."""
         self._fact(f.STEP)
         return _floats_at(self._speed_at, self.n_cores)
 
 
 @dataclass(frozen=True)
 class LoopStart:
-    """What is known as a loop begins; see :class:`Ask`."""
+    """The facts known when a loop begins; see :class:`Ask`."""
 
     n_tasks: int
     n_cores: int
@@ -131,7 +131,7 @@ _BEGIN_C = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
 _call_chunk = caller(_CHUNK)
 _call_begin = caller(_BEGIN)
 
-# Places in ``params``: the addresses, which are below 2**53, and whether R = 0 is of interest.
+# Indices of ``params``: the addresses, which are below 2**53, and whether to call it with R = 0.
 _CHUNK_AT, _BEGIN_AT, _FINISHED = 0, 1, 2
 
 if jit_enabled():
@@ -163,7 +163,7 @@ def _next_chunk(
     facts_at, speed_at = np.int64(facts.ctypes.data), np.int64(speed.ctypes.data)
     key = np.int64(memo[0])
     if facts[f.AHEAD] != memo[1]:
-        # What is simulated ahead must leave the job's object alone: here the memo is a copy, the object has still to be.
+        # A simulation ahead must not change the job's object: here the memo is a copy, and the object must be copied.
         memo[1] = facts[f.AHEAD]
         if key > 0:
             key = _call_begin(
@@ -196,7 +196,7 @@ class _Job:
 
 @dataclass(eq=False)
 class _Calls:
-    # What compiled code calls, and the jobs' objects.
+    # The functions that compiled code calls, and the jobs' objects.
     name: str
     make: Callable[[], Any]
     failed: tuple[BaseException, str] | None = None
@@ -246,7 +246,7 @@ class _Calls:
         return key
 
     def _copied(self, key: int) -> int:
-        # One copy at a time is alive: each prediction begins with the job's object as it is.
+        # Only one copy exists at a time: each prediction begins with the job's present object.
         copied = next(self.keys)
         job = self.jobs[key]
         rule = copy.deepcopy(job.rule)
@@ -256,7 +256,7 @@ class _Calls:
         return copied
 
     def _chunk_called(self) -> Callable[..., int]:
-        # A closure: attributes of self would be looked up at every call.
+        # A closure, since attributes of self would be looked up at every call.
         jobs, interrupts, view = self.jobs, INTERRUPTS, ctypes.c_double * f.FACTS
 
         @called_by_kernels
@@ -300,7 +300,7 @@ class _Calls:
         )
 
     def error(self) -> BaseException | None:
-        """What was raised first since this was asked last, said of the technique if it is the rule's own."""
+        """Return the first exception since the last call, as a fault of the technique if its rule raised it."""
         if self.failed is None:
             return None
         (error, what), self.failed = self.failed, None
@@ -323,7 +323,7 @@ class PythonTechnique(Technique):
     ----------
     found : WritesChunks or type
         A class, or an object, with ``chunk(self, ask)``; see the module.
-    written : str
+        The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
         How the user named it, as ``mine.py:Mine``; its ``name``, if it has one, comes first.
 
     Raises
@@ -333,13 +333,13 @@ class PythonTechnique(Technique):
     """
 
     calls: _Calls = field(repr=False, kw_only=True)
-    by_memo = False  # its memo only says which object it keeps
+    by_memo = False  # its memo only holds the key of its object
 
     def __init__(self, found: Any, written: str = "") -> None:
         written = written or (found.__name__ if isinstance(found, type) else type(found).__name__)
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
-        # Of a class the method has still to be bound.
+        # The method of a class is not bound yet.
         given = (None, None) if isinstance(found, type) and not _is_static(found) else (None,)
         try:
             inspect.signature(found.chunk).bind(*given)
@@ -350,7 +350,7 @@ class PythonTechnique(Technique):
         own_name = getattr(found, "name", None)
         name = own_name if isinstance(own_name, str) and own_name else written
         make = found if isinstance(found, type) else lambda: copy.deepcopy(found)
-        hears = callable(getattr(found, "finished", None))
+        has_finished = callable(getattr(found, "finished", None))
         calls = _Calls(name, make)
         object.__setattr__(self, "calls", calls)
         addresses = [ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (calls.chunk_c, calls.begin_c)]
@@ -361,15 +361,15 @@ class PythonTechnique(Technique):
             _next_chunk,
             memo_size=2,
             source="the user's",
-            params=(float(addresses[0]), float(addresses[1]), float(hears)),
+            params=(float(addresses[0]), float(addresses[1]), float(has_finished)),
             moments=True,
             learns=True,
         )
 
     def error(self) -> BaseException | None:
-        """What was raised since this was asked last, to be raised by whoever drives the engine; None if nothing was."""
+        """Return the exception raised since the last call, for the caller of the engine to raise; None if there is none."""
         return self.calls.error()
 
     def forget_all(self) -> None:
-        """Let go of the objects of all jobs."""
+        """Drop the objects of all jobs."""
         self.calls.jobs.clear()

@@ -19,7 +19,7 @@ from traces.base.time import format_ns
 from traces.compiled import Array
 from traces.intervals import intervals_text
 from traces.ledger_tables import stored_events
-from traces.lifecycle import Ending, Stage, told
+from traces.lifecycle import Ending, Stage, describe
 from traces.records.events import NAMED, JobEvents, counted, instant_text
 from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE, STARTED_BECAUSE, read_jobs, read_rows
 
@@ -110,8 +110,8 @@ class _Jobs:
         waiting = self.started & (self.eligible <= eligible) & (self.had >= eligible)
         waiting[row] = False
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
-        again = f"{told(Ending.REQUEUED, 'waiting')}, attempt {attempt}"
-        text = told(Stage.COMING, "waiting") if attempt == 0 else again
+        again = f"{describe(Ending.REQUEUED, 'waiting')}, attempt {attempt}"
+        text = describe(Stage.COMING, "waiting") if attempt == 0 else again
         if attempt == 0 and eligible > self.submit[row]:
             why = "it could not start before" if self.begin[row] == eligible else "it follows another job"
             text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
@@ -122,7 +122,7 @@ class _Jobs:
     def _never(self, row: int) -> str:
         stage = Stage.WAITING if self.eligible[row] >= 0 else Stage.COMING
         because = self.word(REJECTED_BECAUSE, row) if REJECTED_BECAUSE in self.columns else ""
-        return told(stage, self.word("state", row), because)
+        return describe(stage, self.word("state", row), because)
 
     def _waited(self, row: int) -> str:
         eligible, start, requested = int(self.eligible[row]), int(self.start[row]), int(self.cores[row])
@@ -154,7 +154,7 @@ class _Jobs:
 
     def _start(self, row: int) -> str:
         start = int(self.start[row])
-        text = f"started {told(Stage.WAITING, self.word('why', row))}"
+        text = f"started {describe(Stage.WAITING, self.word('why', row))}"
         if STARTED_BECAUSE in self.columns and (because := self.word(STARTED_BECAUSE, row)):
             text += f"; the policy says: {because}"
         if start == self.had[row]:
@@ -190,7 +190,7 @@ class _Jobs:
     def _end(self, row: int) -> str:
         ran = format_ns(int(self.end[row] - self.start[row]))
         because = self.word(CUT_BECAUSE, row) if CUT_BECAUSE in self.columns else ""
-        text = f"{told(Stage.RUNNING, self.word('state', row), because)}, after {ran}"
+        text = f"{describe(Stage.RUNNING, self.word('state', row), because)}, after {ran}"
         tasks = self.value("tasks", row)
         if tasks:
             text += f"; {counted(int(tasks), 'task')}"

@@ -228,7 +228,7 @@ def of_three(wrong: dict[int, float], tasks: int = 5, edges: int = 4) -> GraphMo
         ({TRICK: 8}, "its rule writes outside size"),
         ({SOURCE_0: 1, TARGET_0: 0}, "its rule makes edge 0 from task 1 to 0 of 3; allowed: from a task to one of a higher"),
         ({TARGET_1: 3}, "its rule makes edge 1 from task 1 to 3 of 3"),
-        ({SOURCE_1: 0, TARGET_1: 1}, "its rule makes edge 1 from task 0 to 1 behind that from 0 to 1; allowed: sorted"),
+        ({SOURCE_1: 0, TARGET_1: 1}, "its rule makes edge 1 from task 0 to 1 after the edge from 0 to 1; allowed: sorted"),
         ({BYTES: 0.0}, "its rule makes edge 1 of the weight 0.0; allowed: above 0"),
         ({GFLOP: math.inf}, "its rule makes task 2 of the weight inf; allowed: above 0"),
         ({ANSWER: 7}, "its rule answers 7 to 16 tasks, 4 cores and room for 5 tasks and 4 edges; allowed: 0"),

@@ -107,7 +107,12 @@ def test_the_check_of_a_ledger_sees_what_cannot_be() -> None:
     never = min(set(range(PLATFORM.n_cores)) - {c for lo, hi in ledger.jobs.allocation(row) for c in range(lo, hi)})
     start_ns, end_ns = (int(instants[row]) for instants in (ledger.jobs.start_ns, ledger.jobs.end_ns))
     refused(ledger, "releases", "when it does not run", released_ns=with_value(at, 0, end_ns))
-    refused(ledger, "releases", "the job holds it not, or not for so long", released_ns=with_value(at, 0, start_ns))
+    refused(
+        ledger,
+        "releases",
+        "while the job does not hold the core for all of this time",
+        released_ns=with_value(at, 0, start_ns),
+    )
     refused(ledger, "releases", "which it was not given|not in the order of cores", core=with_value(core, 0, never))
     refused(ledger, "releases", "is held by jobs|does two things", **none)
 
@@ -163,7 +168,9 @@ def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
     unknown = compare_jobs(without.jobs, hinted.jobs, ((), replace(hinted.ledger, hints=None).events))
     assert kinds[3] == "hinted"
     assert dict(zip(unknown.delays["job_id"], unknown.delays["cause_b"], strict=True))[3] == "freed"
-    assert "told that job 3 waits for 1 core: 1 of its own are served last" in hinted.story(int(told["job_id"].iloc[0]))
+    assert "received the hint that job 3 waits for 1 core: 1 of its own are served last" in hinted.story(
+        int(told["job_id"].iloc[0])
+    )
 
 
 def test_records_of_what_jobs_were_told_are_checked() -> None:

@@ -79,7 +79,7 @@ def test_why_a_job_starts_on_cores_of_another(resize: str, cause: str, tmp_path:
     assert [CAUSES[kind] for kind in causes.kind] == ["submit", cause]
     assert causes.job_id.tolist() == [-1, 1]
     story = changed.story(1)
-    assert ("as it was asked to" if cause == "asked" else "as it wished for fewer") in story
+    assert ("as it was asked to" if cause == "asked" else "as it requested fewer") in story
 
 
 def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_wishes_of_running_jobs_go_before_a_head_that_does_not_fit(tmp_path: Pat
     assert told(found) == [[1, 2 * S, 4, 0], [1, 2 * S, 2, 1], [1, 2 * S, 3, 1]]
     assert found.jobs.end_ns.tolist()[0] == 3 * S + 1
     story = found.story(1)
-    assert "wished for 4 cores" in story
+    assert "requested 4 cores" in story
     assert "given cores 2 3" in story
 
 

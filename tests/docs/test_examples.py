@@ -217,8 +217,8 @@ def test_cores_that_come_and_go(desk: Path) -> None:
     )
     succeeds(*shlex.split(comparison)[1:])
     asked = "".join(twolevel("story", "evolving", str(job)).out for job in _asked(desk / "evolving"))
-    assert "wished for" in asked
-    assert "as it wished for fewer" in asked
+    assert "requested" in asked
+    assert "as it requested fewer" in asked
 
 
 def _asked(folder: Path) -> list[int]:

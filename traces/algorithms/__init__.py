@@ -1,1 +1,1 @@
-"""Algorithms that kernels share: heaps, sorting, copying."""
+"""Algorithms for kernels: heaps, sorting, copying."""

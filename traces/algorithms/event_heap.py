@@ -1,7 +1,7 @@
 """A binary heap of (time, key) pairs in two arrays: the total order of events, (time, sequence), for both engines.
 
-The arrays belong to an engine's state; these kernels only keep the smallest pair first. Pairs are unique, so the order
-in which they leave is determined by the pairs alone, whatever the order in which they came.
+The arrays belong to an engine's state; these kernels only keep the smallest pair first. Pairs are unique, so the order in which
+they leave depends only on the pairs, not on the order of insertion.
 """
 
 from traces.compiled import Array, compiled
@@ -23,12 +23,12 @@ def _rise(time: Array, key: Array, top: int, hole: int, t: int, k: int) -> None:
 
 @compiled(inner=True)
 def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) -> None:
-    """Move the hole to the bottom along the smaller children, then let the pair rise. A pair that is put in at the top
-    nearly always belongs near the bottom: half the comparisons of the textbook loop."""
+    """Move the hole to the bottom along the smaller children, then let the pair rise. A pair inserted at the top nearly always
+    belongs near the bottom, so this takes half the comparisons of the textbook loop."""
     top = hole
     child = 2 * hole + 1
     while child + 1 < size:
-        # Which child is smaller nobody can foretell: a sum is quicker than a branch that is taken every other time.
+        # Which child is smaller is unpredictable: a sum is faster than a branch that is mispredicted half of the time.
         right = child + 1
         later, earlier = time[child], time[right]
         child += int((earlier < later) | ((earlier == later) & (key[right] < key[child])))
@@ -45,14 +45,14 @@ def _sift_down(time: Array, key: Array, size: int, hole: int, t: int, k: int) ->
 
 @compiled(inner=True)
 def heap_push(time: Array, key: Array, size: int, t: int, k: int) -> int:
-    """Add the pair ``(t, k)`` to the first ``size`` entries; returns the new size."""
+    """Add the pair ``(t, k)`` to the first ``size`` entries; return the new size."""
     _rise(time, key, 0, size, t, k)
     return size + 1
 
 
 @compiled(inner=True)
 def heap_drop_top(time: Array, key: Array, size: int) -> int:
-    """Remove the smallest pair, ``(time[0], key[0])``; returns the new size."""
+    """Remove the smallest pair, ``(time[0], key[0])``; return the new size."""
     last = size - 1
     if last > 0:
         _sift_down(time, key, last, 0, time[last], key[last])
@@ -76,7 +76,7 @@ def heap_settle(time: Array, key: Array, size: int, at: int, t: int) -> None:
 
 @compiled(inner=True)
 def heap_order(time: Array, key: Array, size: int) -> None:
-    """Restore the order where any of the entries may have another time than it had."""
+    """Restore the order after the times of any entries have changed."""
     for at in range(size // 2):
         top = size // 2 - 1 - at
         _sift_down(time, key, size, top, time[top], key[top])
@@ -84,7 +84,7 @@ def heap_order(time: Array, key: Array, size: int) -> None:
 
 @compiled(inner=True)
 def heap_remove_keys(time: Array, key: Array, size: int, lo: int, hi: int) -> int:
-    """Remove all pairs with keys in [lo, hi); returns the new size."""
+    """Remove all pairs with keys in [lo, hi); return the new size."""
     at = size - 1
     while at >= 0:
         if lo <= key[at] < hi:
@@ -92,6 +92,6 @@ def heap_remove_keys(time: Array, key: Array, size: int, lo: int, hi: int) -> in
             if at < size:
                 key[at] = key[size]
                 heap_settle(time, key, size, at, time[size])
-                continue  # what is there now may have been above it, where nobody has looked yet
+                continue  # the pair moved here may come from above, so it has not been checked yet
         at -= 1
     return size

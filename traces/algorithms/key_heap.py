@@ -1,14 +1,11 @@
-"""A binary heap of integer keys in one array: which of many things comes first, where each has one rank.
-
-The array belongs to an engine's state; these kernels only keep the smallest key first.
-"""
+"""A binary heap of integer keys in one array, for things with unique ranks."""
 
 from traces.compiled import Array, compiled
 
 
 @compiled(merged=True)
 def key_push(keys: Array, first: int, size: int, key: int) -> int:
-    """Add ``key`` to the ``size`` keys from place ``first`` on; returns the new size."""
+    """Add ``key`` to the ``size`` keys from index ``first`` on; return the new size."""
     hole = size
     while hole > 0:
         parent = (hole - 1) >> 1
@@ -22,10 +19,10 @@ def key_push(keys: Array, first: int, size: int, key: int) -> int:
 
 @compiled(merged=True)
 def key_pop(keys: Array, first: int, size: int) -> int:
-    """Remove the smallest key, ``keys[first]``; returns the new size."""
+    """Remove the smallest key, ``keys[first]``; return the new size."""
     last = size - 1
     key = keys[first + last]
-    # To the bottom along the smaller children, then up: what comes from the bottom nearly always belongs there.
+    # To the bottom along the smaller children, then up: a key from the bottom nearly always belongs there.
     hole, child = 0, 1
     while child < last:
         if child + 1 < last and keys[first + child + 1] < keys[first + child]:

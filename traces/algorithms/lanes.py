@@ -1,4 +1,4 @@
-"""Intervals packed onto as few lanes as they need: a colouring of their interval graph."""
+"""Pack intervals onto the fewest lanes: a colouring of their interval graph."""
 
 import numpy as np
 
@@ -9,10 +9,10 @@ from traces.kernels.signatures import Ints
 
 @compiled()
 def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free: Ints) -> int:
-    """Write each interval's ``lane`` (to begin with -1) and return how many there are; ``free`` is scratch, as long."""
+    """Write each interval's ``lane`` (initially -1) and return the number of lanes; ``free`` is work space of the same size."""
     n_lanes = n_free = ended = 0
     for interval in by_begin:
-        # One of no length that begins at this instant, too, may stand here before it has a lane; so do all behind it.
+        # An empty interval that also begins at this instant may come here without a lane yet; then the rest has none, either.
         while lane[by_end[ended]] >= 0 and end[by_end[ended]] <= begin[interval]:
             n_free = key_push(free, 0, n_free, lane[by_end[ended]])
             ended += 1
@@ -26,16 +26,16 @@ def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free
 
 
 def pack_lanes(begin: Array, end: Array) -> tuple[Array, Array]:
-    """Give each interval a lane on which no other lies within it, or it within another: the lowest free one as it begins.
+    """Give each interval the lowest lane that is free when it begins, so that intervals on a lane do not overlap.
 
-    That needs no more lanes than intervals lie over one another somewhere: where a lane is added, all that there are hold an
-    interval that began no later and ends later.
+    This needs the fewest lanes: when a lane is added, each existing lane holds an interval that began no later and ends
+    later.
 
     - ``begin``, ``end``: int64 (n,), intervals, ``begin <= end``; one may begin where another ends.
 
     Returns:
     - ``lane``: int64 (n,), from 0, without gaps.
-    - ``order``: int64 (n,), the intervals by lane, then as they follow one another on it.
+    - ``order``: int64 (n,), the intervals by lane, then by time.
     """
     by_begin, by_end = np.lexsort((end, begin)), np.lexsort((begin, end))
     lane = np.full(len(begin), -1, np.int64)

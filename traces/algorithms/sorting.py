@@ -1,8 +1,8 @@
-"""Sorting within kernels, without arrays in between."""
+"""Sorting within kernels, without temporary arrays."""
 
 from traces.compiled import Array, compiled
 
-#: Runs of so many are sorted by insertion.
+#: Runs of this length are sorted by insertion.
 _RUN = 16
 
 
@@ -35,7 +35,7 @@ def sort_first(values: Array, n: int) -> None:
 
 @compiled(inner=True)
 def sort_places(keys: Array, places: Array, space: Array, n: int) -> None:
-    """Write the places 0 … n - 1 of ``keys`` into ``places``, by ascending key, equal ones in order (a merge sort).
+    """Write the indices 0 … n - 1 of ``keys`` to ``places``, by ascending key, equal keys in order (a merge sort).
     ``space`` is work space of the same size."""
     for low in range(0, n, _RUN):
         for k in range(low, min(low + _RUN, n)):
@@ -50,7 +50,7 @@ def sort_places(keys: Array, places: Array, space: Array, n: int) -> None:
         for low in range(0, n - width, 2 * width):
             middle, stop = low + width, min(low + 2 * width, n)
             if keys[places[middle - 1]] <= keys[places[middle]]:
-                continue  # in order as they are
+                continue  # already in order
             for k in range(low, middle):
                 space[k] = places[k]
             left, right, at = low, middle, low

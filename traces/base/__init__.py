@@ -1,1 +1,1 @@
-"""What everything rests on: errors, ranges, names of plug-ins, files that a user names."""
+"""The foundations: errors, ranges, names of plug-ins, files given by the user."""

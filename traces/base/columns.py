@@ -1,4 +1,4 @@
-"""Tables as frozen dataclasses of columns, as the bytes that a page carries, and as HTML in a notebook."""
+"""Tables as frozen dataclasses of columns, as bytes for a page, and as HTML for a notebook."""
 
 import base64
 import json
@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 
 def read_only(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The very array, which nobody can write to from now on."""
+    """Make the array read-only and return it."""
     column.flags.writeable = False
     return column
 
 
 class Columns:
-    """A frozen dataclass whose fields are arrays, among others: nobody can write to these once it is made."""
+    """A frozen dataclass with array fields, which become read-only when it is made."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]  # of the dataclass that is made of it
@@ -29,18 +29,18 @@ class Columns:
 
 
 _MAGIC = b"2LCOLS01"
-#: What JavaScript has arrays for.
+#: Types with a typed array in JavaScript.
 _TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})
 
 
 def packed_bytes(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:
-    """The bytes of columns and of what there is to say of them.
+    """Return the bytes of columns and their description.
 
-    - ``columns``: mapping of str to array (n,) each, of integers of 1, 2, 4 or (signed) 8 bytes, or floats of 4 or 8.
-      They need not be of one length.
-    - ``about``: what JSON can hold: names, units, and the texts that columns of codes point into.
+    - ``columns``: mapping of str to array (n,), of integers of 1, 2, 4 or (signed) 8 bytes, or floats of 4 or 8. Lengths may
+      differ.
+    - ``about``: JSON values: names, units, and the texts that columns of codes refer to.
 
-    Raises ValueError where a column is of another type or has another shape.
+    Raises ValueError if a column has another type or shape.
     """
     entries = []
     arrays = []
@@ -60,12 +60,12 @@ def packed_bytes(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, An
 
 
 def packed_text(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any], level: int = 1) -> str:
-    """`packed_bytes` as the text that a page carries: a zlib stream of this `level` in base64."""
+    """Return `packed_bytes` as text for a page: a zlib stream of this `level` in base64."""
     return base64.b64encode(zlib.compress(packed_bytes(columns, about), level)).decode("ascii")
 
 
 def html_table(rows: Sequence[tuple[str, str]]) -> str:
-    """Names and what there is to say of each, in two columns."""
+    """Return a table of two columns: names and descriptions."""
     lines = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
         for name, value in rows

@@ -1,12 +1,12 @@
-"""The few errors of this project, each of which says who is to blame; how they show values and options; and checks of numbers.
+"""The errors of this project, each with its cause (user, plug-in, peer); how they show values and options; checks of numbers.
 
-A user never sees a traceback for a mistake of theirs: the command line prints :class:`TwolevelError` as one line and
-exits with :attr:`TwolevelError.exit_code`.
+A user never sees a traceback for their own mistake: the command line prints :class:`TwolevelError` as one line and exits with
+:attr:`TwolevelError.exit_code`.
 
 Code that checks an option knows neither the command line nor its caller. It writes ``f"{RESIZE:none}: needs {MALLEABLE}"``
-with declared options (``traces.base.options``), and these format themselves to marks within the text, :class:`Mention`. Where
-the text is shown, the marks are spelled: as an option that is typed (``bridge.spelling``), as a keyword in Python, or as a key
-of a TOML table.
+with declared options (``traces.base.options``), which format themselves to marks within the text, :class:`Mention`. When the
+text is shown, the marks are spelled: as an option of the command line (``bridge.spelling``), as a keyword in Python, or as a
+key of a TOML table.
 """
 
 import difflib
@@ -21,11 +21,11 @@ from types import TracebackType
 from typing import Final, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote
 
-_UNESCAPED = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # the punctuation of ASCII but "%"
+_UNESCAPED = "!\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"  # ASCII punctuation except "%"
 
 
 def printable(text: str) -> str:
-    r"""``text`` in one line that cannot steer a terminal: white space is a blank, what has no glyph an escape as ``\x1b``."""
+    r"""Return ``text`` as one line without control codes: white space becomes a blank, unprintable characters ``\x1b``."""
     if text.isprintable():
         return text
     return "".join(
@@ -35,13 +35,13 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str, *, apart: str = "") -> str:
-    """Return a text as a part of a line from which :func:`unescaped` gets it back.
+    """Return a text as a part of a line from which :func:`unescaped` restores it.
 
-    It stays as it is if all of it is printable, no blank is at an end and no escape in it. Else it is percent-encoded UTF-8,
-    as in addresses: blanks, control characters, letters outside ASCII, and ``%`` itself. Half of a surrogate pair becomes
-    ``?``.
+    It is unchanged if it is printable, has no blanks at its ends, and contains no escape. Otherwise it is percent-encoded
+    UTF-8, as in addresses: blanks, control characters, letters outside ASCII, and ``%`` itself. Half of a surrogate pair
+    becomes ``?``.
 
-    - ``apart``: characters that part the fields of the line: a text with one of them is percent-encoded, too.
+    - ``apart``: characters that separate fields of the line: a text with one of them is percent-encoded, too.
     """
     plain = text.isprintable() and text == text.strip() and not set(text) & set(apart) and unescaped(text) == text
     safe = "".join(sign for sign in _UNESCAPED if sign not in apart)
@@ -49,41 +49,41 @@ def escaped(text: str, *, apart: str = "") -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return the text that :func:`escaped` has made a part of a line."""
+    """Restore the text from :func:`escaped`."""
     return unquote(text)
 
 
-# Unicode reserves these characters for use within a program, so a text of others has none. A mark is
+# Unicode reserves these characters for use within a program, so texts from outside contain none. A mark is
 # _NAME name _KEYWORD keyword _SAID value _GIVEN value _END.
 _NAME, _KEYWORD, _SAID, _GIVEN, _END = map(chr, range(0xFDD0, 0xFDD5))
 
 
 class Mention(NamedTuple):
-    """An option that a text mentions."""
+    """An option mentioned in a text."""
 
     name: str  # its name on the command line, without dashes
     keyword: str  # its name in Python
-    said: str = ""  # a value that belongs to the text, as on the command line; empty: none
-    # a value that only Python shows, as a literal: of an option that takes none on the command line, or one that the
-    # text repeats; empty: none
+    said: str = ""  # a value that is part of the text, as on the command line; empty: none
+    # a value that only Python shows, as a literal: if the option has no value on the command line, or the text repeats it;
+    # empty: none
     given: str = ""
 
     def __str__(self) -> str:
         return f"{_NAME}{self.name}{_KEYWORD}{self.keyword}{_SAID}{self.said}{_GIVEN}{self.given}{_END}"
 
 
-#: How a mention is written where a text is shown.
+#: How a mention is spelled when a text is shown.
 Surface: TypeAlias = Callable[[Mention], str]
 
 
 def in_python(mention: Mention) -> str:
-    """A mention as a keyword, ``resize='none'``."""
+    """Spell a mention as a keyword, ``resize='none'``."""
     value = mention.given or literal(mention.said)
     return f"{mention.keyword}={value}" if value else mention.keyword
 
 
 def in_table(mention: Mention) -> str:
-    """A mention as a key of a TOML table, ``resize = 'none'``."""
+    """Spell a mention as a key of a TOML table, ``resize = 'none'``."""
     if mention.given in ("True", "False"):
         return f"{mention.name.removeprefix('no-')} = {mention.given.lower()}"
     quoted = json.dumps(mention.said, ensure_ascii=False) if "'" in mention.said else f"'{mention.said}'"
@@ -91,7 +91,7 @@ def in_table(mention: Mention) -> str:
 
 
 def literal(said: str, quoted: str = "") -> str:
-    """A value as Python writes it, a number as it is, other words quoted (``quoted``: by others); nothing of none."""
+    """Return a value as a Python literal: numbers unchanged, words quoted (or ``quoted``); empty for no value."""
     try:
         parse_real(said)
     except ValueError:
@@ -100,7 +100,7 @@ def literal(said: str, quoted: str = "") -> str:
 
 
 def spelled(text: str, surface: Surface) -> str:
-    """The text, in which a surface has spelled all mentions."""
+    """Return the text with all mentions spelled for a surface."""
     if _NAME not in text:
         return text
     before, *marked = text.split(_NAME)
@@ -110,7 +110,7 @@ def spelled(text: str, surface: Surface) -> str:
 
 
 def leading(text: str) -> tuple[Mention | None, str]:
-    """The mention that a text begins with, and what follows it; None, and the text, where it begins with another word."""
+    """Return the mention at the beginning of a text and the rest; None and the text if it begins with another word."""
     if not text.startswith(_NAME):
         return None, text
     first, *others = text[1:].split(_NAME)
@@ -119,7 +119,7 @@ def leading(text: str) -> tuple[Mention | None, str]:
 
 
 def begins_at(text: str, where: str) -> bool:
-    """Whether a text begins with ``where``, or with the same option and perhaps a value."""
+    """Return whether a text begins with ``where``, or with the same option, possibly with a value."""
     place, rest = leading(where)
     if place is None or rest:
         return text.startswith(where)
@@ -128,19 +128,19 @@ def begins_at(text: str, where: str) -> bool:
 
 
 def with_value(where: str, value: str) -> str:
-    """``where`` and a value after it, which belongs to the option if ``where`` is the mention of one."""
+    """Return ``where`` followed by a value; if ``where`` is a mention, the value becomes part of it."""
     mention, rest = leading(where)
     return f"{where} {value}" if mention is None or rest else str(mention._replace(said=value, given=""))
 
 
 def with_given(where: str, value: str) -> str:
-    """``where``, and the value that was given there, as a literal, if it is the mention of an option that has none yet."""
+    """Return ``where`` with the given value as a literal, if it is the mention of an option without one."""
     mention, rest = leading(where)
     return where if mention is None or mention.given or rest else str(mention._replace(given=value))
 
 
 def _parsed(marked: str) -> tuple[Mention | None, str]:
-    # What follows _NAME, of a text of others perhaps no mark.
+    # The text after _NAME; a text from outside may contain no mark.
     mark, end, rest = marked.partition(_END)
     if not end:
         return None, _NAME + marked
@@ -150,24 +150,24 @@ def _parsed(marked: str) -> tuple[Mention | None, str]:
     return Mention(name, keyword, said, given), rest
 
 
-#: What a plug-in's code may raise: ``sys.exit()`` in it is a fault like any other, and no end of the program.
+#: Exceptions of a plug-in's code: ``sys.exit()`` in it is a fault like any other and does not end the program.
 RAISED_BY_PLUGINS: Final = (Exception, SystemExit)
 
-#: What is known may come from a file, too: characters of a name, and names of a list, that an error shows at most.
+#: Known names may come from a file: limits of an error's characters per name and names per list.
 _LONGEST_NAME, _MOST_NAMES = 60, 250
 
 
 class TwolevelError(Exception):
-    """Base of the errors this project raises on purpose. The message is one line, whoever's words are in it.
+    """Base of the errors that this project raises on purpose. The message is one line.
 
-    Options that it mentions are keywords in the message; a surface that knows them by other names spells :attr:`text`.
+    Options in the message are spelled as keywords; another surface spells :attr:`text` itself.
     """
 
     exit_code = 1
 
     @property
     def text(self) -> str:
-        """The message in which options are not spelled yet (:mod:`traces.base.errors`): for a message around it, too."""
+        """The message with unspelled options (:mod:`traces.base.errors`); also for including it in another message."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -178,26 +178,26 @@ class TwolevelError(Exception):
 
 
 class InputError(TwolevelError):
-    """The user's: a file, a value or an option that cannot be used. Exit code 2."""
+    """A mistake of the user: a file, a value or an option is invalid. Exit code 2."""
 
     exit_code = 2
 
 
 class PluginError(TwolevelError):
-    """A policy's, an allocator's or a technique's: it suggested something impossible. The message names it."""
+    """A fault of a policy, an allocator or a technique: it returned something impossible. The message names it."""
 
 
 class PeerError(TwolevelError):
-    """An application simulator's: it broke the protocol, died or did not answer. The message names the job."""
+    """A fault of an application simulator: it broke the protocol, died or did not answer. The message names the job."""
 
 
 @contextmanager
 def blamed_on(what: str) -> Iterator[None]:
-    """Have whatever a plug-in's code raises within be the plug-in's fault.
+    """Turn exceptions of a plug-in's code in this context into PluginError.
 
-    - ``what``: whose code it is, and which: the message begins with it, as in ``"batch policy mine: keys() failed"``.
+    - ``what``: the code: the message begins with it, as in ``"batch policy mine: keys() failed"``.
 
-    Raises PluginError for :data:`RAISED_BY_PLUGINS`; errors of this project, and interrupts, pass.
+    Raises PluginError for :data:`RAISED_BY_PLUGINS`; errors of this project and interrupts pass.
     """
     try:
         yield
@@ -208,10 +208,10 @@ def blamed_on(what: str) -> Iterator[None]:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """``value`` as an error shows it: quoted, printable, and never longer than a line can bear."""
+    """Return ``value`` for an error: quoted, printable, and of limited length."""
     try:
         text = repr(value)
-    except ValueError:  # Python refuses to write a number of thousands of digits
+    except ValueError:  # Python does not convert numbers of thousands of digits
         return "a number of thousands of digits"
     except RecursionError:
         return f"a {type(value).__name__} that is nested too deeply"
@@ -219,29 +219,29 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def at(where: str, value: object) -> str:
-    """``where`` as an error begins: in Python the mention of an option shows the value that was given there, too."""
+    """Return ``where`` as the beginning of an error: in Python the mention of an option shows the given value, too."""
     return with_given(where, shown(value))
 
 
 def shown_path(path: object) -> str:
-    """A file's path as an error shows it: as :func:`shown`, and longer, since who has many needs all of it."""
+    """Return a file's path for an error: as :func:`shown`, but longer, since users with many files need the whole path."""
     return shown(str(path), 400)
 
 
 def shown_name(name: str) -> str:
-    """A name from somebody's file as an error shows it: as it is, unless it is too long or not printable."""
+    """Return a name from a file for an error: unchanged unless it is too long or not printable."""
     return name if name.isprintable() and len(name) <= _LONGEST_NAME else shown(name, _LONGEST_NAME)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as an error lists them, each as :func:`shown_name`; of very many, the first ones and how many more there are."""
+    """Return names for an error, each as :func:`shown_name`; of very many, the first ones and the number of others."""
     every = list(names)
     more = f", … and {len(every) - _MOST_NAMES:,} more" if len(every) > _MOST_NAMES else ""
     return ", ".join(map(shown_name, every[:_MOST_NAMES])) + more
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`` (did you mean X?)``, to be put behind an error, if up to three known words are near; else nothing."""
+    """Return `` (did you mean X?)`` for the end of an error, if up to three known words are similar; else nothing."""
     by_fold = {name.casefold(): name for name in known if name != word and name.isprintable()}
     near = difflib.get_close_matches(word.casefold(), by_fold, n=3)
     *others, last = [by_fold[name] for name in near] or [""]
@@ -249,14 +249,14 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
-    """The error for an unknown name: the known ones, nearest first.
+    """Return the error for an unknown name: it lists the known ones, nearest first.
 
-    - ``kind``: what was to be named, as ``"batch policy"``.
-    - ``value``: what was given; a string, unless it comes from a program.
-    - ``known``: what is allowed.
-    - ``where``: the mention of the option, or the key, it was given in.
+    - ``kind``: the kind of name, as ``"batch policy"``.
+    - ``value``: the given value; a string, unless it comes from a program.
+    - ``known``: the allowed names.
+    - ``where``: the mention of the option, or the key, that gave it.
 
-    Returns the error, to be raised by the caller.
+    The caller raises it.
     """
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)
@@ -265,23 +265,23 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
     return InputError(f"{place}unknown {kind} {shown(value)}; known: {listed(ordered) or 'none'}")
 
 
-#: Where the code is that is not a user's: the packages of the project, and Python's own.
+#: Folders of code that is not a user's: the packages of the project, and Python's own.
 _PROJECT = Path(__file__).resolve().parents[2]
 _OURS = tuple(str(_PROJECT / name) + os.sep for name in ("als", "bls", "bridge", "traces"))
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
 
-#: So much of a line of a file is shown.
+#: Characters of a file's line that are shown.
 _SHOWN = 80
 
 
 def raised_text(error: BaseException) -> str:
-    """What a plug-in raised, and where: ``NameError: name 'x' is not defined (mine.py:12: return x)``."""
+    """Return a plug-in's exception and its place: ``NameError: name 'x' is not defined (mine.py:12: return x)``."""
     text = str(error.msg) if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}{': ' if text else ''}{text}{where_raised(error)}"
 
 
 def where_raised(error: BaseException) -> str:
-    """`` (FILE:LINE: SOURCE)``, to be put behind an error: the last line of a user's file that was being run; else nothing."""
+    """Return `` (FILE:LINE: SOURCE)`` for the end of an error: the last executed line of a user's file; else nothing."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         place: tuple[str, int] | None = (error.filename, error.lineno)
     else:
@@ -297,7 +297,7 @@ def where_raised(error: BaseException) -> str:
 
 
 def where_defined(function: Callable[..., object]) -> str:
-    """`` (FILE:LINE: NAME)``, to be put behind an error that names no line: where a function of a user's begins."""
+    """Return `` (FILE:LINE: NAME)`` for the end of an error without a line: the first line of a user's function."""
     code = function.__code__
     return f" ({_near(code.co_filename)}:{code.co_firstlineno}: {code.co_name})"
 
@@ -307,7 +307,7 @@ def _near(file: str) -> str:
 
 
 def _last_line(at: TracebackType | None) -> tuple[str, int] | None:
-    # Of the user's own files; else of a package that is installed, as a plug-in may be.
+    # In the user's own files; else in an installed package, which may contain a plug-in.
     own: tuple[str, int] | None = None
     installed: tuple[str, int] | None = None
     while at is not None:
@@ -326,11 +326,10 @@ _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|in
 
 
 def parse_whole(text: str) -> int:
-    """Return the whole number that a text is: an optional sign and digits 0 to 9.
+    """Parse a whole number: an optional sign and digits 0 to 9.
 
-    Use this in place of ``int`` for a text that a user wrote. Python also takes underscores (``900_2`` is 9002), spaces
-    around the number and the digits of other scripts. Raises ValueError if the text is anything else, or has more
-    digits than Python converts.
+    Use it instead of ``int`` for texts of users: Python also accepts underscores (``900_2`` is 9002), spaces around the
+    number and the digits of other scripts. Raises ValueError for anything else, or more digits than Python converts.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text!r} is not a whole number")
@@ -338,10 +337,10 @@ def parse_whole(text: str) -> int:
 
 
 def parse_real(text: str) -> float:
-    """Return the number that a text is: an optional sign, digits 0 to 9, perhaps a point and an exponent.
+    """Parse a number: an optional sign, digits 0 to 9, optionally a point and an exponent.
 
-    Use this in place of ``float`` for a text that a user wrote, as :func:`parse_whole`. ``inf`` and ``nan`` are taken:
-    the check of the range refuses them where they are not allowed. Raises ValueError if the text is anything else.
+    Use it instead of ``float`` for texts of users, as :func:`parse_whole`. ``inf`` and ``nan`` are accepted: the check of the
+    range refuses them if necessary. Raises ValueError for anything else.
     """
     if not _REAL.fullmatch(text):
         raise ValueError(f"{text!r} is not a number")
@@ -349,7 +348,7 @@ def parse_real(text: str) -> float:
 
 
 def whole(where: str, value: object, lowest: int, highest: int) -> int:
-    """``value`` as an int. Raises InputError if it is no whole number from ``lowest`` to ``highest``; the message
+    """Return ``value`` as an int. Raises InputError unless it is a whole number from ``lowest`` to ``highest``; the message
     begins with ``where``."""
     if type(value) is int and lowest <= value <= highest:
         return value
@@ -361,14 +360,14 @@ def whole(where: str, value: object, lowest: int, highest: int) -> int:
 
 
 def real(where: str, value: object, lowest: float, highest: float, unit: str = "") -> float:
-    """``value`` as a float; messages say its ``unit``. Raises InputError if it is no number from ``lowest`` to
-    ``highest``, as NaN is not; the message begins with ``where``."""
+    """Return ``value`` as a float; messages include its ``unit``. Raises InputError unless it is a number from ``lowest`` to
+    ``highest`` (NaN is not); the message begins with ``where``."""
     allowed = f"allowed: {lowest:g} to {highest:g}{' ' * bool(unit)}{unit}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InputError(f"{at(where, value)}: {shown(value)} is not a number; {allowed}")
     try:
         number = float(value)
-    except OverflowError:  # an integer beyond every float
+    except OverflowError:  # an integer too large for a float
         number = float("inf")
     if not lowest <= number <= highest:
         raise InputError(f"{at(where, value)}: {shown(value)} is out of range; {allowed}")

@@ -1,5 +1,5 @@
-"""Files and texts that a user gives, perhaps compressed, in CSV, JSON, TOML or another form: their content, or one clear line
-about what is wrong with it."""
+"""Files and texts from the user, optionally compressed, in CSV, JSON, TOML or another format: their content, or a one-line
+error."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from traces.base.errors import InputError, TwolevelError, did_you_mean, one_of, shown, shown_name
 
-#: How much of a compressed file is read at once.
+#: Bytes of a compressed file read at once.
 _BLOCK_BYTES = 1 << 16
 
-#: The most memory that an xz file may need to be read: its strongest settings need 65 MiB.
+#: Memory limit for reading an xz file: its strongest settings need 65 MiB.
 _XZ_BYTES = 1 << 28
 
 
@@ -31,13 +31,13 @@ class Truncated(Exception):
 
 
 class Compression(NamedTuple):
-    """A way to compress files."""
+    """A compression format."""
 
-    name: str  # what such a file is called
-    magic: bytes  # its first bytes
-    ending: str  # the ending of its name
-    # of a binary file, something with ``readinto(buffer)`` that gives what it holds. It raises ``Truncated`` or
-    # ``EOFError`` where the file ends too early, and other errors without an ``errno`` where it is damaged
+    name: str  # its name in errors
+    magic: bytes  # first bytes of its files
+    ending: str  # ending of their names
+    # returns, for a binary file, an object with ``readinto(buffer)`` for the unpacked bytes. It raises ``Truncated`` or
+    # ``EOFError`` if the file ends too early, and other errors without an ``errno`` if it is damaged
     opened: Callable[[BinaryIO], Any]
 
 
@@ -60,7 +60,7 @@ def _bzip2(file: BinaryIO) -> Any:
 
 
 def _zstandard(file: BinaryIO) -> Any:
-    import pyarrow as pa  # it is there anyway; Python has none before 3.14
+    import pyarrow as pa  # already a dependency; Python has zstandard only since 3.14
 
     return _Arrow(pa.CompressedInputStream(file, "zstd"))
 
@@ -72,31 +72,31 @@ _COMPRESSIONS = (
     Compression("Zstandard", b"\x28\xb5\x2f\xfd", ".zst", _zstandard),
 )
 
-#: The endings of the names of compressed files.
+#: Endings of compressed files.
 ENDINGS = tuple(one.ending for one in _COMPRESSIONS)
 
 
 def compression_of(beginning: bytes) -> Compression | None:
-    """How a file is compressed that begins with these six bytes or more; None if it is not."""
+    """Return the compression of a file with these first six or more bytes; None if it is not compressed."""
     return next((one for one in _COMPRESSIONS if beginning.startswith(one.magic)), None)
 
 
 def without_ending(name: str) -> str:
-    """A file's name without the ending that says how it is compressed."""
+    """Return a file's name without the ending of its compression."""
     ending = next((ending for ending in ENDINGS if name.lower().endswith(ending)), "")
     return name.removesuffix(name[len(name) - len(ending) :]) if ending else name
 
 
 class _Streams:
-    """Streams one after the other, each read by a decompressor of its own."""
+    """Concatenated streams, each read by its own decompressor."""
 
     def __init__(self, file: BinaryIO, decompressor: Callable[[], Any], padding: bytes = b"") -> None:
         self._file, self._new, self._padding = file, decompressor, padding
         self._stream = decompressor()
-        self._ahead = b""  # read, and not given to a decompressor
+        self._ahead = b""  # read, but not passed to a decompressor yet
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        """Fill ``buffer`` at least partly, and return the number of bytes: 0 at the end."""
         while True:
             if self._stream.eof:
                 rest = self._stream.unused_data
@@ -120,7 +120,7 @@ class _Arrow:
         self._stream = stream
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        """Fill ``buffer`` at least partly, and return the number of bytes: 0 at the end."""
         try:
             return int(self._stream.readinto(buffer))
         except OSError as error:
@@ -129,10 +129,10 @@ class _Arrow:
             raise
 
 
-#: What Python says of a number of more digits than it converts.
+#: Python's message for a number with more digits than it converts.
 _TOO_LONG = "set_int_max_str_digits"
 
-#: So much of what a parser says is repeated, characters, and of that so much of its end.
+#: Characters of a parser's message that are repeated, and how many of them from its end.
 _LONGEST, _END = 240, 60
 
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
@@ -140,13 +140,12 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 @contextmanager
 def parsing(form: str, source: str) -> Iterator[None]:
-    """Have what a parser raises within say what is wrong with the text.
+    """Turn a parser's exceptions in this context into a description of the fault.
 
-    - ``form``: what the text should be, as ``"TOML"``.
-    - ``source``: its name, with which the message begins; empty if the caller adds it.
+    - ``form``: the expected format, as ``"TOML"``.
+    - ``source``: name of the text, with which the message begins; empty if the caller adds it.
 
-    Raises InputError for whatever the parser raises: a text that is not of this form, nested too deeply, or with a
-    number that is too long.
+    Raises InputError for all exceptions of the parser: another format, too deep nesting, or a number that is too long.
     """
     name = f"{source}: " if source else ""
     try:
@@ -170,17 +169,17 @@ def parsing(form: str, source: str) -> Iterator[None]:
 
 
 def _short(said: str) -> str:
-    # Parsers show what they have found, however long it is, and then where.
+    # Parsers first show the text that they have found, of any length, and then its place.
     return said if len(said) <= _LONGEST else f"{said[: _LONGEST - _END]}…{said[-_END:]}"
 
 
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
-    """The content of a JSON text, without NaN and infinities, and with every key of an object once.
+    """Return the content of a JSON text, without NaN and infinities, and without duplicate keys.
 
-    - ``source``: as of :func:`parsing`.
+    - ``source``: as for :func:`parsing`.
     - ``**how``: parameters of :func:`json.loads`.
 
-    Raises InputError if it is none, an object has a key twice, or it has texts that cannot be written again.
+    Raises InputError if it is not JSON, an object has a key twice, or a text cannot be written again.
     """
     with parsing("JSON", source):
         content = json.loads(text, **{"parse_constant": _constant, "object_pairs_hook": _object, **how})
@@ -195,7 +194,7 @@ def _constant(name: str) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    # Python would keep the last value of a key and say nothing.
+    # Python would silently keep the last value of a key.
     found = dict(pairs)
     if len(found) < len(pairs):
         seen: set[str] = set()
@@ -205,7 +204,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(content: Any) -> None:
-    # Halves of a pair of UTF-16 are no characters: nobody could write them to a table or a terminal.
+    # Surrogates cannot be written to a table or a terminal.
     left = [content]
     while left:
         one = left.pop()
@@ -218,15 +217,15 @@ def _check_texts(content: Any) -> None:
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
-    """The content of a TOML text; ``source`` is its name for messages, as of :func:`traces.base.given_file.parsing`.
-    Raises InputError if it is none."""
+    """Return the content of a TOML text; ``source`` as for :func:`traces.base.given_file.parsing`. Raises InputError if it is
+    not TOML."""
     with parsing("TOML", source):
         return tomllib.loads(text)
 
 
 def list_of_tables(table: Mapping[str, Any], key: str, source: str) -> list[tuple[str, dict[str, Any]]]:
-    """The ``[[key]]`` tables within a table, each with what stands before the names of its keys in an error; perhaps
-    none. Raises InputError if it is no list of tables."""
+    """Return the ``[[key]]`` tables of a table, possibly none, each with the prefix of its keys in errors. Raises InputError if
+    it is not a list of tables."""
     found = table.get(key, [])
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise InputError(f"{source}: {key}: {shown(found)} is no list of tables; allowed: [[{key}]] tables")
@@ -234,30 +233,30 @@ def list_of_tables(table: Mapping[str, Any], key: str, source: str) -> list[tupl
 
 
 def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) -> None:
-    """Check that all keys are known; ``where`` stands before a key's name in the error. Raises InputError if one is
-    not; the message lists the known ones, nearest first."""
+    """Check that all keys are known; ``where`` precedes a key's name in the error. Raises InputError if one is unknown; the
+    message lists the known ones, nearest first."""
     for key in values:
         if key not in known:
             raise one_of("key", key, known, f"{where}{shown_name(key)}")
 
 
-#: What may stand in place of a file, by its kind.
+#: Words allowed instead of a file, by its kind.
 _WORDS = {"workload file": ("sample",)}
 
-#: So many names of a folder are compared with one that is not there.
+#: Number of names in a folder that are compared with a missing one.
 _COMPARED = 2000
 
 
 class GivenFile:
-    """A file that is read from its beginning on, never as a whole; unpacked if its first bytes say that it is compressed.
+    """A file read sequentially, never as a whole; unpacked if its first bytes show that it is compressed.
 
     ``with GivenFile(path, kind) as file: file.readinto(buffer)``.
 
     - ``path``: as the user gave it.
-    - ``kind``: what it should be, as ``"workload file"``.
+    - ``kind``: the expected content, as ``"workload file"``.
 
-    Raises InputError if it is missing, a directory or not readable, here or in ``readinto``; or compressed, and
-    truncated or damaged.
+    Raises InputError, here or in ``readinto``, if it is missing, a directory or not readable; or compressed, and truncated or
+    damaged.
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
@@ -276,7 +275,7 @@ class GivenFile:
         self._file.close()
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fill ``buffer`` or a part of it, and say how many bytes: 0 at the end."""
+        """Fill ``buffer`` at least partly, and return the number of bytes: 0 at the end."""
         try:
             return int(self._text.readinto(buffer))
         except (EOFError, Truncated):
@@ -305,7 +304,7 @@ def _unreadable(source: str, error: Exception, kind: str) -> InputError:
 
 
 def near_files(path: str | os.PathLike[str], words: tuple[str, ...] = ()) -> str:
-    """Which files of its folder, or words, a name that is not there may have been meant to be, to be put behind an error."""
+    """Return the files of its folder, or words, that a missing name may mean, for the end of an error."""
     folder, name = os.path.split(os.fspath(path))
     try:
         with os.scandir(folder or ".") as entries:
@@ -316,7 +315,7 @@ def near_files(path: str | os.PathLike[str], words: tuple[str, ...] = ()) -> str
 
 
 def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
-    """All bytes of a file. ``path``: as the user gave it. ``kind``: what it should be, as ``"workload file"``. Raises
+    """Return all bytes of a file. ``path``: as the user gave it. ``kind``: the expected content, as ``"workload file"``. Raises
     InputError if it is missing, a directory or not readable."""
     source = _name(path, kind)
     try:
@@ -327,8 +326,8 @@ def read_given(path: str | os.PathLike[str], kind: str) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str], kind: str, form: str) -> str:
-    """The text of a file in UTF-8, without a byte order mark. Raises InputError as :func:`read_given`, or as it is not UTF-8
-    and so no ``form``, as ``"TOML"``."""
+    """Return the text of a UTF-8 file without its byte order mark. Raises InputError as :func:`read_given`, or if it is not
+    UTF-8; the message names the ``form``, as ``"TOML"``."""
     data = read_given(path, kind)
     try:
         return data.decode("utf-8-sig")
@@ -337,8 +336,8 @@ def read_text(path: str | os.PathLike[str], kind: str, form: str) -> str:
 
 
 def read_csv(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a CSV file that are not blank, the header first: (line number from 1, fields without spaces). Raises
-    InputError if it cannot be read, is no UTF-8, has no header, or a line has another number of fields than the header."""
+    """Return the lines of a CSV file that are not blank, the header first: (line number from 1, fields without spaces). Raises
+    InputError if it cannot be read, is not UTF-8, has no header, or a line and the header differ in their number of fields."""
     source = os.fspath(path)
     reader = csv.reader(io.StringIO(read_text(path, kind, "CSV"), newline=""), strict=True)
     width = 0

@@ -1,14 +1,14 @@
-"""Options, each declared once: its name, its default, its unit, what is allowed, what it means.
+"""Options, each declared once: its name, default, unit, limits and meaning.
 
-The command line's help, the defaults of the dataclasses and functions of the Python API, and the checks of what a user gives
-come from these declarations, and the pages' tables are held against them. What both levels have is declared here, what one has
-in ``bls/options.py`` and ``als/options.py``, and what only commands have in ``bridge/options/declared.py``.
+The command line's help, the defaults of the Python API and the checks of given values come from these declarations, and tests
+compare the pages' tables with them. Options of both levels are declared here, options of one level in ``bls/options.py`` and
+``als/options.py``, and options of commands in ``bridge/options/declared.py``.
 
-Dataclasses, perhaps nested, hold the values of options. A field says with :func:`holds` whose value it has, and with
-:func:`part` that it is such a dataclass itself. No other place lists the options: commands take the fields as parameters, flat
-keywords are put where they belong, and a record of a run has all values under the names that the options have in Python.
+Dataclasses, possibly nested, hold the values of options. A field declares its option with :func:`holds`, and a nested dataclass
+with :func:`part`. There is no other list of options: commands take the fields as parameters, flat keywords are assigned to
+their fields, and a record of a run has all values under the Python names of the options.
 
-Features that do not go together are rows of a table (:class:`Conflict`), from which come errors, a page of the documentation,
+Features that exclude each other are rows of a table (:class:`Conflict`), from which come errors, a page of the documentation,
 and a test.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Panel(StrEnum):
-    """What an option is about: the headings, in their order, under which the help of a command with many options has them."""
+    """The topic of an option: the headings, in order, of the help of a command with many options."""
 
     JOBS = "Jobs and machine"
     BATCH = "Batch level"
@@ -42,27 +42,27 @@ class Panel(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Option(Generic[T]):
-    """An option, or an argument, and what holds where it is not given.
+    """An option or an argument.
 
     A text mentions it by formatting it: ``str(RESIZE)``, with a value ``f"{RESIZE:none}"`` or ``f"{RESIZE:{value}}"``, switched
-    off ``f"{PRESET:False}"``; ``str(RESIZE)`` is its mention alone (``traces.base.errors``).
+    off ``f"{PRESET:False}"`` (``traces.base.errors``).
     """
 
-    # as on the command line, without the dashes, ``overhead``; an argument is written in capital letters, ``WORKLOAD``
+    # as on the command line, without the dashes, ``overhead``; arguments are in capital letters, ``WORKLOAD``
     name: str
-    default: T  # what holds where it is not given. None: nothing does, or what ``rule`` says.
-    help: str  # what it means, without the limits, the default, and a full stop at the end
-    rule: str = ""  # what holds where it is not given, in words, if the default alone does not say it
-    metavar: str = ""  # what stands for its value in the help; empty: nothing, or what the parser puts there
-    # of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with a unit of its own, as ``1ms``.
+    default: T  # value if it is not given. None: no value, or as ``rule`` says.
+    help: str  # its meaning, without the limits, the default, and a full stop at the end
+    rule: str = ""  # the default in words, if ``default`` alone does not say it
+    metavar: str = ""  # placeholder of its value in the help; empty: none, or the parser's
+    # unit of a number; empty: none. A time, in ``ns`` or ``s``, may also be given with its own unit, as ``1ms``.
     unit: str = ""
     short: str = ""  # a short name, ``-o``; empty: none
-    panel: Panel = Panel.OTHER  # what it is about
-    # the registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
+    panel: Panel = Panel.OTHER  # its topic
+    # the registry of the names that its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
     names: str = ""
-    bare: str = ""  # its value where none stands behind it; empty: one must
+    bare: str = ""  # its value if none follows it; empty: a value is required
     off: str = ""  # the name that switches it off, ``no-preset``; empty: none
-    python: str = ""  # its keyword in Python, if that is not the name with the unit of a time, ``overhead_ns``
+    python: str = ""  # its keyword in Python, if it is not the name with the unit of a time, ``overhead_ns``
 
     def __str__(self) -> str:
         return f"{self}"
@@ -80,19 +80,19 @@ class Option(Generic[T]):
 
     @property
     def key(self) -> str:
-        """Its name with underscores, as the parameters of commands and the columns of tables are called."""
+        """Its name with underscores, as for parameters of commands and columns of tables."""
         return self.name.replace("-", "_").lower()
 
     @property
     def kind(self) -> type:
-        """The type of a value as the command line and files give it: bool, int, float, str, or tuple of texts."""
+        """The type of a value on the command line and in files: bool, int, float, str, or tuple of texts."""
         if self.off or isinstance(self.default, bool):
             return bool
         return tuple if isinstance(self.default, tuple) else str
 
     @property
     def limits(self) -> str:
-        """Which numbers are allowed, with their unit; empty where no numbers are."""
+        """The allowed numbers with their unit; empty if its value is not a number."""
         return ""
 
     @property
@@ -102,7 +102,7 @@ class Option(Generic[T]):
 
     @property
     def text(self) -> str:
-        """The help, with what a bare number is, the limits and the rule for the default."""
+        """The help, with the unit of a bare number, the limits and the rule for the default."""
         bare = f"a bare number is {self.unit}" if self.is_time else ""
         return (
             "; ".join(part for part in (self.help, bare, self.limits, self.rule and f"default: {self.rule}") if part)
@@ -110,18 +110,18 @@ class Option(Generic[T]):
         )
 
     def read(self, value: Any, where: str = "") -> Any:
-        """``value``; of a time that is a text, as ``1ms``, the number of its unit. Raises InputError if the text is no time;
-        the message begins with ``where``, by default the name."""
+        """Return ``value``; for a time given as a text, such as ``1ms``, the number of its unit. Raises InputError if the text
+        is not a time; the message begins with ``where``, by default the name."""
         if not self.is_time or not isinstance(value, str):
             return value
-        from traces.base.time import time_in  # it loads numpy, which the help can do without
+        from traces.base.time import time_in  # loads numpy, which the help does not need
 
         return time_in(self.unit, value, where or str(self), whole=isinstance(self, Whole))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Option[T]):
-    """A whole number from ``lowest`` to ``highest``, of a unit."""
+    """A whole number from ``lowest`` to ``highest``, with a unit."""
 
     lowest: int
     highest: int
@@ -137,16 +137,16 @@ class Whole(Option[T]):
         return _limits(self.lowest, self.highest, self.unit)
 
     def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
-        """``value`` as an int; the message of what is none, or out of range, begins with ``where``, by default the name.
+        """Return ``value`` as an int; errors begin with ``where``, by default the name.
 
-        ``highest`` is a limit that comes from another option, where it is lower. Raises InputError if it is not allowed.
+        ``highest`` is a lower limit from another option. Raises InputError if the value is not allowed.
         """
         return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Real(Option[T]):
-    """A number from ``lowest`` to ``highest``, of a unit."""
+    """A number from ``lowest`` to ``highest``, with a unit."""
 
     lowest: float
     highest: float
@@ -162,19 +162,19 @@ class Real(Option[T]):
         return _limits(self.lowest, self.highest, self.unit)
 
     def check(self, value: object, where: str = "") -> float:
-        """As :meth:`Whole.check`, as a float. Raises InputError if it is not allowed."""
+        """Return ``value`` as a float, as :meth:`Whole.check`. Raises InputError if it is not allowed."""
         return real(where or str(self), value, self.lowest, self.highest, self.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice(Option[str]):
-    """One of a few names; ``what`` says in errors what they are names of."""
+    """One of a few names; ``what`` is their kind in errors."""
 
     choices: tuple[str, ...]
     what: str
 
     def check(self, value: str, where: str = "") -> str:
-        """``value``, if it is one of the names. Raises InputError if it is not; the message lists them, nearest first."""
+        """Return ``value`` if it is one of the names. Raises InputError otherwise; the message lists them, nearest first."""
         if value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
@@ -185,7 +185,7 @@ def _limits(lowest: float, highest: float, unit: str) -> str:
 
 
 def number_text(number: float) -> str:
-    """A limit, short: powers of two less one as ``2^64 - 1``, other large numbers as ``3.6e12``."""
+    """Return a limit in short form: powers of two less one as ``2^64 - 1``, other large numbers as ``3.6e12``."""
     if isinstance(number, int) and number > 10**6 and (number + 1).bit_count() == 1:
         return f"2^{number.bit_length()} - 1"
     if isinstance(number, int) and number > 10**6 and number.bit_count() == 1:
@@ -201,17 +201,17 @@ _OPTION, _PART = "option", "part"
 
 
 def holds(option: Option[Any], *default: Any) -> Any:
-    """A field that holds the value of an option; ``default``: what stands there if it is not given, if not the option's."""
+    """Declare a field that holds the value of an option; ``default``: replaces the option's default."""
     return field(default=default[0] if default else option.default, metadata={_OPTION: option})
 
 
 def part(kind: type) -> Any:
-    """A field that holds a dataclass whose fields hold options; by default one of their defaults."""
+    """Declare a field that holds a dataclass with fields for options; by default with their defaults."""
     return field(default_factory=kind, metadata={_PART: kind})
 
 
 def knows_its_keywords(kind: type[T]) -> type[T]:
-    """Let a dataclass refuse unknown keywords with an InputError that names the nearest known one."""
+    """Make a dataclass refuse unknown keywords with an InputError that names the nearest known one."""
     declared: Any = kind
     made, known = declared.__init__, [one.name for one in fields(declared) if one.init]
 
@@ -227,16 +227,16 @@ def knows_its_keywords(kind: type[T]) -> type[T]:
 
 
 class OptionPlace(NamedTuple):
-    """Where an option's value is."""
+    """The place of an option's value."""
 
     option: Option[Any]
-    path: tuple[str, ...]  # the names of fields, from the outermost dataclass to the value
-    default: Any  # what is there if nothing is given
+    path: tuple[str, ...]  # names of fields, from the outermost dataclass to the value
+    default: Any  # value if nothing is given
 
 
 @cache
 def places(kind: type) -> tuple[OptionPlace, ...]:
-    """The options of a dataclass and of its parts, in their order; a class's own precede inherited ones."""
+    """The options of a dataclass and of its parts, in order; a class's own options precede inherited ones."""
     return tuple(_places(kind))
 
 
@@ -253,12 +253,12 @@ def _places(kind: Any) -> Iterator[OptionPlace]:
 
 @cache
 def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
-    """The same by the options' keywords in Python, as ``overhead_ns``."""
+    """The same by the options' Python keywords, as ``overhead_ns``."""
     return {place.option.keyword.lower(): place for place in places(kind)}
 
 
 def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
-    """A dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
+    """Return a dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
     given: dict[str, Any] = {}
     for name, (value, inner) in _by_name(values).items():
         given[name] = built(_part_of(kind, name), inner) if inner else value
@@ -271,7 +271,7 @@ def _part_of(kind: Any, name: str) -> type:
 
 
 def with_values(whole: T, values: Mapping[tuple[str, ...], Any]) -> T:
-    """A dataclass with other values at some paths (:class:`OptionPlace`)."""
+    """Return a copy with other values at some paths (:class:`OptionPlace`)."""
     changed: dict[str, Any] = {}
     for name, (value, inner) in _by_name(values).items():
         changed[name] = with_values(getattr(whole, name), inner) if inner else value
@@ -279,7 +279,7 @@ def with_values(whole: T, values: Mapping[tuple[str, ...], Any]) -> T:
 
 
 def _by_name(values: Mapping[tuple[str, ...], Any]) -> dict[str, tuple[Any, dict[tuple[str, ...], Any]]]:
-    # Of each field its value, or, of a part, the values within.
+    # For each field its value or, for a part, the values within it.
     found: dict[str, tuple[Any, dict[tuple[str, ...], Any]]] = {}
     for (name, *rest), value in values.items():
         if rest:
@@ -290,7 +290,7 @@ def _by_name(values: Mapping[tuple[str, ...], Any]) -> dict[str, tuple[Any, dict
 
 
 def values(whole: Any) -> dict[str, Any]:
-    """All values by the options' keys (:attr:`Option.key`)."""
+    """Return all values by the options' keys (:attr:`Option.key`)."""
     found = {}
     for place in places(whole.__class__):
         value = whole
@@ -301,8 +301,8 @@ def values(whole: Any) -> dict[str, Any]:
 
 
 def recorded(whole: Any) -> dict[str, Any]:
-    """All values as plain ones, for a record of a run, under the options' names in Python; a field without an option under its
-    own."""
+    """Return all values as plain ones for a record of a run, under the options' Python names; fields without an option under
+    their own names."""
     found: dict[str, Any] = {}
     for one in fields(whole):
         value = getattr(whole, one.name)
@@ -315,7 +315,7 @@ def recorded(whole: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: of a path its text, of a sequence a list, of an object its name, or where it comes from."""
+    """Return a value for JSON: a path as text, a sequence as a list, an object as its name or origin."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, list | tuple):
@@ -327,27 +327,27 @@ def plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ChosenFeature:
-    """Something that a run may have. Texts mention options (``traces.base.errors``)."""
+    """A feature that a run may have. Texts mention options (``traces.base.errors``)."""
 
-    name: str  # as the page has it
+    name: str  # its name on the page
     found: Callable[[Any], object]  # whether the object of the table has it
-    given: str | Callable[[Any], str] = ""  # how an error names it; empty: by its name
+    given: str | Callable[[Any], str] = ""  # its name in errors; empty: ``name``
     example: Mapping[str, Any] = field(default_factory=dict)  # keywords of ``bridge.simulate`` with which a run has it
 
     def text(self, chosen: Any) -> str:
-        """How an error names it."""
+        """Return its name in errors."""
         return self.given(chosen) if callable(self.given) else self.given or self.name
 
 
 def has(
     name: str, found: Callable[[Any], object], given: str | Callable[[Any], str] = "", **example: Any
 ) -> ChosenFeature:
-    """A feature, with its example as keywords."""
+    """Return a feature, with its example as keywords."""
     return ChosenFeature(name, found, given, example)
 
 
 def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any) -> ChosenFeature:
-    """The feature that an option has another value than by default; ``example`` is such a value."""
+    """Return the feature that an option has another value than its default; ``example`` is such a value."""
     return ChosenFeature(
         str(option),
         lambda chosen: value(chosen) != option.default,
@@ -358,40 +358,34 @@ def option_given(option: Option[Any], value: Callable[[Any], Any], example: Any)
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two features that do not go together, or one that needs another: then ``second`` is the lack of that."""
+    """Two features that exclude each other, or a feature that needs another: ``second`` is then the lack of the other."""
 
     first: ChosenFeature
     second: ChosenFeature
-    why: str = ""  # goes on after "not with" and the second feature, as "which …" or "as …"
-    allowed: str = ""  # what may be given instead; empty: the rest says it
-    reason: str = ""  # in place of "not with …"; ``{second}`` stands for the second feature
+    why: str = ""  # follows "not with" and the second feature, as "which …" or "as …"
+    allowed: str = ""  # what may be given instead; empty: clear from the rest
+    reason: str = ""  # replaces "not with …"; ``{second}`` stands for the second feature
     example: Mapping[str, Any] = field(default_factory=dict)  # further keywords that the example needs
 
     def said(self, first: str, second: str) -> str:
-        """The error, with these names of the features."""
+        """Return the error, with these names of the features."""
         reason = self.reason.replace("{second}", second) or f"not with {second}{', ' * bool(self.why)}{self.why}"
         return f"{first}: {reason}" + f"; allowed: {self.allowed}" * bool(self.allowed)
 
     def found(self, chosen: Any) -> bool:
-        """Whether both are there."""
+        """Return whether both are present."""
         return bool(self.first.found(chosen) and self.second.found(chosen))
 
 
 def needs(
     feature: ChosenFeature, option: Option[Any], lacks: Callable[[Any], object], why: str = "", **further: Any
 ) -> Conflict:
-    """The conflict of a feature with the lack of an option that it needs; ``why`` follows the option."""
+    """Return the conflict of a feature with the lack of an option that it needs; ``why`` follows the option."""
     return Conflict(feature, ChosenFeature(f"no {option}", lacks), reason=f"needs {option}{why}", **further)
 
 
 def check(table: Iterable[Conflict], chosen: Any) -> None:
-    """See that what is chosen has no conflict of a table.
-
-    Raises
-    ------
-    InputError
-        If it has; the first row is said.
-    """
+    """Check that the chosen features have no conflict of a table. Raises InputError for the first conflicting row."""
     for row in table:
         if row.found(chosen):
             raise InputError(row.said(row.first.text(chosen), row.second.text(chosen)))

@@ -1,5 +1,5 @@
-"""Plug-ins: found by name, in the visible dict of a folder, an installed package's entry point, or ``FILE.py:NAME``, and made
-with the parameters that are written after the name; and their compiled rules."""
+"""Plug-ins: found by name in the dict of a folder, an installed package's entry point, or ``FILE.py:NAME``, and made with the
+parameters given after the name. Also their compiled rules."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ T = TypeVar("T")
 
 
 def entry_points(group: str) -> EntryPoints:
-    """What installed packages add under a group."""
-    from importlib import metadata  # which takes a while, and is needed for names that are not ours only
+    """Return the entry points of installed packages under a group."""
+    from importlib import metadata  # slow to import, and needed for custom names only
 
     return metadata.entry_points(group=group)
 
 
 def _load_file(path: Path, where: str) -> ModuleType:
-    if not os.path.isfile(path):  # nor is there one of a name that no file can have
+    if not os.path.isfile(path):  # also false for impossible file names
         raise InputError(f"{where}: no file {shown_path(path)}{near_files(path)}; allowed: a name, or FILE.py:NAME")
-    # The name is made from the whole path, so that two files of one name do not replace each other, and is the same in
-    # every process, since a compiled kernel from the cache looks for its module by name.
+    # The name is made from the whole path, so that two files of the same name do not replace each other. It is the same in
+    # every process, since a compiled kernel from the cache finds its module by name.
     name = f"twolevel_plugin_{hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -64,7 +64,7 @@ def _load_file(path: Path, where: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except RAISED_BY_PLUGINS as error:  # an error of ours, too: what a decorator refuses is the file's
+    except RAISED_BY_PLUGINS as error:  # also our own errors: a decorator's error is the file's fault
         del sys.modules[name]
         raise PluginError(f"{where}: {path} cannot be loaded: {raised_text(error)}") from error
     except BaseException:
@@ -74,7 +74,7 @@ def _load_file(path: Path, where: str) -> ModuleType:
 
 
 def _own_names(module: ModuleType) -> list[str]:
-    # What is made in the file, not what it imports; only classes and functions say where they are from.
+    # Names defined in the file, not imported; only classes and functions know where they are from.
     return [
         name
         for name, value in vars(module).items()
@@ -93,15 +93,16 @@ def resolve(
     where: str,
     also: tuple[str, ...] = (),
 ) -> T:
-    """The plug-in called ``name``.
+    """Return the plug-in called ``name``.
 
     - ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
-    - ``builtin``: the folder's own registry. It wins over entry points: an installed package cannot change what a name means.
-    - ``expected``: what the plug-in must be an instance of.
-    - ``also``: names that the caller understands itself, listed in the error.
+    - ``builtin``: the folder's own registry. It precedes entry points: an installed package cannot change the meaning of a
+      name.
+    - ``expected``: the type of the plug-in.
+    - ``also``: names handled by the caller, listed in the error.
 
-    Raises InputError if nothing has this name (the message lists the known names, nearest first), or what has it is of
-    another kind. Raises PluginError if it cannot be loaded.
+    Raises InputError if there is no such name (the message lists the known names, nearest first), or it has another type;
+    PluginError if it cannot be loaded.
     """
     if name in builtin:
         return builtin[name]
@@ -123,7 +124,7 @@ def resolve(
             raise one_of(kind, name, [*builtin, *points, *also], where)
         with blamed_on(f"{where}: plug-in {name} cannot be loaded"):
             found = points[name].load()
-    if isinstance(found, type):  # a class stands for what it makes without arguments
+    if isinstance(found, type):  # a class is called without arguments
         with blamed_on(f"{where}: {name}() cannot be made"):
             found = found()
     if not isinstance(found, expected):
@@ -138,7 +139,7 @@ _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 
 def is_number(text: str) -> bool:
-    """Whether the text is a number (:func:`traces.base.errors.parse_real`)."""
+    """Return whether the text is a number (:func:`traces.base.errors.parse_real`)."""
     try:
         parse_real(text)
     except ValueError:
@@ -147,9 +148,9 @@ def is_number(text: str) -> bool:
 
 
 def split_names(text: str) -> list[str]:
-    """The plug-ins of a list separated by commas.
+    """Split a list of plug-ins separated by commas.
 
-    A comma within parentheses belongs to an expression, one before ``key=`` to the parameters of the plug-in before it.
+    A comma within parentheses belongs to an expression, a comma before ``key=`` to the parameters of the plug-in before it.
 
     Examples
     --------
@@ -173,22 +174,21 @@ def split_names(text: str) -> list[str]:
 
 
 def split_parameters(name: str) -> tuple[str, str]:
-    """``NAME:key=value,…`` as NAME and the rest; the rest is empty if there are no parameters."""
+    """Split ``NAME:key=value,…`` into NAME and the rest, which is empty without parameters."""
     match = _PARAMETERS.fullmatch(name)
     return (match[1], match[2]) if match else (name, "")
 
 
 def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
-    """The plug-in with other parameters.
+    """Return the plug-in with other parameters.
 
-    - ``plug_in``: its parameters are its fields that are numbers, words or true/false, but for ``name`` and those whose
-      metadata say ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; one of
-      :data:`traces.base.time.Seconds` as seconds, or as a duration.
+    - ``plug_in``: its parameters are its fields that are numbers, words or true/false, except ``name`` and fields with the
+      metadata ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; a field of type
+      :data:`traces.base.time.Seconds` as seconds or as a duration.
     - ``text``: ``key=value,key=value``.
-    - ``shared``: parameters that all of its kind have, which are not in the text; for errors.
+    - ``shared``: parameters of all plug-ins of its kind, which are not in the text; for errors.
 
-    Raises InputError if a parameter is unknown, given twice, or cannot be what it is said to be. Raises PluginError if
-    the plug-in cannot be made with them.
+    Raises InputError if a parameter is unknown, given twice, or invalid; PluginError if the plug-in cannot be made with them.
     """
     known = _known(plug_in)
     name = getattr(plug_in, "name", type(plug_in).__name__)
@@ -210,12 +210,12 @@ def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterab
 
 
 def _known(plug_in: object) -> dict[str, tuple[str, type]]:
-    # The parameters: by the name that is written, the field and its type.
+    # The parameters: by given name, the field and its type.
     if not is_dataclass(plug_in) or isinstance(plug_in, type):
         return {}
     try:
         hints = get_type_hints(type(plug_in), include_extras=True)
-    except Exception:  # a plug-in's annotations may name what only a type checker imports
+    except Exception:  # a plug-in's annotations may use names that only a type checker imports
         hints = {}
     known = {}
     for field in fields(plug_in):
@@ -227,7 +227,7 @@ def _known(plug_in: object) -> dict[str, tuple[str, type]]:
 
 
 def _plain(hint: Any) -> Any:
-    # What may be given, of what may also be None or is annotated with something else.
+    # The type of given values, for fields that may also be None or have further annotations.
     if get_origin(hint) is Annotated and hint != Seconds:
         return _plain(get_args(hint)[0])
     if get_origin(hint) in (Union, UnionType):
@@ -258,13 +258,13 @@ def _value(text: str, expected: type, field: str, where: str) -> bool | int | fl
     return number
 
 
-# A file's name may hold a comma; what follows the last ones and is key=value belongs to how it is taken.
+# A file name may contain commas; trailing key=value parts are parameters.
 _FILE = re.compile(r"file:(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
 
 
 @contextmanager
 def at_its_place(where: str) -> Iterator[None]:
-    """Have errors begin with where a plug-in was written: with a line of a file; an option's plug-in says it all."""
+    """Prefix errors with the line of a file that gives a plug-in; an option's own error already has its place."""
     try:
         yield
     except InputError as error:
@@ -278,7 +278,7 @@ def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, 
 
     Returns:
     - ``rest``: the spec without this parameter.
-    - ``value``: what it is given; None: it is not given.
+    - ``value``: its value; None if it is not given.
 
     Raises InputError if it is given twice.
     """
@@ -312,17 +312,16 @@ def parameterised(
     also: tuple[str, ...] = (),
     shared: tuple[str, ...] = (),
 ) -> tuple[T, bool]:
-    """What is written as ``spec``, and whether it is one of ours.
+    """Return the plug-in given as ``spec``, and whether it is built in.
 
-    - ``kind``, ``builtin``, ``group``, ``expected``, ``where``, ``also``: as of :func:`traces.base.plugins.resolve`.
-    - ``spec``: a name that is found there, or ``file:PATH``; each perhaps with parameters behind it.
-    - ``from_file``: what makes the plug-in of a path.
-    - ``made``: what a plug-in makes in the end; one that is that already has no parameters.
-    - ``noun``: what it is, in errors about its parameters.
-    - ``shared``: as of :func:`traces.base.plugins.with_parameters`.
+    - ``kind``, ``builtin``, ``group``, ``expected``, ``where``, ``also``: as for :func:`traces.base.plugins.resolve`.
+    - ``spec``: such a name, or ``file:PATH``; each optionally followed by parameters.
+    - ``from_file``: makes the plug-in of a path.
+    - ``made``: the type that a plug-in makes in the end; a plug-in of this type has no parameters.
+    - ``noun``: its kind in errors about its parameters.
+    - ``shared``: as for :func:`traces.base.plugins.with_parameters`.
 
-    Raises InputError if there is none, or a parameter cannot be. Raises PluginError if it cannot be loaded, or is not
-    what it should be.
+    Raises InputError if there is none, or a parameter is invalid; PluginError if it cannot be loaded, or has another type.
     """
     if match := _FILE.fullmatch(spec):
         named = from_file(match[1])
@@ -337,12 +336,12 @@ def parameterised(
 def compiled_rule(
     function: Callable[..., Any], decorator: str, *forms: tuple[types.Signature, tuple[str, ...]]
 ) -> Callable[..., Any]:
-    """Compile a rule to the one of several signatures that takes as many arguments.
+    """Compile a rule to the signature with the same number of arguments.
 
-    - ``decorator``: what it was decorated with, for the error.
-    - ``*forms``: a signature each, and the names of its arguments.
+    - ``decorator``: its decorator, for the error.
+    - ``*forms``: signatures, each with the names of its arguments.
 
-    Raises InputError if it has as many arguments as none.
+    Raises InputError if no signature has this number of arguments.
     """
     count = len(inspect.signature(function).parameters)
     for signature, arguments in forms:

@@ -1,9 +1,9 @@
-"""This process and its machine: the processor, memory, and interrupts of functions that compiled code calls.
+"""This process and its machine: the processor, memory, and interrupts in functions that compiled code calls.
 
-No exception can pass through compiled code. Python handles a signal between two steps of whatever function it is in. What a
-function raises that compiled code has called is kept, and raised when that code is left; but at its very first and last steps
-it cannot keep anything, and an exception is lost there. So an interrupt that comes just then is noted, and raised at the next
-step at which it can be kept.
+Exceptions cannot pass through compiled code. An exception of a function called by compiled code is kept, and raised after that
+code. Python handles a signal between two steps of any function; at the first and last steps of a called function, nothing can
+keep the exception, and it would be lost. An interrupt at such a step is noted, and raised at the next step where it can be
+kept.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from typing import TypeVar
 
 
 def processor_model() -> str:
-    """The model as the system names it, ``AMD EPYC 7763``; the kind of machine where it does not (Linux on ARM)."""
+    """Return the model as the system names it, ``AMD EPYC 7763``; else the kind of machine (Linux on ARM)."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             for line in lines:
@@ -28,12 +28,12 @@ def processor_model() -> str:
     return os.uname().machine
 
 
-#: From so many rows on, columns are of a size that matters.
+#: Columns of at least this many rows are large enough to matter.
 _MANY_ROWS = 50_000
 
 
 def free_memory_bytes() -> int | None:
-    """Bytes that can be had without swapping, or None on a system that does not say (Linux does)."""
+    """Return the bytes available without swapping, or None if the system does not report them (Linux does)."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -42,11 +42,12 @@ def free_memory_bytes() -> int | None:
 
 
 def give_back_memory(rows: int = _MANY_ROWS) -> None:
-    """Give the memory of what has been freed back to the system, where the C library can (glibc's can).
+    """Return freed memory to the system, if the C library supports it (glibc does).
 
-    It keeps what was freed between things that were not: after columns of millions of rows that is as much as they were.
+    The C library keeps memory that was freed between blocks in use: after columns of millions of rows, as much as they had.
 
-    - ``rows``: of what size the columns were; of a few nothing is given back, as a study's thousands of runs use it again.
+    - ``rows``: rows of the freed columns; after few rows nothing is returned, since a study's thousands of runs reuse the
+      memory.
     """
     if rows < _MANY_ROWS:
         return
@@ -58,34 +59,34 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 class _Interrupts:
-    """The interrupts of this process. ``noted``: whether one came that has not been raised. ``called``: what kernels
-    call; only looked up in."""
+    """The interrupts of this process. ``noted``: whether one came that has not been raised. ``called``: the functions that
+    kernels call; only looked up in."""
 
     def __init__(self) -> None:
         self.noted = False
         self.called: set[CodeType] = set()
 
     def came(self, frame: FrameType | None) -> None:
-        """For a handler of signals: raise, or note it where nobody could keep what is raised. ``frame``: where it came:
-        what the handler was given. Raises KeyboardInterrupt."""
+        """Raise KeyboardInterrupt, or note it if it would be lost. For signal handlers; ``frame``: where the signal came, as
+        the handler received it."""
         if frame is not None and frame.f_code in self.called:
             self.noted = True
         else:
             raise KeyboardInterrupt
 
     def raise_noted(self) -> None:
-        """Raise the one that was noted, if any was. Raises KeyboardInterrupt."""
+        """Raise KeyboardInterrupt if an interrupt was noted."""
         if self.noted:
             self.noted = False
             raise KeyboardInterrupt
 
 
-#: Heard by the handlers of the command line.
+#: Used by the command line's signal handlers.
 INTERRUPTS = _Interrupts()
 
 
 def called_by_kernels(function: _Function) -> _Function:
-    """Mark what compiled code calls. All that it does is in one ``try`` that keeps whatever is raised, and begins there
-    with ``INTERRUPTS.raise_noted()``."""
+    """Mark a function that compiled code calls. Its whole body is one ``try`` that keeps any exception, and begins there with
+    ``INTERRUPTS.raise_noted()``."""
     INTERRUPTS.called.add(function.__code__)
     return function

@@ -21,7 +21,7 @@ _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 60480
 _UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000} | {unit: seconds * NS_PER_S for unit, seconds in _UNITS_S.items()}
 _ALLOWED = "a positive number and ns, us, ms, s, m, h, d or w, as 24h"
 
-#: A parameter of a plug-in that is a number of seconds, and may be given with another unit.
+#: A plug-in's parameter in seconds, which may be given with another unit.
 Seconds: TypeAlias = Annotated[float, "s"]
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
@@ -29,10 +29,10 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 @compiled()
 def duration_ns(work_gflop: float, speed_gflops: float) -> int:
-    """Nanoseconds that ``work_gflop`` takes at ``speed_gflops``: rounded once, half to even, and at least 1.
+    """Return the nanoseconds that ``work_gflop`` takes at ``speed_gflops``: rounded once, half to even, and at least 1.
 
-    No work is done in no time, so a core that has just been given work is never idle at the same instant. The result
-    saturates at ``MAX_NS`` (2**62), which every caller treats as an overflow.
+    No work takes zero time, so a core that has just got work is never idle at the same instant. The result saturates at
+    ``MAX_NS`` (2**62), which every caller treats as an overflow.
     """
     exact = work_gflop / speed_gflops * 1e9
     if not exact < MAX_NS:
@@ -41,10 +41,10 @@ def duration_ns(work_gflop: float, speed_gflops: float) -> int:
 
 
 def parse_duration_ns(text: str, where: str) -> int:
-    """Nanoseconds of a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds: what has no unit).
+    """Parse a duration such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (without a unit: seconds), in nanoseconds.
 
-    Raises InputError if it is not a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, or is
-    beyond :data:`MAX_NS`.
+    Raises InputError unless it is a positive number followed by ns, us, ms, s, m (min), h, d, w or nothing, up to
+    :data:`MAX_NS`.
     """
     ns = round(_exact_ns(text, "s") or 0)
     if ns > MAX_NS:
@@ -55,13 +55,13 @@ def parse_duration_ns(text: str, where: str) -> int:
 
 
 def parse_instant_ns(text: str, where: str) -> int:
-    """As :func:`parse_duration_ns`, but also 0. Raises InputError if it is neither."""
+    """Parse an instant as :func:`parse_duration_ns`; it may be 0. Raises InputError if it is invalid."""
     return 0 if _exact_ns(text, "s") == 0 else parse_duration_ns(text, where)
 
 
 def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
-    """A time such as ``1ms`` in ``unit``, perhaps a whole number of it; what has no unit, as ``2.5e-3``, is in it
-    already. Raises InputError if it is none."""
+    """Parse a time such as ``1ms`` and convert it to ``unit``, optionally as a whole number; without a unit, as ``2.5e-3``, it
+    is in ``unit`` already. Raises InputError if it is invalid."""
     kind, read = (int, parse_whole) if whole else (float, parse_real)
     try:
         ns = _exact_ns(text, unit)
@@ -79,13 +79,13 @@ def time_in(unit: str, text: str, where: str, *, whole: bool = False) -> float:
 
 
 def _exact_ns(text: str, bare: str) -> Decimal | None:
-    # None: it is no number with a unit; ``bare`` is that of a number without.
+    # None: not a number with a unit; ``bare`` is the unit of numbers without one.
     match = _DURATION.fullmatch(text.strip().lower())
     return Decimal(match[1]) * _UNITS_NS[match[2] or bare] if match and match[2] in _UNITS_NS else None
 
 
 def format_ns(ns: int) -> str:
-    """A duration for people: ``93 s``, ``2 h 05 min``, ``3 d 04 h``."""
+    """Format a duration for people: ``93 s``, ``2 h 05 min``, ``3 d 04 h``."""
     seconds = ns / NS_PER_S
     if seconds < 1:
         return f"{seconds:.3g} s"
@@ -105,8 +105,8 @@ _MAX_S = MAX_NS // NS_PER_S
 
 
 def given_instant_ns(value: object, where: str) -> int:
-    """Nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises InputError
-    if it is neither."""
+    """Return the nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises
+    InputError if it is neither."""
     if isinstance(value, str):
         return parse_instant_ns(value, where)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -115,7 +115,7 @@ def given_instant_ns(value: object, where: str) -> int:
 
 
 def given_duration_ns(value: object, where: str) -> int:
-    """As :func:`given_instant_ns`, but above 0."""
+    """Return a duration as :func:`given_instant_ns`, but above 0."""
     ns = given_instant_ns(value, where)
     if ns == 0:
         raise InputError(f"{where}: {shown(value)} is out of range; allowed: a time above 0, as '24h'")

@@ -1,4 +1,4 @@
-"""Files that are written: whole or not at all, and what goes wrong with one names it."""
+"""Written files: whole or not at all, with errors that name the file."""
 
 import contextlib
 import errno
@@ -9,17 +9,17 @@ from pathlib import Path
 
 from traces.base.errors import InputError
 
-#: How an operating system says that there is no more room: on the disk, in one's quota, in a file.
+#: Errors of the operating system for a full disk, an exhausted quota, or a file that is too large.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class FullDiskError(InputError):
-    """A disk has no more room, as a library says that writes a file."""
+    """A full disk, reported by a library that writes a file."""
 
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Whatever the system refuses here is about a file: an ``OSError`` that names none, as of a full disk, names this one."""
+    """Name a file in every ``OSError`` of this context that names none, as for a full disk."""
     try:
         yield
     except OSError as error:
@@ -34,10 +34,10 @@ def _name(error: OSError, path: Path, partial: Path | None = None) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A name in the same folder for a new file, which becomes ``path`` if all goes well; else it is removed.
+    """Provide a temporary name in the same folder, which becomes ``path`` if all goes well; otherwise the file is removed.
 
-    What was at ``path`` stays until then. Missing folders are made. Something that is no file, as a pipe, is written
-    itself. Raises OSError if it cannot be written; it names ``path``.
+    Until then the old file at ``path`` stays. Missing folders are made. Special files, such as pipes, are written directly.
+    Raises OSError with ``path`` if it cannot be written.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -58,32 +58,32 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text in UTF-8 as a whole file."""
+    """Write a UTF-8 text as a whole file."""
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
 
 
 def under_its_name(text: str, partial: Path, target: Path) -> str:
-    """A text in which what is written beside ``target`` has the name that it was to get."""
+    """Replace the temporary name of ``target`` in a text by its final name."""
     return text.replace(str(partial / target.name), str(target)).replace(str(partial), str(target))
 
 
 def of_system(error: Exception) -> str:
-    """What to tell of an error: one of the system's begins with the file, as those of this project do."""
+    """Return the message of an error; an error of the system begins with the file, like errors of this project."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str):
         return f"{error.filename}: {error.strerror}"
     return str(error)
 
 
 def code_of(error: Exception) -> int:
-    """Exit code for an error: 2 for one of the system's about a file, as the user can mend it; else the error's own, or 1."""
+    """Return the exit code for an error: 2 for a system error about a file, which the user can fix; else its own, or 1."""
     if isinstance(error, OSError):
         return 2 if isinstance(error.filename, str) else 1
     return int(getattr(error, "exit_code", 1))
 
 
 def is_full_disk(error: BaseException | None) -> bool:
-    """Whether an error, or the one that led to it, is that a disk has no more room."""
+    """Return whether an error, or its cause, is a full disk."""
     while error is not None:
         if isinstance(error, FullDiskError) or (isinstance(error, OSError) and error.errno in NO_ROOM):
             return True

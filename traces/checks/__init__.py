@@ -1,1 +1,1 @@
-"""What must hold of every run."""
+"""Invariants of every run."""

@@ -1,8 +1,8 @@
-"""Kernels that put what every core did into the order of time: a stable counting sort by core.
+"""Kernels that sort the bars of every core by time: a stable counting sort by core.
 
-A *bar* is a task on its core; of a job without task rows, the whole job on each of its cores (task -1). A task that never
-ran (its core is -1) is none, and a job that never started has no core to have one on. Jobs are visited by (start, end, row)
-and a job's tasks in task order, so that a core's bars come out in the order of time unless a job's own tasks are not in it.
+A *bar* is a task on its core; for a job without task rows, the whole job on each of its cores (task -1). A task that never ran
+(core -1) has no bar, nor has a job that never started. Jobs are visited by (start, end, row) and a job's tasks in task order,
+so a core's bars are in the order of time unless a job's own tasks are not.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from traces.ledger import JobRecords, TaskRecords
 
 
 class CoreBars(State):
-    """What each core did, in the order of time, never two things at once."""
+    """The bars of each core, in the order of time, without overlaps."""
 
     first: Ints  # (n_cores + 1,): core ``c`` has the bars ``first[c]:first[c + 1]``
     job: Shorts  # ndarray of int32, shape (k,): row of the job in ``ledger.jobs``
-    # ndarray of int32, shape (k,): number of the task within the job; -1 for the whole job, where the job has no task
-    # rows
+    # ndarray of int32, shape (k,): number of the task within the job; -1 for the whole job, if it has no task rows
     task: Shorts
 
 
 class JobTimes(State):
-    """When each job ran, and on which cores: columns of ``traces.ledger.JobRecords`` (``first``, ``lo`` and ``hi`` are the
+    """Times and cores of each job: columns of ``traces.ledger.JobRecords`` (``first``, ``lo`` and ``hi`` are the
     allocation)."""
 
     start: Ints
@@ -36,13 +35,13 @@ class JobTimes(State):
 
     @classmethod
     def of(cls, jobs: JobRecords) -> JobTimes:
-        """Those of a ledger's jobs."""
+        """The times of a ledger's jobs."""
         columns = (jobs.start_ns, jobs.end_ns, jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
         return cls(*(np.ascontiguousarray(column, np.int64) for column in columns))
 
 
 class TaskTimes(State):
-    """When each task ran, and where: columns of ``traces.ledger.TaskRecords``."""
+    """Times and core of each task: columns of ``traces.ledger.TaskRecords``."""
 
     first: Ints
     start: Ints
@@ -52,7 +51,7 @@ class TaskTimes(State):
 
     @classmethod
     def of(cls, tasks: TaskRecords) -> TaskTimes:
-        """Those of a ledger's tasks."""
+        """The times of a ledger's tasks."""
         times = (np.ascontiguousarray(column, np.int64) for column in (tasks.first, tasks.start_ns, tasks.end_ns))
         return cls(*times, *(np.ascontiguousarray(column, np.int32) for column in (tasks.core, tasks.chunk)))
 
@@ -61,7 +60,7 @@ class TaskTimes(State):
 def count_bars(jobs: JobTimes, tasks: TaskTimes, counts: Ints) -> None:
     """Add the number of bars of each core to ``counts`` (int64, shape (n_cores,)).
 
-    Cores must be within the machine: nothing is checked here.
+    Cores must be within the machine; this is not checked here.
     """
     first, lo, hi = jobs.first, jobs.lo, jobs.hi
     rows_first, task_core = tasks.first, tasks.core
@@ -80,10 +79,10 @@ def count_bars(jobs: JobTimes, tasks: TaskTimes, counts: Ints) -> None:
 def place_bars(
     job_order: Ints, jobs: JobTimes, tasks: TaskTimes, cursor: Ints, bars: CoreBars, last_end: Ints, doubtful: Flags
 ) -> None:
-    """Write each bar's job and task at its core's ``cursor``, which moves on.
+    """Write each bar's job and task at its core's ``cursor``, which advances.
 
-    ``last_end`` (int64, shape (n_cores,)) is the end of the core's last bar, to begin with the least int64;
-    ``doubtful[core]`` is set where a bar starts before it, or ends before it starts.
+    ``last_end`` (int64, shape (n_cores,)) is the end of the core's last bar, initially the least int64;
+    ``doubtful[core]`` is set if a bar starts before it, or ends before it starts.
     """
     lo, hi, bar_job, bar_task = jobs.lo, jobs.hi, bars.job, bars.task
     task_core, task_start, task_end = tasks.core, tasks.start, tasks.end
@@ -115,10 +114,10 @@ def place_bars(
 
 @compiled()
 def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder: Ints) -> tuple[int, int]:
-    """The first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
+    """Return the first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
 
-    ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are scratch,
-    to begin with the least int64 and -1, and name the holder afterwards.
+    ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are work space, initially the
+    least int64 and -1; afterwards they name the holder.
     """
     start, end, lo, hi = jobs.start, jobs.end, jobs.lo, jobs.hi
     for job in job_order:
@@ -133,11 +132,11 @@ def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder
 
 @compiled()
 def first_task_outside(jobs: JobTimes, tasks: TaskTimes, job_cores: Ints, owner: Ints) -> tuple[int, int, int]:
-    """The first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
+    """Return the first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
 
-    Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core that is not among
-    the first ``job_cores`` that the job holds. Tasks that never ran break none. ``owner`` (int64, shape (n_cores,)) is
-    scratch, to begin with -1.
+    Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core that is not among the first
+    ``job_cores`` of the job. Tasks that never ran have no faults. ``owner`` (int64, shape (n_cores,)) is work space,
+    initially -1.
     """
     lo, hi = jobs.lo, jobs.hi
     task_core, task_start, task_end = tasks.core, tasks.start, tasks.end

@@ -1,4 +1,4 @@
-"""Checks that stop at the first fault of a state, and name it."""
+"""Checks of a state that stop at the first fault and name it."""
 
 from collections.abc import Callable
 from typing import NoReturn
@@ -11,7 +11,7 @@ from traces.kernels.state import State
 
 
 def first_out_of_order(*columns: Array) -> int:
-    """The first entry that comes before its parent, or -1; entries are compared column by column, as tuples are."""
+    """Return the first entry that is less than its parent, or -1; entries are compared column by column, as tuples."""
     size = len(columns[0])
     below = np.arange(1, size)
     above = (below - 1) >> 1
@@ -24,9 +24,9 @@ def first_out_of_order(*columns: Array) -> int:
 
 
 class Checks:
-    """Checks whose errors all begin with the same words.
+    """Checks whose errors begin with the same words.
 
-    - ``where``: those words: which engine, and its time.
+    - ``where``: these words: the engine and its time.
     """
 
     def __init__(self, where: str) -> None:
@@ -42,17 +42,17 @@ class Checks:
             self.fault(what)
 
     def none(self, wrong: Array, words: Callable[[int], str]) -> None:
-        """Check that no entry is wrong; ``words`` describes the first one that is, by its place."""
+        """Check that no entry is wrong; ``words`` describes the first wrong one by its index."""
         if len(bad := np.flatnonzero(wrong)):
             self.fault(words(int(bad[0])))
 
     def count(self, what: str, counted: int, found: int) -> None:
-        """Check a number that a state keeps against the number that there are."""
+        """Check a counter of a state against the real number."""
         if counted != found:
-            self.fault(f"{what}: {counted} by its count, {found} there are")
+            self.fault(f"{what}: counted {counted}, found {found}")
 
     def counts(self, what: Callable[[int], str], counted: Array, found: Array) -> None:
-        """Check numbers that a column keeps; ``what`` says what is counted, by the place."""
+        """Check a column of counters; ``what`` describes the counted things, by index."""
         for place in np.flatnonzero(counted != found)[:1].tolist():
             self.count(what(place), int(counted[place]), int(found[place]))
 

@@ -1,4 +1,4 @@
-"""What must hold of the columns of every run's jobs, whatever they held or computed."""
+"""Invariants of the columns of every run's jobs."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 
 
 class InvariantError(TwolevelError):
-    """Ours, or an application simulator's: a record that no correct run can make. The message names the first."""
+    """A fault of this project, or of an application simulator: a record that no correct run makes. The message names it."""
 
 
 def check_jobs(jobs: JobRecords) -> None:
-    """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` says what is checked. Raises
-    InvariantError naming the first job that is wrong."""
+    """Check the jobs' instants, words and attempts; ``traces.checks.ledger.check_ledger`` lists the rules. Raises
+    InvariantError for the first wrong job."""
     for name, place, words in (("why", jobs.why, WHY), ("state", jobs.state, STATES)):
         if len(bad := np.flatnonzero((place < 0) | (place >= len(words)))):
             raise InvariantError(
@@ -27,7 +27,7 @@ def _check_times(jobs: JobRecords) -> None:
     started = jobs.started
     nothing = (jobs.start_ns == -1) & (jobs.end_ns == -1) & (jobs.held_cores == 0) & (jobs.tasks == 0)
     for wrong, what in (
-        # A job that is withdrawn before it could be eligible never was: -1.
+        # A job withdrawn before it could be eligible has -1.
         (
             (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.begin_ns),
             "is eligible before its submission or its begin",
@@ -53,7 +53,7 @@ def _check_times(jobs: JobRecords) -> None:
 def _check_attempts(jobs: JobRecords) -> None:
     order = np.lexsort((jobs.attempt, jobs.job_id))
     again = jobs.job_id[order[1:]] == jobs.job_id[order[:-1]]
-    before, after = order[:-1][again], order[1:][again]  # neighbours: two attempts at one job
+    before, after = order[:-1][again], order[1:][again]  # consecutive attempts of one job
     first, last = np.ones(len(jobs), np.bool_), np.ones(len(jobs), np.bool_)
     first[after], last[before] = False, False
     for rows, what in (
@@ -63,7 +63,7 @@ def _check_attempts(jobs: JobRecords) -> None:
         (np.flatnonzero(last & (jobs.state == Ending.REQUEUED)), "was requeued, but no attempt follows"),
         (before[jobs.state[before] != Ending.REQUEUED], "was not requeued, but an attempt follows"),
         (after[jobs.eligible_ns[after] != jobs.end_ns[before]], "does not wait from the end of the attempt before it"),
-        (1 + np.flatnonzero((jobs.attempt[:-1] > 0) & (jobs.attempt[1:] == 0)), "stands behind later attempts"),
+        (1 + np.flatnonzero((jobs.attempt[:-1] > 0) & (jobs.attempt[1:] == 0)), "stands after later attempts"),
     ):
         if len(rows):
             raise InvariantError(f"job {jobs.job_id[rows[0]]}: attempt {jobs.attempt[rows[0]]} {what}")

@@ -1,6 +1,5 @@
-"""What must hold of every run, as functions: no core runs two tasks at once, no clock goes back, nothing is
-left open. Fast enough to run at the end of a test, also on millions of tasks; of a written trace, see
-``traces.exporters.otf2.checks``.
+"""Invariants of every run: no core runs two tasks at once, no clock goes back, nothing is left open. Fast enough for the end of
+a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written traces.
 """
 
 from dataclasses import replace
@@ -37,12 +36,12 @@ _TASK_FAULTS = {
 
 
 def _job_order(jobs: JobRecords) -> Array:
-    """Rows by (start, end, row): jobs that share a core come in the order in which they held it."""
+    """Return the rows by (start, end, row), so that jobs on the same core are in the order in which they held it."""
     return np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
 
 
 def _checked_tasks(ledger: Ledger) -> TaskRecords:
-    """The task rows (none where they were not kept), after a check that no index leads out of an array."""
+    """Return the task rows (none if they were not kept), after checking that all indices are within their arrays."""
     jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
     if tasks is None:
         tasks = replace(TaskRecords.empty(), first=np.zeros(len(jobs) + 1, np.int64))
@@ -68,7 +67,7 @@ def _checked_tasks(ledger: Ledger) -> TaskRecords:
 
 
 def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Array]:
-    """Start and end (ns) of the bars ``which``."""
+    """Return start and end (ns) of the bars ``which``."""
     job, task = bars.job[which].astype(np.int64), bars.task[which].astype(np.int64)
     start, end = ledger.jobs.start_ns[job], ledger.jobs.end_ns[job]
     of_task = task >= 0
@@ -79,12 +78,12 @@ def bar_times(ledger: Ledger, bars: CoreBars, which: slice) -> tuple[Array, Arra
 
 
 def core_bars(ledger: Ledger) -> CoreBars:
-    """What each core did, in the order of time.
+    """Return the bars of each core, in the order of time.
 
-    - ``ledger``: any ledger. Beside the result, which has 8 bytes a task, only some numbers a core are kept.
+    - ``ledger``: any ledger. Besides the result, with 8 bytes per task, only a few numbers per core are allocated.
 
-    Raises InvariantError if a core does two things at once, or a core, a job or a task row does not exist. Raises
-    InputError if jobs released cores, and there are no tasks to tell what the others did.
+    Raises InvariantError if a core does two things at once, or a core, a job or a task row does not exist; InputError if jobs
+    released cores and tasks were not kept, so that it is unknown what the other cores did.
     """
     if ledger.tasks is None and ledger.releases is not None:
         raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")
@@ -97,7 +96,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     doubtful = np.zeros(n_cores, np.bool_)
     place_bars(_job_order(jobs), when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
-        # A simulator of another's may start a core's tasks out of task order; that alone is no fault.
+        # Another application simulator may start a core's tasks out of order, which alone is no fault.
         here = slice(int(first[core]), int(first[core + 1]))
         order = np.lexsort(bar_times(ledger, bars, here)[::-1])
         bars.job[here], bars.task[here] = bars.job[here][order], bars.task[here][order]
@@ -119,23 +118,22 @@ def _bar(ledger: Ledger, bars: CoreBars, k: int) -> str:
 
 
 def check_ledger(ledger: Ledger) -> None:
-    """Check a run's records: every job and every task at a possible time, on cores of its own.
+    """Check a run's records: every job and every task at a possible time, on its own cores.
 
-    Checked are: nothing is eligible before its submission, starts before it is eligible or ends before it starts; a job
-    that never started was cancelled, and has no cores and no tasks; attempts follow each other, each after one that was cut
-    to be tried again; a job's intervals of cores are ascending, disjoint, and as many cores as it says, which is
-    no fewer than it asked for, unless it is moldable; no two jobs hold one core at once; a job is given cores, and asked for
-    some, while it runs; what
-    it releases it held, and computes on no more, unless it is given it again; it is told who waits for its cores while
-    it runs, and of no more cores than it was given; a job has as many task rows that ran as it says, or none,
-    and rows that did not run only if it was cut; every task lies within its job's time and on the first of its cores,
-    as many as it asked for, or on those that it is given; no core runs two tasks at once; of transfers what
-    ``traces.checks.transfers`` says.
+    The rules: nothing is eligible before its submission, starts before it is eligible or ends before it starts. A job that
+    never started was cancelled, and has no cores and no tasks. Attempts are consecutive, each after one that was cut and
+    requeued. A job's intervals of cores are ascending and disjoint, and contain as many cores as its record says, at least its
+    request unless it is moldable. No two jobs hold one core at once. A job gets cores, and is asked for cores, only while it
+    runs. It releases only cores that it holds, and computes on a released core only after it gets it again. It receives hints
+    only while it runs, for at most the cores that it holds. A job has as many rows of tasks that ran as its record says, or
+    none, and rows of tasks that did not run only if it was cut. Every task is within its job's time and on the requested
+    number of its first cores, or on cores that it was given. No core runs two tasks at once. Transfers satisfy
+    ``traces.checks.transfers``.
 
     Raises
     ------
     InvariantError
-        Naming the first job, core or instant that is wrong.
+        For the first job, core or instant that is wrong.
     """
     jobs = ledger.jobs
     tasks = _checked_tasks(ledger)
@@ -157,7 +155,7 @@ def check_ledger(ledger: Ledger) -> None:
             f"job {jobs.job_id[row]}, task {task} {_TASK_FAULTS[fault]}: core {tasks.core[at]}, "
             f"{tasks.start_ns[at]} to {tasks.end_ns[at]} ns"
         )
-    if ledger.releases is None or ledger.tasks is not None:  # else no bars tell until when a job held each core
+    if ledger.releases is None or ledger.tasks is not None:  # else there are no bars to check releases with
         core_bars(ledger)
     if ledger.transfers is not None:
         check_transfers(jobs, ledger.tasks, ledger.transfers)
@@ -207,7 +205,7 @@ def _check_holdings(ledger: Ledger) -> None:
 
 
 def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
-    """The jobs with all cores that they ever held, and how many of the first ones are theirs to compute on."""
+    """Return the jobs with all cores that they ever held, and the number of the first cores that they may compute on."""
     jobs, widths = ledger.jobs, ledger.widths
     if widths is None or not len(widths):
         return JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
@@ -231,7 +229,7 @@ def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
 
 
 def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:
-    """Which cores these jobs have started with, or were given, bool (k,)."""
+    """Return which cores these jobs have started with, or were given, bool (k,)."""
     held, _ = _ever_held(ledger)
     owner = np.repeat(np.arange(len(ledger.jobs)), np.diff(held.first))
     n_cores = ledger.machine.n_cores
@@ -265,7 +263,7 @@ def _check_releases(ledger: Ledger) -> None:
     owner = tasks.job
     ran = np.flatnonzero((tasks.core >= 0) & apart[owner])
     owner, on = owner[ran], tasks.core[ran].astype(np.int64)
-    # The last time that the job was given the core, by when the task began.
+    # The last time before the task's begin at which the job was given the core.
     spans = np.array([held.job, held.core, held.start_ns])
     asked = np.array([owner, on, tasks.start_ns[ran]])
     both = np.concatenate([spans, asked], axis=1)
@@ -280,5 +278,5 @@ def _check_releases(ledger: Ledger) -> None:
         k = bad[0]
         raise InvariantError(
             f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {tasks.start_ns[ran[k]]} to {tasks.end_ns[ran[k]]} "
-            "ns, and the job holds it not, or not for so long"
+            "ns, while the job does not hold the core for all of this time"
         )

@@ -1,6 +1,4 @@
-"""What must hold of every transfer: it brings data between two tasks that ran on different cores, after one and before the
-other.
-"""
+"""Invariants of transfers: each brings data between two tasks on different cores, after one and before the other."""
 
 import numpy as np
 
@@ -18,7 +16,7 @@ _FAULTS = {
     5: "arrives at {arrived} ns, before it began at {sent} ns",
     6: "arrives at {arrived} ns, after its consumer began at {consumed} ns",
     7: "brings {bytes} bytes",
-    8: "does not come behind the one before it, {before_source} -> {before_target}",
+    8: "does not follow the one before it, {before_source} -> {before_target}",
 }
 
 
@@ -26,7 +24,7 @@ _FAULTS = {
 def first_transfer_fault(
     transfers_first: Ints, source: Shorts, target: Shorts, size: Floats, sent: Ints, arrived: Ints, tasks: TaskTimes
 ) -> tuple[int, int, int]:
-    """The first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0); faults as in the table of this module."""
+    """Return the first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0); faults as in this module's table."""
     rows_first, task_core, task_start, task_end = tasks.first, tasks.core, tasks.start, tasks.end
     for job in range(len(transfers_first) - 1):
         first_task = rows_first[job]
@@ -61,10 +59,9 @@ def first_transfer_fault(
 def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: TransferRecords) -> None:
     """Check the transfers of a run whose tasks have been checked.
 
-    Checked are, for each: its two tasks exist, ran, and on different cores; it began at or after its producer's end,
-    arrived no earlier than it began, and its consumer started at or after that; its bytes are finite and not negative; a
-    job's transfers are in the order of (source, target), none of them twice. Raises InvariantError naming the first job
-    and the two tasks of which one does not hold.
+    The rules: its two tasks exist, ran, and on different cores; it began at or after its producer's end, arrived no earlier
+    than it began, and its consumer started at or after its arrival; its bytes are finite and not negative; a job's transfers
+    are in the order of (source, target) without duplicates. Raises InvariantError for the first transfer that breaks one.
     """
     if tasks is None:
         if len(transfers):
@@ -77,10 +74,10 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
     if not fault:
         return
     source, target = int(transfers.source[row]), int(transfers.target[row])
-    told = {"n_tasks": int(tasks.first[job + 1] - tasks.first[job])}
+    found = {"n_tasks": int(tasks.first[job + 1] - tasks.first[job])}
     if fault > 1:
         producer, consumer = tasks.first[job] + source, tasks.first[job] + target
-        told |= {
+        found |= {
             "source_core": tasks.core[producer],
             "produced": tasks.end_ns[producer],
             "consumed": tasks.start_ns[consumer],
@@ -90,4 +87,4 @@ def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: Tran
             "before_source": transfers.source[row - 1],
             "before_target": transfers.target[row - 1],
         }
-    raise InvariantError(f"job {jobs.job_id[job]}, transfer {source} -> {target} {_FAULTS[fault].format(**told)}")
+    raise InvariantError(f"job {jobs.job_id[job]}, transfer {source} -> {target} {_FAULTS[fault].format(**found)}")

@@ -1,7 +1,7 @@
 """Trace writers: each turns a ledger into files that other tools read.
 
-A writer inside this project is one file and one line of :data:`EXPORTERS`; one outside it is an entry point
-of the group ``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported when it writes, not before.
+A writer of this project is one file and one line of :data:`EXPORTERS`; a custom one is an entry point of the group
+``twolevel.exporters``, or ``FILE.py:NAME``. A writer is imported when it writes, not before.
 """
 
 from importlib import import_module
@@ -18,11 +18,9 @@ __all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
 class Exporter(Protocol):
     """A function that writes a ledger as a trace.
 
-    It is given a frozen ledger, which it only reads (times are ns since the workload's time 0, cores are
-    global numbers), and a directory, which it creates if need be and in which it may write whatever it likes,
-    but nowhere else. It returns the path of the file that a reader is to open. The same ledger gives the same
-    files; what cannot be equal is said in the writer's docstring. It prints nothing, and keeps nothing after
-    it returns.
+    It receives a frozen ledger (times are ns since the workload's time 0, cores are global numbers), and a directory, which it
+    creates if necessary; it writes only there. It returns the path of the file that a reader opens. The same ledger gives the
+    same files; the writer's docstring states exceptions. It prints nothing, and keeps no state.
     """
 
     def __call__(self, ledger: Ledger, directory: Path, /) -> Path:
@@ -31,7 +29,7 @@ class Exporter(Protocol):
 
 
 def _writer(module: str, name: str) -> Exporter:
-    """A writer of this project."""
+    """Return a writer of this project."""
 
     def write(ledger: Ledger, directory: Path, /) -> Path:
         found: Exporter = getattr(import_module(f"traces.exporters.{module}"), name)
@@ -53,26 +51,26 @@ EXPORTERS: dict[str, Exporter] = {
 }
 
 
-#: Of these, the formats for viewers, which show a row for each core.
+#: The formats among these for viewers, with a row for each core.
 WITH_ROWS = frozenset({"otf2", "perfetto", "chrome", "paje"})
 
 
 def exporter(name: str, where: str = "trace") -> Exporter:
-    """The trace writer of this name.
+    """Return the trace writer with this name.
 
     Parameters
     ----------
     name : str
         A key of :data:`EXPORTERS`, an entry point of ``twolevel.exporters``, or ``FILE.py:NAME``.
     where : str
-        The option or key it was given in, for the error.
+        The option or key that gave it, for errors.
 
     Raises
     ------
     InputError
         If there is no writer of this name.
     PluginError
-        If an outside one cannot be loaded, or cannot be called.
+        If a custom one cannot be loaded or called.
     """
     found: Exporter = resolve("trace writer", name, EXPORTERS, "twolevel.exporters", Exporter, where)
     return found

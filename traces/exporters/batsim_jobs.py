@@ -1,16 +1,16 @@
 """Batsim's jobs.csv, one line per job, as evalys' ``JobSet.from_csv`` reads it.
 
-The columns are Batsim's, in its order. Times are seconds with as many decimals as they need; ``stretch`` is turnaround
-over execution time. What there is no value for is empty, as Batsim has it.
+The columns are Batsim's, in its order. Times are seconds with as many decimals as necessary; ``stretch`` is turnaround over
+execution time. Unknown values are empty, as in Batsim.
 
 ===================== ===============================================================================================
 column                here
 ===================== ===============================================================================================
-``job_id``            the job's number, or where its log has an id as ``a!12``, what follows the ``!``; of a later attempt
-                      ``12#1``, as a job that was submitted again
-``workload_name``     ``w0``, or what stands before the ``!``
+``job_id``            the job's number, or the part after ``!`` of a log's id such as ``a!12``; for a later attempt ``12#1``, as
+                      for a job submitted again
+``workload_name``     ``w0``, or the part before ``!``
 ``profile``           ``application`` with an application level, ``delay`` without
-``submission_time``   the submit; of a later attempt the instant at which the one before was cut
+``submission_time``   the submit; for a later attempt the instant at which the previous one was cut
 ``requested_time``    the estimate
 ``success``           1 for ``COMPLETED_SUCCESSFULLY``, else 0
 ``final_state``       ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED`` (killed), ``COMPLETED_FAILED`` (lost its
@@ -64,8 +64,8 @@ _FINAL = {
 
 
 def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes. Raises InputError if there is one
-    already, or it cannot be written."""
+    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes. Raises InputError if the file exists
+    or cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()

@@ -1,11 +1,11 @@
 """Chrome's JSON (Trace Event Format): for ``chrome://tracing``, Speedscope, Perfetto and others.
 
-Processes are the batch scheduler, the jobs, and each host; threads are what Perfetto has as tracks
-(:mod:`traces.exporters.perfetto.writer`), of the same names. A task, or a job on a core, is a complete event ``X`` of the job's
-name (``job <number>``, and the name that the log has for it), with its category and, where it is known, its technique; what
-jobs do on lanes likewise, of the names ``held``, ``queued`` and ``running``, with the arguments ``job`` and, where the log has
-one, ``job name``; submits, and what else the scheduler's points are, are instants ``i``; counters ``C``; transfers and causes
-flows, ``s`` and ``f``. ``ts`` and ``dur`` are microseconds since the workload's time 0, with three decimals: exact.
+Processes are the batch scheduler, the jobs, and each host; threads are Perfetto's tracks
+(:mod:`traces.exporters.perfetto.writer`), with the same names. A task, or a job on a core, is a complete event ``X`` named
+``job <number>`` plus the log's name of the job, with its category and, if known, its technique. Jobs on lanes are such events
+named ``held``, ``queued`` and ``running``, with the arguments ``job`` and, if the log has one, ``job name``. Submits and the
+scheduler's other points are instants ``i``; counters ``C``; transfers and causes flows, ``s`` and ``f``. ``ts`` and ``dur`` are
+microseconds since the workload's time 0, with three decimals: exact.
 
 Source: "Trace Event Format", Google (2016).
 """
@@ -44,9 +44,8 @@ _SCHEDULER, _JOBS, _HOSTS = 1, 2, 3
 def write_chrome(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.json"``; equal ledgers give equal bytes.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines. Raises InputError if there
-    is one already, it cannot be written, or a job is submitted before time 0. Raises InvariantError if a core does two
-    things at once.
+    Besides the ledger it needs 8 bytes of memory per task, some 300 per job, and a block of lines. Raises InputError if the
+    file exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -59,7 +58,7 @@ def write_chrome(ledger: Ledger, directory: Path) -> Path:
             file.write(_cores(ledger, slices, techniques, names))
         for made in (_transfers(ledger), _batch(ledger, batch), _counters(ledger, batch)):
             file.writelines(made)
-        # What stands last has no comma behind it.
+        # No comma follows the last entry.
         file.write(",\n".join(_names(ledger, batch)).encode() + b"\n]}\n")
     return path
 
@@ -135,7 +134,7 @@ def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
         rows = Rows(len(start)).put(b'{"ph":"X","name":"').word(names, lanes.region[at]).put(b'","cat":"batch"')
         _place(rows, _JOBS, location[at], start).put(b',"dur":').decimal(lanes.end[at] - start, 3)
         yield rows.add(_said(lanes, at, keys, texts)).put(b"},\n").tobytes()
-    for thread, points in enumerate((batch.submits, batch.passes, *batch.told.values())):
+    for thread, points in enumerate((batch.submits, batch.passes, *batch.events.values())):
         for at in blocks(len(points.start)):
             start = points.start[at]
             rows = Rows(len(start)).put(b'{"ph":"i","s":"t","name":"').word(names, points.region[at])
@@ -188,7 +187,7 @@ def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:
             yield json.dumps(event, separators=(",", ":"))
 
     yield from named("process", _SCHEDULER, f"{machine.name}: batch scheduler")
-    threads = ["submits", "scheduling passes", *batch.told]
+    threads = ["submits", "scheduling passes", *batch.events]
     for thread, name in enumerate(threads):
         yield from named("thread", _SCHEDULER, name, thread)
     yield from named("process", _JOBS, "jobs" if batch.waiting else "running jobs")

@@ -1,19 +1,19 @@
-"""Comma-separated values: what a trace shows as plain tables, for R, spreadsheets, awk.
+"""Comma-separated values: the contents of a trace as plain tables, for R, spreadsheets, awk.
 
-Folder ``csv``; instants are whole nanoseconds since the workload's time 0, numbers are written in full, texts without a comma
-stand as they are. What has no value is empty.
+Folder ``csv``; instants are whole nanoseconds since the workload's time 0, numbers are exact, texts without a comma are not
+quoted. Missing values are empty.
 
 ``cores.csv``
-    ``core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns``: a row a task on its core; ``kind`` is ``task``,
-    ``job`` (of which no tasks are known; no task, no chunk) or ``wait for data``; by core, then by time.
+    ``core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns``: one row per task on its core; ``kind`` is ``task``,
+    ``job`` (if tasks are unknown; without task and chunk) or ``wait for data``; by core, then by time.
 ``jobs.csv``
-    ``lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns``: a row for what became of a job,
-    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time. Where the log has names for single jobs, the last
-    column is ``name``.
+    ``lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns``: one row per span of a job, with the
+    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time. If the log has names for single jobs, the last column
+    is ``name``.
 ``counters.csv``
-    ``where,counter,unit,instant_ns,value``: a row each time a counter of the machine or of a host changes.
+    ``where,counter,unit,instant_ns,value``: one row per change of a counter of the machine or of a host.
 ``transfers.csv``
-    ``job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns``: a row a transfer.
+    ``job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns``: one row per transfer.
 ``causes.csv``
     ``job,attempt,cause,cause_attempt,at_ns``: a job that waited started on cores that another left at that instant.
 """
@@ -37,7 +37,7 @@ from traces.exporters.shown.rows import Rows, blocks, words
 from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import STATES, WHY, Ledger
 
-#: Name of the folder that is written, and what is in it.
+#: Name of the written folder, and of its files.
 FOLDER = "csv"
 
 COLUMNS = {
@@ -50,11 +50,10 @@ COLUMNS = {
 
 
 def write_csv(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger as files in ``directory / "csv"``; equal ledgers give equal bytes. The path is that of ``cores.csv``.
+    """Write a ledger as files in ``directory / "csv"``; equal ledgers give equal bytes. Returns the path of ``cores.csv``.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of lines. Raises InputError if there
-    is one already, one cannot be written, or a job is submitted before time 0. Raises InvariantError if a core does two
-    things at once.
+    Besides the ledger it needs 8 bytes of memory per task, some 300 per job, and a block of lines. Raises InputError if a file
+    exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     folder = Path(directory) / FOLDER
     batch = batch_level(ledger, MOST_LANES)
@@ -135,7 +134,7 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         job = np.searchsorted(transfers.first[1:], at, side="right")
         rows = Rows(len(at)).numbers(jobs.job_id[job], jobs.attempt[job], transfers.source[at], transfers.target[at])
         rows.numbers(*transfers.cores(tasks, at))
-        # Sizes are real numbers, but whole ones as good as always: then they need no decimals.
+        # Sizes are real numbers, but nearly always whole ones, which need no decimals.
         size = transfers.bytes[at]
         if (size == np.rint(size)).all():
             rows.number(size.astype(np.int64))

@@ -1,4 +1,4 @@
-"""The ledger of a result that was written before, as far as its table of jobs tells: for writers that need no tasks."""
+"""The ledger of an earlier result, from its table of jobs: for writers that need no tasks."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,12 +12,12 @@ from traces.ledger import STATES, WHY, JobRecords, Ledger, MachineShape
 
 
 def stored_ledger(jobs: Mapping[str, Any], machine: MachineShape) -> Ledger:
-    """The ledger of a jobs table, without tasks.
+    """Return the ledger of a jobs table, without tasks.
 
-    - ``jobs``: mapping of str to column, ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if it is there.
-    - ``machine``: the hosts that it ran on.
+    - ``jobs``: mapping of str to column, ``traces.tables.JOB_COLUMNS``, and ``begin_ns`` if present.
+    - ``machine``: the hosts of the run.
 
-    Raises InputError if an allocation, a state or a reason of a start is none, or a core is not the machine's.
+    Raises InputError if an allocation, a state or a reason of a start is invalid, or the machine does not have a core.
     """
     declared = {name: one.dtype for name, one in JobRecords.table_columns().items() if one.dtype != "string"}
     if "begin_ns" in jobs:

@@ -1,10 +1,9 @@
-"""The jobs of a run in the Standard Workload Format: a log of a system that never was.
+"""The jobs of a run in the Standard Workload Format.
 
-One line per job, in the order of (submit, row): of a job that was tried again its last attempt, whose wait is the time from
-its submit to that attempt's start. Field 5 is what it held, field 8 what it asked for. The status is 1 for jobs that were
-completed, 5 for those cancelled, 0 for those killed or failed. Of a job that never started, the wait and the run time are
--1. A ledger knows neither users, groups nor queues: they are -1. The names that the log has for single jobs are comments,
-``; Job: NUMBER NAME``.
+One line per job, in the order of (submit, row). A job with several attempts shows its last one, and its wait is the time from
+the submit to this attempt's start. Field 5 is the number of held cores, field 8 the request. The status is 1 for completed
+jobs, 5 for cancelled ones, 0 for killed or failed ones. For a job that never started, wait and run time are -1. A ledger has no
+users, groups or queues: they are -1. The log's names of single jobs are comments, ``; Job: NUMBER NAME``.
 """
 
 from pathlib import Path
@@ -15,13 +14,13 @@ from traces.exporters.shown.written import fresh
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES, Ledger
 
-#: Name of the file that is written.
+#: Name of the written file.
 FILE = "jobs.swf"
 
 
 def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes. Raises InputError if there is one
-    already, or it cannot be written."""
+    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes. Raises InputError if the file exists
+    or cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     last = {number: row for row, number in enumerate(jobs.job_id.tolist())}

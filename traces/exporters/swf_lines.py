@@ -1,7 +1,7 @@
-"""The lines of the Standard Workload Format, made from columns: one compiled loop over the digits.
+"""Lines of the Standard Workload Format from columns: one compiled loop over the digits.
 
-A line has the 18 fields of the format, then any extra ones, separated by one space. Times are seconds with as many
-decimals as they need and no more, so that a reader gets the same nanoseconds back.
+A line has the 18 fields of the format, then any extra ones, separated by one space. Times are seconds with exactly as many
+decimals as they need, so that a reader gets the same nanoseconds back.
 
 Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
 doi:10.1007/3-540-47954-6_4.
@@ -15,7 +15,7 @@ from traces.base.errors import escaped
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Chars, Ints, Ints2
 
-#: The fields of a line, in their order; those that end in ``_ns`` are times, written in seconds.
+#: The fields of a line, in order; names that end in ``_ns`` are times, written in seconds.
 FIELDS = (
     "job_id",
     "submit_ns",
@@ -37,11 +37,10 @@ FIELDS = (
     "think_ns",
 )
 
-#: The status (field 11) of a job by the state of ``traces.ledger.STATES`` in which it ended: 0 failed, 1 completed, 5
-#: cancelled or rejected.
+#: The status (field 11) by final state of a job in ``traces.ledger.STATES``: 0 failed, 1 completed, 5 cancelled or rejected.
 STATUS: Mapping[str, int] = {"completed": 1, "killed": 0, "cancelled": 5, "failed": 0, "requeued": 0, "rejected": 5}
 
-#: Lines of one block: what is held in memory beside the columns.
+#: Lines per block, which is held in memory besides the columns.
 _BLOCK = 1 << 15
 
 # Sign, 19 digits, a point and a space.
@@ -49,7 +48,7 @@ _MOST_BYTES = 22
 
 
 def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str]:
-    """Return a comment ``; Job: NUMBER NAME`` for each of some jobs that has a name, as the format names queues.
+    """Return a comment ``; Job: NUMBER NAME`` for each of these jobs that has a name, as the format names queues.
 
     Names are written in one line (:func:`traces.base.errors.escaped`).
     """
@@ -57,13 +56,11 @@ def job_comments(ids: Mapping[int, str], numbers: Iterable[int]) -> Iterator[str
 
 
 def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Iterator[bytes]:
-    """The lines of all jobs, in blocks.
+    """Yield the lines of all jobs, in blocks of whole lines, each with its LF.
 
-    - ``columns``: mapping of str to ndarray of int64, shape (n,), by the names of :data:`FIELDS`; one that is missing is
-      -1 in every line, as the format says of what is unknown. A negative time is unknown.
+    - ``columns``: mapping of str to ndarray of int64, shape (n,), by the names of :data:`FIELDS`; a missing column is -1 in
+      every line, the format's value for unknown. A negative time is unknown.
     - ``extras``: sequence of ndarray of int64, shape (n,), further columns, the fields from 19 on.
-
-    Yields bytes: whole lines, each with its LF.
     """
     given = [columns.get(name) for name in FIELDS] + list(extras)
     n = len(columns["job_id"])
@@ -81,9 +78,9 @@ def swf_lines(columns: Mapping[str, Array], extras: Sequence[Array] = ()) -> Ite
 
 @compiled(makes_arrays=True)
 def _write(values: Ints2, n: int, seconds: Ints, text: Chars) -> int:
-    """Write ``n`` lines into ``text`` (int8): values (int64, shape (fields, at least n)); returns the bytes used.
+    """Write ``n`` lines into ``text`` (int8) from values (int64, shape (fields, at least n)); return the bytes used.
 
-    A field with ``seconds`` is a time in ns, and written in seconds.
+    Fields with ``seconds`` are times in ns, written in seconds.
     """
     at = 0
     digits = np.empty(20, np.int8)
@@ -106,7 +103,7 @@ def _write(values: Ints2, n: int, seconds: Ints, text: Chars) -> int:
             if value < 0:
                 text[at] = 45  # -
                 at += 1
-                digits[0] = 48 - value % -10  # the lowest int64 has no opposite
+                digits[0] = 48 - value % -10  # the lowest int64 cannot be negated
                 value //= -10
                 count = 1
             while value > 0 or count <= decimals:

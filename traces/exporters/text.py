@@ -1,15 +1,15 @@
 """A text trace per simulator: one file for the batch simulator, and one for each application simulator.
 
 Folder ``text``: ``batch.txt``, and in ``applications`` a file for each attempt at a job that ran tasks, ``JOB.txt``, or
-``JOB-ATTEMPT.txt`` of a further attempt. An application simulator knows its job alone, the batch simulator no tasks; their
-lines are on one clock, so that merging the files by time gives the whole run.
+``JOB-ATTEMPT.txt`` for a further attempt. An application simulator knows only its job, the batch simulator knows no tasks; all
+lines use the same clock, so merging the files by time gives the whole run.
 
-A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, parted by
+A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, separated by
 single spaces; lines are in the order of time. A line that begins with ``#`` is a comment. :data:`BATCH_EVENTS` and
-:data:`APPLICATION_EVENTS` have the fields of each event. Where the log has a name for a job, ``name=NAME`` follows
-``job=NUMBER``, percent-encoded if it has a blank or ``=`` (:func:`traces.base.errors.escaped`). At one instant lines are
-in the order of these tables, so that what ends comes before what begins; the two lines of a job, or a task, of no length follow
-each other, before those that begin.
+:data:`APPLICATION_EVENTS` list the fields of each event. If the log has a name for a job, ``name=NAME`` follows
+``job=NUMBER``, percent-encoded if it contains a blank or ``=`` (:func:`traces.base.errors.escaped`). At one instant lines are
+in the order of these tables, so that ends precede begins; the two lines of a job or task of length 0 are consecutive, before
+other begins.
 
 The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
 """
@@ -30,7 +30,7 @@ from traces.intervals import intervals_texts
 from traces.ledger import STATES, WHY, Ledger
 from traces.records import EVENTS
 
-#: The folder that is written, the batch simulator's file in it, and the folder of the application simulators' files.
+#: The written folder, the batch simulator's file in it, and the folder of the application simulators' files.
 FOLDER, FILE, APPLICATIONS = "text", "batch.txt", "applications"
 
 #: Events of the batch simulator, and their fields.
@@ -56,7 +56,7 @@ APPLICATION_EVENTS = {
     "end": ("state", "tasks", "chunks"),
 }
 
-# The field after a job's number, where the log has names for single jobs.
+# The field after a job's number, if the log has names for single jobs.
 _NAME = b" name="
 
 #: The first line of each file.
@@ -64,10 +64,10 @@ _HEAD = b"# twolevel text trace 1: %s; TIME EVENT KEY=VALUE ..., time in ns\n"
 
 
 def write_text(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger as files in ``directory / "text"``; equal ledgers give equal bytes. The path is that of ``batch.txt``.
+    """Write a ledger as files in ``directory / "text"``; equal ledgers give equal bytes. Returns the path of ``batch.txt``.
 
-    One file is open at a time. Besides the ledger some 200 bytes a job of memory are needed, and 40 bytes for each task of
-    a block of jobs, or of the largest job. Raises InputError if there is a trace already, or a file cannot be written.
+    One file is open at a time. Besides the ledger it needs some 200 bytes of memory per job, and 40 bytes for each task of a
+    block of jobs, or of the largest job. Raises InputError if there is a trace already, or a file cannot be written.
     """
     folder = Path(directory) / FOLDER
     path = folder / FILE
@@ -85,7 +85,7 @@ def write_text(ledger: Ledger, directory: Path) -> Path:
 
 
 class _Events(NamedTuple):
-    # The instants of some events of one kind, the job of each, and the lines of some of them.
+    # The instants of some events of one kind, the job of each, and a function that writes the lines of some of them.
     instant_ns: Array
     job: Array
     lines: Callable[[Array], Rows]
@@ -98,7 +98,7 @@ def _line(kind: str, instant_ns: Array) -> Rows:
 def _numbers(
     kind: str, fields: tuple[str, ...], instant_ns: Array, job: Array, *columns: Array, names: JobNames | None = None
 ) -> _Events:
-    """Return events of which all fields are numbers; with ``names``, the first one is the job's number."""
+    """Return events whose fields are all numbers; with ``names``, the first one is the job's number."""
 
     def lines(rows: Array) -> Rows:
         found = _line(kind, instant_ns[rows])
@@ -112,9 +112,9 @@ def _numbers(
 
 
 def _blocks(events: list[_Events], *, by_job: bool) -> Iterator[tuple[Array, Array, bytes]]:
-    """Lines of events in the order of time, of the list, and of its rows, some at once; or, ``by_job``, of jobs before that.
+    """Yield lines of events in blocks: by time, then in the order of the list and of its rows; with ``by_job``, by job first.
 
-    Given are the job of each line, the length of each, and all of them.
+    Each block is the job of each line, the length of each, and their bytes.
     """
     kind = np.repeat(np.arange(len(events)), [len(one.instant_ns) for one in events])
     row = np.concatenate([np.arange(len(one.instant_ns)) for one in events])
@@ -136,7 +136,7 @@ def _blocks(events: list[_Events], *, by_job: bool) -> Iterator[tuple[Array, Arr
 
 
 def _in_order(found: dict[str, _Events], table: Iterable[str], begin: str) -> list[_Events]:
-    """Return events in the order of a table; those that begin and end at once, ``both``, before the kind ``begin``."""
+    """Return events in the order of a table; events of length 0, ``both``, precede the kind ``begin``."""
     kinds = [kind for name in table for kind in (("both", name) if name == begin else (name,))]
     return [found[kind] for kind in kinds if kind in found]
 
@@ -169,9 +169,9 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
         texts = [allocation.text[allocation.first[k] : allocation.first[k + 1]].tobytes() for k in some.tolist()]
         return found.word(words([text.decode().replace(" ", ",") for text in texts]), np.arange(len(some))).put(b"\n")
 
-    def told(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
-        numbers = (jobs.job_id[job], jobs.attempt[job], *columns)
-        return _numbers(kind, BATCH_EVENTS[kind], at, job, *numbers, names=names)
+    def numbers(kind: str, at: Array, job: Array, *columns: Array) -> _Events:
+        fields = (jobs.job_id[job], jobs.attempt[job], *columns)
+        return _numbers(kind, BATCH_EVENTS[kind], at, job, *fields, names=names)
 
     def both(rows: Array) -> Rows:
         return starts(short[rows]).add(of_short.lines(rows))
@@ -185,24 +185,24 @@ def _batch(ledger: Ledger) -> Iterator[bytes]:
     found = {
         "end": ends("end", long, jobs.end_ns),
         "leave": ends("leave", left, np.where(jobs.left_ns >= 0, jobs.left_ns, jobs.submit_ns)),
-        "submit": told(
+        "submit": numbers(
             "submit", jobs.submit_ns[first], first, *(jobs.cores[first], jobs.estimate_ns[first], jobs.user[first])
         ),
-        "eligible": told("eligible", jobs.eligible_ns[eligible], eligible),
+        "eligible": numbers("eligible", jobs.eligible_ns[eligible], eligible),
         "both": _Events(jobs.start_ns[short], short, both),
         "start": _Events(jobs.start_ns[long], long, begins),
     }
     for one in ledger.events:
-        found[one.event()] = told(one.event(), one.at_ns, one.job, *one.numbers(jobs))
+        found[one.event()] = numbers(one.event(), one.at_ns, one.job, *one.numbers(jobs))
     if (passes := ledger.passes) is not None:
-        nobody = np.zeros(len(passes), np.int64)
-        found["pass"] = _numbers("pass", BATCH_EVENTS["pass"], passes.now_ns, nobody, passes.waiting, passes.started)
+        no_job = np.zeros(len(passes), np.int64)
+        found["pass"] = _numbers("pass", BATCH_EVENTS["pass"], passes.now_ns, no_job, passes.waiting, passes.started)
     if len(row):
         yield from (text for _, _, text in _blocks(_in_order(found, BATCH_EVENTS, "start"), by_job=False))
 
 
 def _write_applications(ledger: Ledger, folder: Path) -> None:
-    """Write the file of each application simulator, in the order of jobs: those of each block of lines at once."""
+    """Write the file of each application simulator, in the order of jobs, one block of lines at a time."""
     jobs, names = ledger.jobs, _names(ledger).texts
     written = -1
     for job, lengths, text in _applications(ledger):
@@ -212,7 +212,7 @@ def _write_applications(ledger: Ledger, folder: Path) -> None:
             number, attempt = int(jobs.job_id[job[lo]]), int(jobs.attempt[job[lo]])
             name = f"{number}-{attempt}.txt" if attempt else f"{number}.txt"
             lines = text[stop[lo] : stop[hi]]
-            if job[lo] == written:  # which began in the block before
+            if job[lo] == written:  # continues from the previous block
                 _write(folder / name, os.O_APPEND, lines)
                 continue
             written = int(job[lo])
@@ -232,7 +232,7 @@ def _write(path: Path, how: int, text: bytes) -> None:
 
 
 def _applications(ledger: Ledger) -> Iterator[tuple[Array, Array, bytes]]:
-    """As :func:`_blocks`, of the jobs that ran tasks, by job."""
+    """Yield blocks as :func:`_blocks` for the jobs that ran tasks, by job."""
     jobs, tasks = ledger.jobs, ledger.tasks
     if tasks is None:
         return
@@ -246,7 +246,7 @@ def _applications(ledger: Ledger) -> Iterator[tuple[Array, Array, bytes]]:
 
 
 def _of_jobs(ledger: Ledger, lo: int, hi: int) -> list[_Events]:
-    """Return what the applications of the jobs ``lo`` to ``hi`` - 1 did, in the order of :data:`APPLICATION_EVENTS`."""
+    """Return the events of the applications of the jobs ``lo`` to ``hi`` - 1, in the order of :data:`APPLICATION_EVENTS`."""
     jobs, tasks, transfers, releases = ledger.jobs, ledger.tasks, ledger.transfers, ledger.releases
     assert tasks is not None
     known = lo + np.flatnonzero(jobs.started[lo:hi] & (np.diff(tasks.first[lo : hi + 1]) > 0))

@@ -1,1 +1,1 @@
-"""How kernels become machine code: what they are declared with, what they are built from, where they are kept."""
+"""How kernels become machine code: their declaration, their compilation, and their storage."""

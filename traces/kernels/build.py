@@ -1,13 +1,12 @@
-"""From declared kernels to an object file, with numba and LLVM.
+"""Compile declared kernels to an object file, with numba and LLVM.
 
-numba's own way is to optimise and emit every function, and each again in everything that calls it. Here it only finds types
-and writes LLVM's language, each function once (:mod:`traces.kernels.lowering`); what belongs together is then one module, in
-which all but its entries is private, and is optimised and emitted once. The object file has plain C entries
-(``traces.kernels.signatures``) and needs neither numba nor Python.
+numba would optimise and emit every function, and each again in everything that calls it. Here it only infers types and writes
+LLVM IR, each function once (:mod:`traces.kernels.lowering`). A unit then becomes one module in which everything except its
+entries is private, and is optimised and emitted once. The object file has plain C entries (``traces.kernels.signatures``) and
+needs neither numba nor Python.
 
-What is shipped is for any x86-64 of the last fifteen years (``x86-64-v2``; another architecture's baseline elsewhere); what is
-compiled here for those since 2015, where this is one. Arithmetic is IEEE in the order that is written, so results are the
-same.
+Shipped code is for any x86-64 of the last fifteen years (``x86-64-v2``; the baseline of other architectures); code compiled
+here is for x86-64 since 2015 if possible. Arithmetic is IEEE in the written order, so results are the same.
 """
 
 import contextlib
@@ -36,15 +35,15 @@ from traces.kernels.units import load_runtime
 
 _I64 = ir.IntType(64)
 
-#: What the code may call, of the C library.
+#: Functions of the C library that the code may call.
 _BLOCKS = ("malloc", "free", "memset", "memcpy", "memmove", "abort", "perror")
 _ROUNDING = ("ceil", "floor", "rint", "round", "trunc", "fmod", "modf", "frexp", "ldexp", "nextafter", "fabs")
 _POWERS = ("sqrt", "cbrt", "pow", "hypot", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2")
 _ANGLES = ("sin", "cos", "sincos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh")
 _KNOWN = frozenset((*_BLOCKS, *_ROUNDING, *_POWERS, *_ANGLES, "erf", "erfc", "lgamma", "tgamma"))
 
-# What numba's arrays are made with, where a kernel makes some: its own is in numba, which is not there when the code is run.
-# The block of an array is: references, two pointers for a destructor, data, size, allocator.
+# The memory functions for kernels that make arrays: numba's own are in numba, which is not loaded when the code runs. An
+# array's block is: references, two pointers for a destructor, data, size, allocator.
 _MEMORY = """
 declare noalias ptr @malloc(i64)
 declare void @free(ptr)
@@ -67,8 +66,8 @@ failed:
   ret ptr null
 made:
   %address = ptrtoint ptr %block to i64
-  %behind = add i64 %address, 64
-  %before = add i64 %behind, %wide
+  %after = add i64 %address, 64
+  %before = add i64 %after, %wide
   %last = sub i64 %before, 1
   %rest = urem i64 %last, %wide
   %aligned = sub i64 %last, %rest
@@ -116,16 +115,16 @@ define void @numba_gil_release(ptr %state) {
 
 
 class BuildError(Exception):
-    """A kernel that cannot be compiled: what is wrong with it, in a line."""
+    """A kernel cannot be compiled; the message is one line."""
 
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """One way into a piece of machine code."""
+    """One entry of a piece of machine code."""
 
     kernel: Kernel
     parameters: tuple[Kind, ...]
-    symbol: str  # what its function is called
+    symbol: str  # name of its function
 
 
 def _closure(roots: Iterable[Lowered]) -> tuple[list[Lowered], list[Any]]:
@@ -193,7 +192,7 @@ def _add_entry(context: Any, module: Any, entry: EntryPoint, found: Lowered) -> 
 
 
 def _note_raised(module: Any, builder: Any, symbol: str, is_error: Any) -> None:
-    # Machine code has nobody to raise to: that a user's function has raised is kept, for whoever asks (and forgotten then).
+    # Machine code cannot raise to Python: it notes that a user's function has raised, for :func:`raised_of`'s caller.
     flag = ir.GlobalVariable(module, _I64, name=f"{symbol}.flag")
     flag.initializer, flag.linkage = _I64(0), "internal"
     with builder.if_then(is_error, likely=False):
@@ -205,7 +204,7 @@ def _note_raised(module: Any, builder: Any, symbol: str, is_error: Any) -> None:
 
 
 def raised_of(symbol: str) -> str:
-    """What tells whether the function of an entry has raised since this was last asked."""
+    """Return the symbol that states whether the function of an entry has raised since it was last read."""
     return f"{symbol}_raised"
 
 
@@ -217,7 +216,7 @@ def _machine(processor: str) -> Any:
 
 @contextlib.contextmanager
 def _no_garbage() -> Iterator[None]:
-    # What numba makes stays until it is done: to look for garbage in it again and again takes a tenth of the time.
+    # numba's objects stay alive until it is done: searching them for garbage again and again takes a tenth of the time.
     looked = gc.isenabled()
     gc.disable()
     try:
@@ -228,7 +227,7 @@ def _no_garbage() -> Iterator[None]:
 
 
 def _where(error: Any) -> str:
-    # The line of Python that numba does not take, where it knows it.
+    # The line of Python that numba refuses, if known.
     at = getattr(error, "loc", None)
     if at is None or not os.path.isfile(at.filename):
         return ""
@@ -239,13 +238,12 @@ def _where(error: Any) -> str:
 def emit(
     entries: Sequence[EntryPoint], note: Callable[[], None] = lambda: None, processor: str | None = None
 ) -> store.Kept:
-    """The machine code of entries, and of what they call.
+    """Return the machine code of entries and of everything that they call.
 
-    - ``note``: is called whenever a kernel has been gone through.
-    - ``processor``: what it is made for, as LLVM calls it; default what this machine has
-      (``traces.kernels.store.processor``).
+    - ``note``: called after each kernel.
+    - ``processor``: LLVM's name of the target; by default this machine's (``traces.kernels.store.processor``).
 
-    Raises BuildError if numba does not take one of them.
+    Raises BuildError if numba refuses one of them.
     """
     with numba.core.compiler_lock.global_compiler_lock, _no_garbage():
         context = target_context()
@@ -255,10 +253,10 @@ def emit(
             try:
                 found.append(lower(entry.kernel, kinds, note))
             except (errors.NumbaError, ImportError, NotImplementedError) as error:
-                # Which step of numba's failed is said before what is wrong.
+                # numba puts the failed step before the actual fault.
                 lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-                told = [line for line in lines if not line.startswith("Failed in")]
-                raise BuildError(told[0] + _where(error)) from error
+                said = [line for line in lines if not line.startswith("Failed in")]
+                raise BuildError(said[0] + _where(error)) from error
         kinds_returned = [_returned_kind(one.returned) for one in found]
         codegen = context.codegen()
         wrappers = codegen._create_empty_module("entries")
@@ -270,7 +268,7 @@ def emit(
         machine = _machine(processor or store.processor())
 
         def made(*memory: str) -> tuple[bytes, list[str]]:
-            # The object file, and what it needs that the C library has not.
+            # Return the object file, and the symbols that the C library does not have.
             module = llvm.parse_assembly(cgutils.normalize_ir_text(str(wrappers)))
             for text in (*(one.text for one in ours), *memory):
                 module.link_in(llvm.parse_assembly(text))
@@ -295,7 +293,7 @@ def emit(
         of_numba: list[str] = []
         facts = {"kernels": len(ours), "lines": sum(one.lines for one in ours)}
         if strange and not any(entry.kernel.is_ours for entry in entries):
-            # A user's may sort, or keep a list: then all memory is numba's, which has to be there when it is run.
+            # A user's kernel may sort, or keep a list: then all memory functions are numba's, which must be loaded.
             code, strange = made()
             load_runtime()
             of_numba = [name for name in strange if llvm.address_of_symbol(name) is not None]
@@ -313,5 +311,5 @@ def emit(
         return store.Kept(code, returned, facts, of_numba)
 
 
-#: LLVM's level of optimisation.
+#: LLVM's optimisation level.
 _OPTIMISE = 3

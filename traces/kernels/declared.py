@@ -1,7 +1,7 @@
-"""Kernels as they are declared: Python functions over arrays and states, compiled when they are first needed.
+"""Declared kernels: Python functions over arrays and states, compiled when they are first needed.
 
-Nothing here imports numba: a run whose kernels are all kept as machine code has no use for it. With
-``NUMBA_DISABLE_JIT=1`` nothing is compiled, and the very same functions run in Python.
+Nothing here imports numba: a run whose kernels are all stored as machine code does not need it. With ``NUMBA_DISABLE_JIT=1``
+nothing is compiled, and the same functions run in Python.
 """
 
 import ctypes
@@ -40,12 +40,12 @@ class Kernel:
     """A function that is compiled.
 
     - ``function``: in the part of Python that numba compiles.
-    - ``signature``: what it takes and returns, of functions that are handed over by their address. None: it is as its
-      annotations say; where these say too little, as the arguments of each call.
-    - ``merged``: whether it becomes part of the code of whatever kernel calls it.
-    - ``is_entry``: whether Python, or a pointer, calls it, and not other kernels alone.
+    - ``signature``: types of its arguments and result, for functions passed by their address. None: as its annotations say; if
+      these say too little, as the arguments of each call.
+    - ``merged``: whether it is inlined into every kernel that calls it.
+    - ``is_entry``: whether Python, or a pointer, calls it, and not only other kernels.
     - ``makes_arrays``: whether it makes arrays, or calls a kernel that returns one: it then counts references to all
-      arrays. A user's may.
+      arrays. A user's kernel may.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class Kernel:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is part of this project, and no user's."""
+        """Whether it is part of this project, and not a user's."""
         return self.py_func.__module__.partition(".")[0] in OURS
 
     @functools.cached_property
     def parameters(self) -> tuple[Kind, ...] | None:
-        """What it takes, as its signature or its annotations say; None if they say too little."""
+        """The kinds of its arguments from its signature or annotations; None if they say too little."""
         if self.signature is not None:
             return self.signature.parameters
         try:
@@ -119,7 +119,7 @@ class Kernel:
 
 
 def _said(hint: Any) -> Kind | None:
-    # What an annotation says of a parameter.
+    # The kind of a parameter from its annotation.
     if isinstance(hint, type) and issubclass(hint, State):
         return StateKind(hint)
     if hint in _PLAIN:
@@ -142,7 +142,7 @@ _PLAIN: dict[Any, Number] = {
 
 
 def kind_of(value: Any) -> Kind:
-    """The kind of an argument. Raises TypeError if kernels take no such thing."""
+    """Return the kind of an argument. Raises TypeError if kernels do not accept it."""
     if isinstance(value, np.ndarray):
         name = "boolean" if value.dtype == np.bool_ else value.dtype.name
         if name not in CODES:
@@ -159,7 +159,7 @@ def kind_of(value: Any) -> Kind:
 
 
 def _checked_column(kind: Column, where: str) -> Callable[[Array], None]:
-    # What complains of an array that a kernel cannot take.
+    # Return a function that refuses arrays that a kernel cannot use.
     dtype, ndim = _numpy_dtype(kind), kind.ndim
 
     def check(value: Array) -> None:
@@ -172,7 +172,7 @@ def _checked_column(kind: Column, where: str) -> Callable[[Array], None]:
 
 
 def _checked_whole(where: str) -> Callable[[Any], int]:
-    # What makes an integer of what is one, and complains of all else: 2.5 is not 2.
+    # Return a function that converts whole numbers to int, and refuses everything else: 2.5 is not 2.
     def whole(value: Any) -> int:
         if isinstance(value, np.bool_):
             return int(value)
@@ -200,8 +200,8 @@ _MEMBERS: dict[str, Any] = {"f": ctypes.c_double, "u": ctypes.c_uint64}
 
 
 def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
-    """What calls the machine code of a kernel with arguments of these kinds. It is written for the kernel, as a job has
-    a dozen of such calls: to go through lists of arguments and kinds in each takes longer than most kernels do."""
+    """Return a function that calls the machine code of a kernel with arguments of these kinds. Its source is generated for the
+    kernel, since a job needs a dozen such calls: looping over arguments and kinds would take longer than most kernels."""
     from traces.kernels.units import CannotCompile, machine_code
 
     try:
@@ -247,14 +247,14 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
     if not found.raised:
         lines.append(call)
     else:
-        # Whether it has raised is kept once for all threads: one calls at a time.
+        # Whether it has raised is kept once for all threads: only one calls at a time.
         known["raised"], known["lock"] = ctypes.CFUNCTYPE(ctypes.c_int64)(found.raised), threading.RLock()
         lines += [
             "with lock:",
             f"    {call}",
             "    has_raised = raised()",
             "if has_raised != 0:",
-            f"    function({taken})",  # which raises, too, and can say what
+            f"    function({taken})",  # raises as well, with a message
             f"    raise RuntimeError({f'{kernel.__name__} has raised'!r})",
         ]
     members = [f"answer.m{k} != 0" if member == "t" else f"answer.m{k}" for k, member in enumerate(several)]
@@ -266,8 +266,7 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
 
 
 class Caller:
-    """What calls, within a kernel, a function by its address; or what makes a function of an address. ``makes``:
-    whether it gives the function, instead of calling it."""
+    """Within a kernel, calls a function by its address; with ``makes``, makes a callable of the address instead."""
 
     def __init__(self, signature: Signature, *, makes: bool = False) -> None:
         self.signature, self.makes = signature, makes
@@ -277,8 +276,8 @@ class Caller:
 
 
 class Intrinsic:
-    """A function for kernels that is written in LLVM's language (``traces.kernels.intrinsics``), with a version in
-    Python. ``function``: the version in Python, whose name tells which function it is."""
+    """A function for kernels written in LLVM IR (``traces.kernels.intrinsics``), with a version in Python. ``function``: the
+    version in Python, whose name identifies it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__ = function, function.__doc__
@@ -288,11 +287,11 @@ class Intrinsic:
 
 
 class CFunction:
-    """A function that a kernel can call by its address.
+    """A C function that a kernel can call by its address.
 
-    - ``function``: a ctypes function object, or whatever keeps the code at ``address`` alive. It is called itself when
+    - ``function``: a ctypes function object, or any object that keeps the code at ``address`` alive. It is called directly if
       nothing is compiled.
-    - ``address``: where its code is, for what is no ctypes function.
+    - ``address``: address of its code, if it is not a ctypes function.
     """
 
     def __init__(self, function: Any, signature: Signature, address: int | None = None) -> None:

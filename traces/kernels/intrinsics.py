@@ -1,6 +1,6 @@
-"""What kernels do with whole states, in LLVM's language: the functions of :mod:`traces.kernels.slabs`, written out by class.
+"""Operations of kernels on whole states, in LLVM IR: the functions of :mod:`traces.kernels.slabs`, generated per class.
 
-Accesses to blocks carry an alias tag (``traces.kernels.numba_types.tag``); copies carry none, as they may touch anything.
+Accesses to blocks carry an alias tag (``traces.kernels.numba_types.tag``); copies carry none, since they may touch anything.
 """
 
 import functools
@@ -36,7 +36,7 @@ def _store(builder: Any, value: Any, pointer: Any, what: str) -> None:
 
 
 class _Words:
-    # A stretch of a column of int64 within a kernel.
+    # A part of a column of int64 within a kernel.
     def __init__(self, context: Any, builder: Any, kind: Any, column: Any, at: Any) -> None:
         self.builder = builder
         self.pointer = builder.gep(make_array(kind)(context, builder, column).data, [at])
@@ -74,7 +74,7 @@ def _numbers(what: str) -> Any:
 
 
 def _blocks(builder: Any, tree: Tree, root: Any) -> dict[int, Any]:
-    # Where the blocks of a state are, by their places in the tree.
+    # Return the blocks of a state, by their indices in the tree.
     found = {0: root}
     classes = dict(tree.nodes)
     for parent, name, child in tree.names:
@@ -83,7 +83,7 @@ def _blocks(builder: Any, tree: Tree, root: Any) -> dict[int, Any]:
 
 
 def _extents(builder: Any, tree: Tree, kind: Any, sizes: Any) -> Iterator[tuple[int, Field, list[Any], Any]]:
-    # Of each own column: where its address is, its field, its sizes, and how many words it takes.
+    # For each own column: where its address is, its field, its sizes, and its number of words.
     named = {name: field.place for name, field in fields_of(kind.state).items()}
     for place, field in tree.own:
         assert field.dtype is not None
@@ -134,7 +134,7 @@ def _lay_out(_: Any, state: Any, words: Any, at: Any, sizes: Any) -> Any:
 
 
 def _copy_block(builder: Any, of: type[State], source: Any, target: Any) -> None:
-    # The numbers, and what is given.
+    # Copy the numbers, and the given columns.
     for field in fields_of(of).values():
         if field.dims is None:
             what = "number" if isinstance(field.kind, Number) else "block"

@@ -1,4 +1,4 @@
-"""From a kernel to LLVM's language: numba finds types and writes each function once, with the few passes that kernels need."""
+"""Lower a kernel to LLVM IR: numba infers types and writes each function once, with the few passes that kernels need."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -24,20 +24,20 @@ from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, 
 from numba.core.utils import pysignature
 from numba.extending import models, register_model, typeof_impl
 
-from traces.kernels import intrinsics  # noqa: F401, of which kernels that are lowered have need
+from traces.kernels import intrinsics  # noqa: F401, needed by lowered kernels
 from traces.kernels.declared import Kernel
 from traces.kernels.numba_types import numba_type, target_context, told_apart
 
 
 class KernelType(types.Callable, types.Opaque):  # type: ignore[misc]
-    """A kernel that another one calls by its name."""
+    """A kernel called by another one by name."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         super().__init__(f"kernel({kernel.__module__}.{kernel.__qualname__}@{id(kernel)})")
 
     def get_call_type(self, context: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-        """Find out what a call returns, which compiles the kernel for its arguments."""
+        """Return the type of a call's result, which lowers the kernel for its arguments."""
         signature = pysignature(self.kernel.py_func)
         bound = signature.bind(*arguments, **named)
         given = []
@@ -50,11 +50,11 @@ class KernelType(types.Callable, types.Opaque):  # type: ignore[misc]
         return typing.signature(found.returned, *given).replace(pysig=signature)
 
     def get_call_signatures(self) -> Any:
-        """What it is compiled for."""
+        """Return the signatures that it is lowered for."""
         return (), True
 
     def get_impl_key(self, signature: Any) -> Any:
-        """What its code is known by."""
+        """Return the key of its code."""
         return lower(self.kernel, signature.args).key
 
 
@@ -74,7 +74,7 @@ def _type_of_kernel(kernel: Kernel, _context: Any) -> KernelType:
 
 
 class _Compiler(CompilerBase):  # type: ignore[misc]
-    # The passes that our kernels need. numba's own list has as many again, for closures, list comprehensions, branches on types
+    # The passes that our kernels need. numba's own list is twice as long, for closures, list comprehensions, branches on types
     # and array expressions, and takes half as long again.
     def define_pipelines(self) -> list[Any]:
         passes = PassManager("kernels")
@@ -95,24 +95,24 @@ class _Compiler(CompilerBase):  # type: ignore[misc]
 
 @dataclass
 class Lowered:
-    """A kernel in LLVM's language, for one combination of types of its arguments."""
+    """A kernel in LLVM IR, for one combination of argument types."""
 
     kernel: Kernel
     arguments: tuple[Any, ...]
     returned: Any = None
     text: str = ""  # the module
-    calls: list[Any] = field(default_factory=list)  # the lowered kernels that it calls, and libraries of numba's own
+    calls: list[Any] = field(default_factory=list)  # the lowered kernels and numba libraries that it calls
     description: Any = None
-    lines: int = 0  # of the kernel's source
+    lines: int = 0  # lines of the kernel's source
 
     @property
     def key(self) -> Any:
-        """What its code is known by to numba."""
+        """numba's key of its code."""
         return ("twolevel kernel", self.kernel, self.arguments)
 
 
 class _Library(numba_codegen.AOTCodeLibrary):  # type: ignore[misc]
-    # Keeps the text that numba writes, and what else it needs, for whoever puts the module together.
+    # Keeps numba's text and further dependencies for linking the module.
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
         self.texts: list[str] = []
@@ -130,13 +130,13 @@ class _Library(numba_codegen.AOTCodeLibrary):  # type: ignore[misc]
 
 
 class _KnownLibrary:
-    # Says that code of one of our kernels is needed.
+    # Records that the code of one of our kernels is needed.
     def __init__(self, found: Lowered) -> None:
         self.found = found
 
 
 class _Flags(Flags):  # type: ignore[misc]
-    # numba looks functions up by the flags of whoever calls them, tens of thousands of times; ours are few, and stay.
+    # numba looks functions up by the caller's flags tens of thousands of times; ours are few and constant, so hash by identity.
     def __hash__(self) -> int:
         return id(self)
 
@@ -157,7 +157,7 @@ def _flags(merged: bool, makes_arrays: bool) -> Flags:
 
 
 class _Typing(Context):  # type: ignore[misc]
-    # numba's knowledge of what calls return, with what it has once found out: it tries dozens of rules for every subscript.
+    # numba's typing of calls with a cache: numba would try dozens of rules for every subscript.
     def __init__(self) -> None:
         known = cpu_target.typing_context
         known.refresh()
@@ -165,10 +165,10 @@ class _Typing(Context):  # type: ignore[misc]
         self._answers: dict[Any, Any] = {}
 
     def refresh(self) -> None:
-        """Nothing is added while kernels are lowered."""
+        """Do nothing: nothing is added while kernels are lowered."""
 
     def resolve_function_type(self, func: Any, args: Any, kws: Any) -> Any:
-        """What a call returns."""
+        """Return the type of a call's result."""
         if kws:
             return super().resolve_function_type(func, args, kws)
         key = (func, tuple(args))
@@ -187,14 +187,12 @@ def _typing() -> _Typing:
 
 
 _LOWERED: dict[Any, Lowered] = {}
-_NOTES: list[
-    Callable[[], None]
-] = []  # whom to tell: kernels are lowered while numba finds the types of those that call them
+_NOTES: list[Callable[[], None]] = []  # callbacks: kernels are lowered while numba infers the types of their callers
 
 
 def lower(kernel: Kernel, arguments: tuple[Any, ...], note: Callable[[], None] | None = None) -> Lowered:
-    """A kernel in LLVM's language; what it calls is, too. ``note`` is called for each that was not before. Raises
-    numba.core.errors.NumbaError if numba does not take it."""
+    """Lower a kernel, and the kernels that it calls, to LLVM IR. ``note`` is called for each one that was not lowered before.
+    Raises numba.core.errors.NumbaError if numba refuses it."""
     found = _LOWERED.get((kernel, arguments))
     if found is not None:
         return found

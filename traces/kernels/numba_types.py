@@ -1,4 +1,4 @@
-"""What kernels take, as numba and LLVM know it: states, functions, and the plain numbers that our C entries take for both.
+"""Arguments of kernels for numba and LLVM: states, functions, and the plain numbers that our C entries use for both.
 
 The first of the three steps from declared kernels to an object file; :mod:`traces.kernels.lowering` is the next.
 """
@@ -28,16 +28,16 @@ _I64 = ir.IntType(64)
 
 
 class StateType(types.Type):  # type: ignore[misc]
-    """A state of a class, by its address."""
+    """A state of a class, by address."""
 
     def __init__(self, state: type[State]) -> None:
         self.state = state
-        # numba takes types of one name for the same: in a notebook a class is changed, and keeps its name.
+        # numba takes types of the same name as equal, but a class redefined in a notebook keeps its name.
         super().__init__(f"state({state.__module__}.{state.__qualname__}:{layout_of(state)})")
 
 
 class FunctionType(types.Callable):  # type: ignore[misc]
-    """A function of a signature, by its address."""
+    """A function of a signature, by address."""
 
     def __init__(self, signature: Signature) -> None:
         self.signature = signature
@@ -45,22 +45,22 @@ class FunctionType(types.Callable):  # type: ignore[misc]
 
     @property
     def key(self) -> Any:
-        """What tells it from others."""
+        """The key that distinguishes it."""
         return self.name
 
     def get_call_type(self, context: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-        """What a call returns: what its signature says."""
+        """Return the result of a call, from its signature."""
         wanted = [numba_type(kind) for kind in self.signature.parameters]
         if named or len(arguments) != len(wanted):
             raise errors.TypingError(f"{self.name} takes {len(wanted)} arguments")
         return typing.signature(numba_type(self.signature.returned), *wanted, recvr=self)
 
     def get_call_signatures(self) -> Any:
-        """What it can be called with."""
+        """Return the signatures of its calls."""
         return (), False
 
     def get_impl_key(self, signature: Any) -> Any:
-        """What its code is known by."""
+        """Return the key of its code."""
         return _pointer_call(self)
 
 
@@ -80,9 +80,9 @@ class _StateAttributes(AttributeTemplate):  # type: ignore[misc]
         return None if field is None else numba_type(field.kind)
 
 
-# What LLVM is told of memory (type-based alias analysis): where columns are, as the block of a state says, the numbers in
-# that block, and those in columns are three things. It has then not to look up again where a column is after every number
-# that is written.
+# Alias information for LLVM (type-based alias analysis): the addresses of columns in a state's block, the numbers in that
+# block, and the numbers in columns are three disjoint kinds of memory. So LLVM need not reload the address of a column after
+# every written number.
 _ROOT = "twolevel"
 
 _ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
@@ -95,7 +95,7 @@ def tag(module: Any, what: str) -> Any:
 
 
 def told_apart(text: str) -> str:
-    """LLVM's text in which all that is not said to be an access to a block is one to a column, or to a variable."""
+    """Tag all untagged accesses in LLVM's text as accesses to columns or variables."""
     nodes = f"""
 !900000 = !{{!"{_ROOT}"}}
 !900001 = !{{!"column", !900000, i64 0}}
@@ -104,15 +104,15 @@ def told_apart(text: str) -> str:
     return _ACCESS.sub(r"\1, !tbaa !900002", text) + nodes
 
 
-# What functions of ours are called in LLVM's language.
+# Names of our functions in LLVM IR.
 _OUR_NAMES = tuple(f"_ZN{len(package)}{package}" for package in OURS)
 
 _index_of_numba = numba_arrays.fix_integer_index
 
 
 def _index(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
-    # numba has each index count from the end where it is negative, which takes four more instructions and keeps LLVM from
-    # seeing what a loop does: the engines take a quarter longer. No kernel of ours counts from the end (CONTRIBUTING.md).
+    # numba lets negative indices count from the end, which takes four more instructions and keeps LLVM from analysing loops:
+    # engines become a quarter slower. No kernel of ours counts from the end (CONTRIBUTING.md).
     if kind.signed and builder.function.name.startswith(_OUR_NAMES):
         return context.cast(builder, index, kind, types.intp)
     return _index_of_numba(context, builder, kind, index, size)
@@ -122,7 +122,7 @@ numba_arrays.fix_integer_index = _index
 
 
 def entry_of(builder: Any, block: Any, place: int) -> Any:
-    """The address of an entry of a block."""
+    """Return the address of an entry of a block."""
     pointer = builder.inttoptr(block, _I64.as_pointer())
     return builder.gep(pointer, [_I64(place)], inbounds=True)
 
@@ -181,7 +181,7 @@ def array_at(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequenc
 
 
 def flat(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
-    """A value as the plain numbers that our C entries take."""
+    """Return a value as the plain numbers of our C entries."""
     if isinstance(kind, types.Array):
         array = make_array(kind)(context, builder, value)
         return [builder.ptrtoint(array.data, _I64), *cgutils.unpack_tuple(builder, array.shape, kind.ndim)]
@@ -191,7 +191,7 @@ def flat(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
 
 
 def flat_types(context: Any, kind: Any) -> list[Any]:
-    """The types of these numbers."""
+    """Return the types of these numbers."""
     if isinstance(kind, types.Array):
         return [_I64] * (1 + kind.ndim)
     if isinstance(kind, types.Boolean):
@@ -200,7 +200,7 @@ def flat_types(context: Any, kind: Any) -> list[Any]:
 
 
 def from_flat(context: Any, builder: Any, kind: Any, values: Sequence[Any]) -> Any:
-    """The value that such numbers are."""
+    """Return the value made of such numbers."""
     if isinstance(kind, types.Array):
         return array_at(context, builder, kind, values[0], values[1:])
     if isinstance(kind, types.Boolean):
@@ -210,7 +210,7 @@ def from_flat(context: Any, builder: Any, kind: Any, values: Sequence[Any]) -> A
 
 @functools.cache
 def numba_type(kind: Kind | type[State] | None) -> Any:
-    """What numba calls one of our kinds."""
+    """Return numba's type for one of our kinds."""
     if kind is None:
         return types.void
     if isinstance(kind, Number):
@@ -224,7 +224,7 @@ def numba_type(kind: Kind | type[State] | None) -> Any:
 
 @functools.cache
 def target_context() -> Any:
-    """The context in which numba writes code for our kernels."""
+    """Return the context in which numba writes code for our kernels."""
     context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=store.BASELINE)
     cpu_target.typing_context.refresh()
     context.refresh()

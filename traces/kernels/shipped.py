@@ -1,7 +1,7 @@
-"""Machine code that came with the package: one library with all units, made with the wheel (``tools/build_wheel.py``).
+"""Machine code shipped with the package: one library with all units, made with the wheel (``tools/build_wheel.py``).
 
-It is used as long as the sources are the ones that it was made of; where a file was edited, and where there is none for this
-kind of computer, units are compiled and kept as from a clone. Nothing here needs numba or LLVM.
+It is used if it was made from the present sources; if a file was edited, or for another kind of computer, units are compiled
+and stored as in a clone. Nothing here needs numba or LLVM.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from typing import Any
 
 from traces.kernels import store
 
-#: Where it is; a package that was not built with it has no such folder.
+#: Its folder; a package built without it has no such folder.
 FOLDER = Path(__file__).resolve().with_name("machine_code")
 
 _FORMAT = 1
@@ -24,21 +24,21 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Library:
-    """What came with the package for this kind of computer."""
+    """The shipped library for this kind of computer."""
 
-    units: dict[str, dict[str, str]]  # of each unit its symbols, and what each returns (``traces.kernels.signatures``)
-    facts: dict[str, int]  # how many kernels and lines there are in it
+    units: dict[str, dict[str, str]]  # for each unit its symbols with their results (``traces.kernels.signatures``)
+    facts: dict[str, int]  # numbers of kernels and lines in it
     loaded: Any
 
 
 def library_files(folder: Path) -> tuple[Path, Path]:
-    """The library for this kind of computer and its index, whether or not they are there."""
+    """Return the paths of the library for this kind of computer and of its index, whether or not they exist."""
     machine = os.uname().machine
     return folder / f"{machine}.so", folder / f"{machine}.json"
 
 
 def write_index(folder: Path, units: dict[str, dict[str, str]], facts: dict[str, int]) -> None:
-    """Write the index of a library that is there: what is in it, and of which sources it was made."""
+    """Write the index of an existing library: its contents and the digest of its sources."""
     code, index = library_files(folder)
     raw = code.read_bytes()
     said = {
@@ -53,7 +53,7 @@ def write_index(folder: Path, units: dict[str, dict[str, str]], facts: dict[str,
 
 
 def unit(name: str) -> dict[str, tuple[int, str]] | None:
-    """Of each symbol of a unit its address and what it returns; None if the unit did not come with the package."""
+    """Return the address and the result of each symbol of a unit; None if the unit was not shipped."""
     found = library()
     if found is None or name not in found.units:
         return None
@@ -64,14 +64,14 @@ def unit(name: str) -> dict[str, tuple[int, str]] | None:
 
 
 def units() -> frozenset[str]:
-    """The units that came with the package."""
+    """Return the shipped units."""
     found = library()
     return frozenset() if found is None else frozenset(found.units)
 
 
 @functools.cache
 def library() -> Library | None:
-    """What came with the package, if it is whole and of these sources; where it is not whole, that is said, once."""
+    """Return the shipped library if it is intact and of the present sources; if it is damaged, warn once."""
     code, index = library_files(FOLDER)
     try:
         said = json.loads(index.read_text("utf-8"))

@@ -1,7 +1,7 @@
-"""What kernels take and give, said without numba: kinds of numbers, columns of them, signatures of functions.
+"""Arguments and results of kernels, declared without numba: kinds of numbers, columns, signatures of functions.
 
-Machine code of ours is called in one way only, from Python, from other kernels and from C alike: a column is its address
-and its sizes, a state its address, a function its address, a truth value an integer.
+Our machine code has one calling convention for Python, other kernels and C: a column is its address and its sizes, a state its
+address, a function its address, a truth value an integer.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Annotated, Any
 
 import numpy as np
 
-#: A numpy array; shapes and dtypes are said where one is used.
+#: A numpy array; shapes and dtypes are stated where one is used.
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
 class Number:
-    """A kind of number; called with other kinds it is a :class:`Signature` that returns it."""
+    """A kind of number; called with other kinds it makes a :class:`Signature` that returns it."""
 
-    name: str  # as numpy and numba call it
+    name: str  # name in numpy and numba
 
     def __call__(self, *parameters: Kind) -> Signature:
         return Signature(self, parameters)
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code."""
+        """Its code in the name of a piece of machine code."""
         return CODES[self.name]
 
 
@@ -39,45 +39,45 @@ class Column:
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code."""
+        """Its code in the name of a piece of machine code."""
         return f"{self.dtype.code}{self.ndim}"
 
 
 @dataclass(frozen=True)
 class Tuple:
-    """Several numbers; only returned."""
+    """Several numbers; for results only."""
 
     members: tuple[Number, ...]
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code."""
+        """Its code in the name of a piece of machine code."""
         return "t" + "".join(member.code for member in self.members)
 
 
 @dataclass(frozen=True)
 class StateKind:
-    """A state, handed over by its address (``traces.kernels.state``)."""
+    """A state, passed by its address (``traces.kernels.state``)."""
 
     state: type[Any]
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code, which has the places of the columns in it."""
-        from traces.kernels.state import layout_of  # which knows of these kinds
+        """Its code in the name of a piece of machine code, which includes the places of the columns."""
+        from traces.kernels.state import layout_of  # imports this module
 
         return f"<{self.state.__name__}:{layout_of(self.state)}>"
 
 
 @dataclass(frozen=True)
 class FunctionKind:
-    """A function, handed over by its address."""
+    """A function, passed by its address."""
 
     signature: Signature
 
     @property
     def code(self) -> str:
-        """How it is written in the name of a piece of machine code."""
+        """Its code in the name of a piece of machine code."""
         return f"({self.signature.code})"
 
 
@@ -86,7 +86,7 @@ Kind = Number | Column | StateKind | FunctionKind
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes and returns."""
+    """The arguments and the result of a function."""
 
     returned: Number | None  # None: nothing
     parameters: tuple[Kind, ...]
@@ -101,7 +101,7 @@ class Signature:
         return f"{returned}:{','.join(kind.code for kind in self.parameters)}"
 
 
-#: How the kinds of numbers that there are are written in the name of a piece of machine code.
+#: Codes of the kinds of numbers in the name of a piece of machine code.
 CODES = {
     "int64": "i",
     "float64": "f",
@@ -125,7 +125,7 @@ boolean = Number("boolean")
 #: An address.
 uintp = uint64
 
-#: Columns of a state, as its class names them.
+#: Columns of a state, as its class declares them.
 Ints = Annotated[Array, Column(int64)]
 Ints2 = Annotated[Array, Column(int64, 2)]
 Ints3 = Annotated[Array, Column(int64, 3)]
@@ -138,5 +138,5 @@ Bytes = Annotated[Array, Column(uint8)]
 Chars = Annotated[Array, Column(int8)]
 Flags = Annotated[Array, Column(boolean)]
 
-#: An entry of a table of functions: its address; the function itself where nothing is compiled.
+#: An entry of a table of functions: its address; the function itself if nothing is compiled.
 Entry = Annotated[Any, int64]

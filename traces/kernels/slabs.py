@@ -1,15 +1,15 @@
-"""States that kernels lay out: operations on whole states, derived from their declarations.
+"""States laid out by kernels: operations on whole states, derived from their declarations.
 
 A *slab* is a part of a column of int64, in this order:
 
-- a header: the address at which it was laid out, how many words can change, and how many there are;
+- a header: the address at which it was laid out, the number of words that can change, and the number of all words;
 - the blocks of a state and of its own states;
 - the columns that change;
 - the columns that are constant.
 
-A kernel lays out a slab for a state that it keeps (:func:`lay_out`), and works on it in place (:func:`state_at`). To look
-ahead, it copies the words that can change (:func:`copy_words`), and updates the pointers in the copy (:func:`relocate`). The
-same update follows where a slab has moved.
+A kernel lays out a slab for a state (:func:`lay_out`), and works on it in place (:func:`state_at`). To simulate ahead, it
+copies the words that can change (:func:`copy_words`), and updates the pointers in the copy (:func:`relocate`). The same update
+follows after a slab has moved.
 
 These are the versions in Python; those for kernels are in ``traces.kernels.intrinsics``.
 """
@@ -22,25 +22,25 @@ import numpy as np
 from traces.kernels.signatures import Array, Number
 from traces.kernels.state import Field, State, address_of, fields_of, first_numbers, numbers_of, parts_of, tree_of
 
-# The first words of a slab: where it was laid out, and how many words change, and how many there are.
+# The first words of a slab: its address when laid out, the number of words that change, and the number of all words.
 LAID_AT, CHANGING, WHOLE = range(3)
 HEADER = 3
 
 
 def keep_numbers(state: State, column: Array, at: int) -> None:
-    """Write all numbers of a state, but none of a state in it, to a column of int64, from a place on."""
+    """Write all numbers of a state, without those of nested states, to a column of int64, from an index on."""
     numbers = numbers_of(state)
     column[at : at + len(numbers)] = numbers
 
 
 def put_numbers(state: State, column: Array, at: int) -> None:
-    """Set all numbers of a state to what :func:`keep_numbers` has written."""
+    """Set all numbers of a state to the values that :func:`keep_numbers` has written."""
     numbers = numbers_of(state)
     numbers[:] = column[at : at + len(numbers)]
 
 
 def reset_numbers(state: State) -> None:
-    """Set all numbers of a state to what its class declares."""
+    """Set all numbers of a state to their declared values."""
     numbers_of(state)[:] = first_numbers(type(state))
 
 
@@ -49,7 +49,7 @@ def _shape(field: Field, sizes: State) -> list[int]:
 
 
 def _ends(state: type[State], sizes: State) -> list[int]:
-    # Where the columns of a slab end, in words from its begin, behind the header and the blocks.
+    # The ends of the columns of a slab, in words from its begin, after the header and the blocks.
     tree = tree_of(state)
     ends = [HEADER + tree.entries]
     for _, field in tree.own:
@@ -60,14 +60,14 @@ def _ends(state: type[State], sizes: State) -> list[int]:
 
 
 def slab_words(state: State, sizes: State) -> int:
-    """How many words a slab of a state needs. ``sizes``: how long each of the class's dimensions is: a number of this
+    """Return the number of words of a state's slab. ``sizes`` has a number for each of the class's dimensions, with its
     name."""
     return _ends(type(state), sizes)[-1]
 
 
 def lay_out(state: State, words: Array, at: int, sizes: State) -> None:
-    """Lay out a slab in ``words``, from a place on, for a state like ``state``. It has the numbers and the given
-    columns of ``state``, and own columns of these sizes, whose contents are undefined."""
+    """Lay out a slab in ``words``, from an index on, for a state like ``state``. It has the numbers and the given columns of
+    ``state``, and own columns of these sizes with undefined contents."""
     tree, parts, ends = tree_of(type(state)), parts_of(state), _ends(type(state), sizes)
     laid_at = address_of(words) + 8 * at
     blocks = words[at + HEADER : at + HEADER + tree.entries]
@@ -82,7 +82,7 @@ def lay_out(state: State, words: Array, at: int, sizes: State) -> None:
 
 
 def state_at(like: State, words: Array, at: int) -> State:
-    """The state in the slab that begins at a place; ``like`` is one of its class, and has what both were given."""
+    """Return the state in the slab that begins at ``at``; ``like`` is of its class, with the same given columns."""
     parts, tree = parts_of(like), tree_of(type(like))
     made: dict[int, State] = {}
     for node, part in parts.items():
@@ -99,7 +99,7 @@ def state_at(like: State, words: Array, at: int) -> State:
 
 
 def give_again(words: Array, at: int, before: State, after: State) -> None:
-    """Give a slab the given columns and states of ``after``, wherever it has those of ``before``."""
+    """Replace a slab's given columns and states from ``before`` by those of ``after``."""
     others = parts_of(after)
     for node, part in parts_of(before).items():
         block = words[at + HEADER + node : at + HEADER + node + part._entries]
@@ -141,7 +141,7 @@ def relocate(like: State, words: Array, at: int, n: int) -> None:
 
 
 def slab_fault(like: State, words: Array, at: int) -> str:
-    """What is wrong with the slab that begins at a place: its header, or where a state or a column is; empty if nothing is."""
+    """Describe the fault of the slab that begins at ``at``: in its header, or a misplaced state or column; empty if none."""
     tree, here = tree_of(type(like)), address_of(words) + 8 * at
     begin = HEADER + tree.entries
     if not 0 <= at <= len(words) - begin:
@@ -167,5 +167,5 @@ def slab_fault(like: State, words: Array, at: int) -> str:
 
 
 def resized(column: Array, n: int) -> Any:
-    """The column that begins where this one does, and has ``n`` numbers. The caller ensures that there is room for them."""
+    """Return the column that begins where this one does, with ``n`` numbers. The caller ensures that there is room for them."""
     return np.lib.stride_tricks.as_strided(column, (n,))

@@ -1,7 +1,7 @@
-"""Copies of the part of a state that may change, to be restored later.
+"""Copies of the changing part of a state, for restoring it later.
 
-The declaration of the state says which part that is (:func:`traces.kernels.state.changing`). Only entries in use are copied: a
-few rows of a long table, and no work space.
+The declaration of the state defines this part (:func:`traces.kernels.state.changing`). Only entries in use are copied: a few
+rows of a long table, and no work space.
 """
 
 from collections import defaultdict
@@ -15,7 +15,7 @@ from traces.kernels.state import Changing, State, address_of, changing, parts_of
 
 
 class Snapshot:
-    """Keeps what a state and the states that are its own hold, as long as no column is given more room."""
+    """Keeps the contents of a state and its nested states, as long as no column is enlarged."""
 
     def __init__(self, state: State) -> None:
         blocks = [part._block if part._block.base is None else part._block.base for part in parts_of(state).values()]
@@ -32,14 +32,14 @@ class Snapshot:
         self._kept: list[tuple[Array, Any, Array]] = []
 
     def keep(self, places: Mapping[Any, Any]) -> None:
-        """Keep what the state holds now; of dimensions in ``places`` only these entries, the only ones that will change."""
+        """Keep the state's present contents; of dimensions in ``places`` only these entries, the only ones that will change."""
         found: list[tuple[Array, Any]] = [(block, ...) for block in self._blocks]
         found += [(table.words, table.at(places.get(table.dim, table.all))) for table in self._tables]
         found += [(one.column, one.entries(places)) for one in self._alone]
         self._kept = [(array, index, array[index].copy()) for array, index in found]
 
     def put_back(self, new: Mapping[Any, slice]) -> None:
-        """Have the state as it was kept; entries ``new``, by dimension, which came into use since, have their first values."""
+        """Restore the kept state; entries ``new``, by dimension, which came into use since, get their first values."""
         for table in self._tables:
             if table.dim in new:
                 table.words[table.at(table.all[new[table.dim]])] = table.fills
@@ -48,7 +48,7 @@ class Snapshot:
 
 
 class _Table:
-    # Columns of one dimension and type in one slab: the slab as an array of that type, and where in it each of them begins.
+    # Columns of one dimension and type in one slab: the slab as an array of that type, and where each column begins in it.
 
     def __init__(self, columns: list[Changing]) -> None:
         first, size = columns[0].column, columns[0].column.itemsize
@@ -59,5 +59,5 @@ class _Table:
         self.fills = np.array([[one.field.fill] for one in columns])
 
     def at(self, entries: Array) -> Array:
-        """Where entries of all columns are."""
+        """Return the places of entries of all columns."""
         return self.begins + entries

@@ -1,24 +1,24 @@
-"""The state of an engine: named columns and numbers that kernels reach through one address.
+"""The state of an engine: named columns and numbers that kernels access through one address.
 
-A kernel that is handed hundreds of arrays spends its time, and the compiler's, with handing them on. So a state has a block of
-addresses, sizes and numbers, and a kernel is given the block's address: ``state.jobs`` within a kernel reads where that
-column is, ``state.now_ns += 1`` changes a number in place, and ``state.jobs = other`` says that the column is elsewhere. To
-Python it is an object with an attribute for each.
+Passing hundreds of arrays to a kernel costs much time, for the kernel and for the compiler. So a state has a block of
+addresses, sizes and numbers, and a kernel gets the block's address: ``state.jobs`` within a kernel reads the address of that
+column,
+``state.now_ns += 1`` changes a number in place, and ``state.jobs = other`` replaces the column. In Python it is an object with
+an attribute for each.
 
 A class of states declares everything about a column once::
 
     class Jobs(State, dim="rows"):
-        submit_ns: Ints  # given: an array that the caller has, and that is never written to
+        submit_ns: Ints  # given: an array of the caller, which is never written to
         start_ns: Ints = column(fill=-1)  # the state's own: one number for each row
         host_load: Ints2 = column("hosts", "levels")  # its own, of these sizes
         running: int = 0
 
         why: Ints = column(fill=-1, codes=Reason)  # codes, which are integers in kernels
-        order: int = Order.STATIC  # likewise
+        order: int = Order.STATIC  # the same for a number
 
-From the declaration come the room for a state's own columns (one slab of memory, :meth:`State.new`), their first values, more
-room later (:meth:`State.grow`), copies that go their own way (:meth:`State.fork`), and checks of types, shapes and codes
-(:meth:`State.faults`).
+The declaration determines the memory of a state's own columns (one slab, :meth:`State.new`), their first values, later growth
+(:meth:`State.grow`), independent copies (:meth:`State.fork`), and checks of types, shapes and codes (:meth:`State.faults`).
 """
 
 from __future__ import annotations
@@ -51,36 +51,36 @@ _ALL = slice(None)
 
 
 def jit_enabled() -> bool:
-    """Whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
+    """Return whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return _COMPILED
 
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """A column, a number or another state as a class of states declares it, and where it is in the block."""
+    """A column, a number or another state as declared by a class of states, and its place in the block."""
 
     name: str = ""
     kind: Any = None
     place: int = -1  # its first entry in the block
-    # dims, fill, constant, codes, used, saved: as :func:`column` says; ``dims`` is None of what is given. In a
-    # :class:`Tree`, ``used`` has of each number where its block is, and where it is there
+    # dims, fill, constant, codes, used, saved: as for :func:`column`; ``dims`` is None for given columns. In a :class:`Tree`,
+    # ``used`` has for each number the place of its block, and its place there
     dims: tuple[str | int, ...] | None = None
     fill: float = 0
     constant: bool = False
     codes: type[IntEnum] | None = None
     used: tuple[Any, ...] = ()
     saved: bool = True
-    dtype: np.dtype[Any] | None = None  # of a column; found from ``kind``
+    dtype: np.dtype[Any] | None = None  # of a column; derived from ``kind``
 
     def __post_init__(self) -> None:
         self.codes = self.codes or (type(self.fill) if isinstance(self.fill, IntEnum) else None)
-        names = {"boolean": "bool"}  # as numpy calls it
+        names = {"boolean": "bool"}  # numpy's name
         known = self.kind.dtype.name if isinstance(self.kind, Column) else None
         self.dtype = None if known is None else np.dtype(names.get(known, known))
 
     @property
     def entries(self) -> int:
-        """How many entries it has: of a column its address and its sizes."""
+        """Its number of entries: for a column its address and its sizes."""
         return 1 + self.kind.ndim if isinstance(self.kind, Column) else 1
 
 
@@ -92,37 +92,37 @@ def column(
     used: tuple[str, ...] = (),
     saved: bool = True,
 ) -> Any:
-    """Declare a column, or a state of several, that a state has of its own.
+    """Declare a column, or a nested state, that a state owns.
 
     Parameters
     ----------
     *dims : str or int
-        What each axis is as long as: the name of a dimension (:meth:`State.new` is told their sizes), or a fixed size. None:
-        the dimension of the class. Of a state: the size of that state's own dimension; None: of the dimension of that name.
+        The length of each axis: the name of a dimension (:meth:`State.new` gets their sizes), or a fixed size. None: the
+        dimension of the class. For a nested state: the size of its own dimension; None: the dimension of the same name.
     fill : float, default 0
         The first value of each entry.
     constant : bool, default False
-        Whether what it has at first never changes, so that forks share it (:meth:`State.fork`). More room may be written to.
+        Whether its first contents never change, so that forks share it (:meth:`State.fork`). Added room may be written to.
     codes : class of IntEnum, optional
-        What its values mean, if they are codes; an entry may be ``fill``, too. By default the class of ``fill``, if that is a
-        code.
+        The meaning of its values if they are codes; an entry may also be ``fill``. By default the class of ``fill``, if that is
+        a code.
     used : tuple of str, optional
-        The numbers of the class that say which entries are in use, as a slice: those before the first number, or from the
-        first number up to the second. By default all are.
+        The numbers of the class that delimit the entries in use, as a slice: up to the first number, or from the first number
+        up to the second. By default all are in use.
     saved : bool, default True
-        Whether copies that are made for a while have it (:class:`traces.kernels.snapshots.Snapshot`, :meth:`State.fork`): not
-        work space, which holds nothing between calls of kernels, nor a table that entries are only added to.
+        Whether temporary copies contain it (:class:`traces.kernels.snapshots.Snapshot`, :meth:`State.fork`): False for work
+        space, which holds nothing between calls of kernels, and for tables that only grow.
     """
     return Field("", None, -1, dims, fill, constant, codes, used, saved)
 
 
 def fields_of(state: type[State]) -> dict[str, Field]:
-    """The fields of a class of states, in order."""
+    """Return the fields of a class of states, in order."""
     found = state.__dict__.get("_laid_out")
     if found is None:
         found, place = {}, 0
         hints = {name: hint for name, hint in get_type_hints(state, include_extras=True).items() if name[0] != "_"}
-        # Numbers come first in the block, one behind the other.
+        # Numbers come first in the block, in sequence.
         for name, hint in sorted(hints.items(), key=lambda one: one[1] not in _NUMBERS):
             said = [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Column | Number)]
             kind = said[0] if said else _NUMBERS.get(hint, hint)
@@ -150,12 +150,12 @@ def _field(state: type[State], name: str, kind: Any, place: int) -> Field:
 
 
 def numbers_of(state: State) -> Array:
-    """All numbers of a state, as they are stored: a view, int64."""
+    """Return all numbers of a state, as stored: a view, int64."""
     return state._block[: len(first_numbers(type(state)))]
 
 
 def first_numbers(state: type[State]) -> Array:
-    """What the numbers of a class of states begin with, as they are stored."""
+    """Return the declared first values of the numbers of a class of states, as stored."""
     found: Array | None = state.__dict__.get("_first")
     if found is None:
         found = state._first = _first_numbers(state)
@@ -168,7 +168,7 @@ def _first_numbers(state: type[State]) -> Array:
 
 
 def layout_of(state: type[State]) -> str:
-    """A short text that two classes of states have in common only if they are declared alike."""
+    """Return a short text that is equal for two classes of states only if they are declared alike."""
     found: str | None = state.__dict__.get("_layout")
     if found is None:
         words = []
@@ -180,7 +180,7 @@ def layout_of(state: type[State]) -> str:
 
 
 class _Scalar:
-    # A number of a state, which is in its block and nowhere else.
+    # A number of a state, which is stored in its block only.
 
     __slots__ = ("dtype", "name", "place")
 
@@ -203,14 +203,14 @@ class _Scalar:
 
 
 class State:
-    """A state; its fields are what its class annotates.
+    """A state; its fields are the annotations of its class.
 
-    Where it is made by name (``Jobs(submit_ns=…, …)``) all columns are given, and each is handed over as it is: of the type
-    that is annotated, in C order, and writable. :meth:`new` makes those that the class declares by :func:`column`.
+    A call with names (``Jobs(submit_ns=…, …)``) needs all columns, and uses each array directly: it must have the annotated
+    type, C order, and be writable. :meth:`new` makes the columns declared by :func:`column`.
 
     Notes
     -----
-    Where kernels have set a column (``state.jobs = other``) Python still sees the one before. Numbers are the same for both.
+    If a kernel has replaced a column (``state.jobs = other``), Python still sees the old one. Numbers are the same for both.
     """
 
     _laid_out: ClassVar[dict[str, Field]]
@@ -252,14 +252,14 @@ class State:
 
     @classmethod
     def new(cls, sizes: Mapping[str, int] | None = None, **given: Any) -> Self:
-        """A state with columns of its own, in one slab of memory.
+        """Return a state with its own columns in one slab of memory.
 
         Parameters
         ----------
         sizes : mapping of str to int, optional
-            How long each dimension is that columns are declared with.
+            The size of each dimension of its columns.
         **given
-            What is not the state's own; and first values of own columns, numbers and states, where they are not those declared.
+            The given columns; and first values of own columns, numbers and states, if they differ from the declared ones.
         """
         fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
@@ -272,7 +272,7 @@ class State:
         blocks = plan.blocks.copy()
         blocks[plan.size_places] = lengths[plan.size_axes]
         rooms = -(-lengths[plan.axes].prod(axis=0) * plan.item_bytes // _LINE) * _LINE
-        handed_over: list[tuple[Field, Any]] = []  # as they are
+        handed_over: list[tuple[Field, Any]] = []  # used directly
         for name, value in given.items():
             field = fields[name]
             if name in plan.columns:
@@ -282,7 +282,7 @@ class State:
                 rooms[plan.columns[name]] = 0
             if not isinstance(field.kind, Number):
                 handed_over.append((field, value))
-        slab = np.zeros(rooms.sum() + 1, np.uint8)  # each column begins within it, one of no size, too
+        slab = np.zeros(rooms.sum() + 1, np.uint8)  # each column begins within it, even an empty one
         begin, first = address_of(slab), address_of(blocks)
         blocks[plan.places] = begin + rooms.cumsum() - rooms
         blocks[plan.tree.links] = plan.tree.linked + first
@@ -309,17 +309,17 @@ class State:
 
     @classmethod
     def none(cls, sizes: Mapping[str, int] | None = None, /, **given: Any) -> Self:
-        """As :meth:`new`, with columns of no entries where nothing is given, nor the size of a dimension."""
+        """Return a state as :meth:`new`, with empty columns if neither they nor the size of a dimension are given."""
         for name, field in fields_of(cls).items():
             if field.dtype is not None and field.dims is None and name not in given:
                 given[name] = np.zeros((0,) * field.kind.ndim, field.dtype)
         return cls.new(defaultdict(int, sizes or {}), **given)
 
     def grow(self, **sizes: int) -> None:
-        """Give the columns of these dimensions more room, filled as declared; what they hold stays where it is in them.
+        """Enlarge the columns of these dimensions, filled as declared; existing entries keep their places.
 
-        Given columns, which have no dimensions, keep their sizes. The state's address stays; views of its columns from before
-        are views of columns that it no longer has.
+        Given columns, which have no dimensions, keep their sizes. The state's address stays; earlier views of its columns are
+        views of the old columns.
         """
         fields, rooms = fields_of(type(self)), [0]
         before = {name: getattr(self, name) for name, field in fields.items() if field.dtype and field.dims is not None}
@@ -338,11 +338,11 @@ class State:
             setattr(self, name, made)
 
     def fork(self, sharing: Set[str] | None = None) -> Self:
-        """A copy that goes its own way.
+        """Return an independent copy.
 
-        It shares what is given and what is constant, and has a copy of everything else: of its columns, of its numbers, and
-        of the states that are its own. With ``sharing``, which names dimensions, it is made for a while: it also shares the
-        columns of these dimensions, and those that are not saved (:func:`column`).
+        It shares given and constant columns, and copies everything else: its other columns, its numbers, and its nested states.
+        With ``sharing``, which names dimensions, the copy is temporary: it also shares the columns of these dimensions, and
+        those that are not saved (:func:`column`).
         """
         tree, parts = tree_of(type(self)), parts_of(self)
         blocks = np.concatenate([part._block for part in parts.values()])
@@ -366,18 +366,18 @@ class State:
         return forks[0]  # type: ignore[return-value]
 
     def only_numbers(self) -> Self:
-        """Return a state that shares the numbers of this one, but has no columns and does not keep their memory."""
+        """Return a state that shares the numbers of this one, without columns, and does not keep their memory."""
         other = type(self).__new__(type(self))
         other.__dict__.update(_block=self._block, _address=self.address, _slab=None)
         return other
 
     def faults(self) -> Iterator[str]:
-        """What its columns, or those of states that are its own, have that they cannot: another size than the others of a
-        dimension, or a value that is no code. Sizes may differ where a column has no room at all."""
+        """Describe faults of its columns and of those of its nested states: a size that differs from others of the same
+        dimension, or a value that is not a code. Empty columns may have other sizes."""
         extents, parts = _extents_of(type(self)), parts_of(self)
         sizes = np.concatenate([part._block for part in parts.values()])[extents.places]
         there = np.flatnonzero(sizes)[::-1]
-        first = np.zeros(len(extents.names), np.int64)  # the size of each dimension, as the first of its columns has it
+        first = np.zeros(len(extents.names), np.int64)  # the size of each dimension, from the first of its columns
         first[extents.dims[there]] = sizes[there]
         for k in np.flatnonzero((sizes > 0) & (sizes != first[extents.dims])).tolist():
             dim = extents.dims[k]
@@ -392,7 +392,7 @@ class State:
                 yield f"{called}{entry} is {value}; allowed: {field.codes.__name__}, {known}"
 
     def entry(self, place: int) -> dict[str, Any]:
-        """An entry of each column of one dimension, by the names of the columns; of codes their names."""
+        """Return an entry of each column of one dimension, by the names of the columns; codes as their names."""
         found = {}
         for name, field in fields_of(type(self)).items():
             if field.dtype is None:
@@ -403,7 +403,7 @@ class State:
         return found
 
     def front(self, n: int) -> Self:
-        """A state that has in common with this one the first ``n`` entries of each column; it has no states of its own."""
+        """Return a state that shares the first ``n`` entries of each column with this one, without nested states."""
         front = type(self).__new__(type(self))
         block = self._block.copy()
         sizes = [field.place + 1 for field in fields_of(type(self)).values() if field.dtype is not None]
@@ -416,11 +416,11 @@ class State:
         return front
 
     def take(self, places: Array) -> Self:
-        """A state with copies of these entries of each column (places, or whether each is taken)."""
+        """Return a state with copies of these entries of each column (indices, or a mask)."""
         return type(self)(*(getattr(self, name)[places] for name in fields_of(type(self))))
 
     def __getattr__(self, name: str) -> Any:
-        # A column that was not read since the state was made or forked.
+        # A column that has not been read since the state was made or forked.
         field = None if name.startswith("_") else fields_of(type(self)).get(name)
         slab = self.__dict__.get("_slab")
         if field is None or field.dtype is None or slab is None:
@@ -430,7 +430,7 @@ class State:
         block = self._block
         shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
         offset = block.item(field.place) - self._slab_address
-        if not 0 <= offset <= slab.nbytes:  # of one in a slab that has a column elsewhere (traces.kernels.slabs)
+        if not 0 <= offset <= slab.nbytes:  # a column outside its state's slab (traces.kernels.slabs)
             slab, offset = memory_at(block.item(field.place), math.prod(shape) * field.dtype.itemsize), 0
         made = self.__dict__[name] = np.ndarray(shape, field.dtype, slab, offset)
         return made
@@ -441,7 +441,7 @@ class State:
             raise AttributeError(
                 f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
             )
-        self._write(field, value)  # or else it complains, and the block still says where the column before is
+        self._write(field, value)  # if this raises, the block still has the address of the old column
         if not isinstance(field.kind, Number):
             self.__dict__[name] = value
 
@@ -452,7 +452,7 @@ class State:
         return (_remade, (type(self), tuple(self)))
 
     def _replace(self, **changes: Any) -> Self:
-        """Another state with some columns changed, which has the other columns in common with this one."""
+        """Return another state with some columns replaced; it shares the others with this one."""
         fields = fields_of(type(self))
         if unknown := changes.keys() - fields.keys():
             raise TypeError(f"{type(self).__name__}: {sorted(unknown)} unknown")
@@ -466,7 +466,7 @@ class State:
         return other
 
     def as_kernels_see(self, name: str) -> Array:
-        """A column where kernels have put it last, of the size that they have given it."""
+        """Return a column as kernels have last set it, with their size."""
         field = fields_of(type(self))[name]
         assert field.dtype is not None
         address, *shape = self._block[field.place : field.place + field.entries].tolist()
@@ -476,11 +476,11 @@ class State:
         self._block[field.place : field.place + field.entries] = self._entries_of(field, value)
 
     def _entries_of(self, field: Field, value: Any) -> tuple[int, ...]:
-        # A state a job is made, of dozens of columns: there is no time to lose here.
+        # Called for dozens of columns per job, so it must be fast.
         dtype, kind = field.dtype, field.kind
         if dtype is not None:
             if value.dtype == object and not _COMPILED:
-                return (0, *value.shape)  # a table of functions, which are called as they are
+                return (0, *value.shape)  # a table of functions, which are called directly
             if (
                 (value.dtype is not dtype and value.dtype != dtype)
                 or value.ndim != kind.ndim
@@ -497,25 +497,24 @@ class State:
 
     @property
     def address(self) -> int:
-        """Where its block is, for kernels."""
+        """The address of its block, for kernels."""
         return self.__dict__["_address"]  # type: ignore[no-any-return]
 
 
 class Tree:
-    """The blocks of a class of states, of the states that are its own, and of theirs, one behind the other.
+    """The blocks of a class of states, of its nested states, and of theirs, in sequence.
 
-    - ``nodes``: list of (int, class of states), where each block is, and of which class.
-    - ``names``: list of (int, str, int), for each block but the first: where the block is that has its address, in
-      which field, and where itself is.
-    - ``own``: list of (int, Field), the columns that are the states' own: where their addresses are; those that never
-      change come last.
-    - ``saved``: list of (int, Field), those of them that may change and are saved: where the blocks are.
-    - ``columns``: int64, where the addresses of own columns are.
-    - ``pointers``: where any addresses are, of columns and of states.
-    - ``sizes``: int64, where the first sizes of ``saved`` are.
-    - ``links``, ``linked``: int64, where the addresses of blocks are, and how many bytes behind the first block each of
-      these blocks is.
-    - ``entries``: of all blocks together.
+    - ``nodes``: list of (int, class of states), the place of each block, and its class.
+    - ``names``: list of (int, str, int), for each block except the first: the place of the block that has its address, the
+      field there, and its own place.
+    - ``own``: list of (int, Field), the states' own columns: the places of their addresses; constant columns come last.
+    - ``saved``: list of (int, Field), those of them that may change and are saved: the places of their blocks.
+    - ``columns``: int64, the places of the addresses of own columns.
+    - ``pointers``: the places of all addresses, of columns and of states.
+    - ``sizes``: int64, the places of the first sizes of ``saved``.
+    - ``links``, ``linked``: int64, the places of the addresses of blocks, and the distance of each of these blocks from the
+      first block in bytes.
+    - ``entries``: number of entries of all blocks.
     """
 
     def __init__(self, root: type[State], given: Set[str] = frozenset()) -> None:
@@ -534,8 +533,8 @@ class Tree:
         self.linked = np.array([8 * child for _, _, child in self.names], np.int64)
 
     def _add(self, state: type[State], called: Mapping[Any, Any], outer: Field, given: Set[str] = frozenset()) -> int:
-        # ``called``: what dimensions are called in the whole tree, where the class calls them otherwise. ``outer``: the field
-        # that has this state, which says what its own fields do not say of ``used`` and ``saved``.
+        # ``called``: names of dimensions in the whole tree, if the class uses other names. ``outer``: the field that has this
+        # state; its ``used`` and ``saved`` apply to fields that do not declare their own.
         fields = fields_of(state)
         at, self.entries = self.entries, self.entries + state._entries
         self.nodes.append((at, state))
@@ -561,7 +560,7 @@ class Tree:
 
 
 def tree_of(state: type[State]) -> Tree:
-    """The blocks of a class of states and of those that are its own."""
+    """Return the blocks of a class of states and of its nested states."""
     found: Tree | None = state.__dict__.get("_whole")
     if found is None:
         found = state._whole = Tree(state)
@@ -569,7 +568,7 @@ def tree_of(state: type[State]) -> Tree:
 
 
 def parts_of(state: State) -> dict[int, State]:
-    """A state and the states that are its own, by where the class's :class:`Tree` has their blocks."""
+    """Return a state and its nested states, by the places of their blocks in the class's :class:`Tree`."""
     parts: dict[int, State] = {0: state}
     for parent, name, child in tree_of(type(state)).names:
         parts[child] = getattr(parts[parent], name)
@@ -577,8 +576,8 @@ def parts_of(state: State) -> dict[int, State]:
 
 
 def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
-    # Give states, whose blocks are these, copies of their slabs: what points into a slab points to the same place of its copy.
-    shared = {id(part._slab): part._slab for part in parts if part._slab is not None}  # one slab is of many states
+    # Give states with these blocks copies of their slabs: pointers into a slab become pointers to the same place of its copy.
+    shared = {id(part._slab): part._slab for part in parts if part._slab is not None}  # several states may share a slab
     if not shared:
         return
     slabs = {key: (before, copied := before.copy(), address_of(copied)) for key, before in shared.items()}
@@ -593,7 +592,7 @@ def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
         held = part.__dict__
         if part._slab is not None:
             before, copied, address = slabs[id(part._slab)]
-            for name in part._own.intersection(held):  # they are made when they are read
+            for name in part._own.intersection(held):  # made again when read
                 value = held[name]
                 if value.__class__ is np.ndarray and (value.base is before or _lies_in(value, before)):
                     del held[name]
@@ -601,8 +600,8 @@ def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
 
 
 class Changing(NamedTuple):
-    """A column that may change and is saved: where its state's block is in the :class:`Tree`, the field, and the
-    column. ``used`` has the numbers that say which entries are in use: of each the block, and where it is there."""
+    """A column that may change and is saved: the place of its state's block in the :class:`Tree`, the field, and the column.
+    ``used`` has the numbers that delimit the entries in use: for each the block, and its place there."""
 
     at: int
     field: Field
@@ -611,11 +610,11 @@ class Changing(NamedTuple):
 
     @property
     def dims(self) -> tuple[str | int, ...]:
-        """What its axes are as long as."""
+        """The lengths of its axes."""
         return self.field.dims or ()
 
     def entries(self, places: Mapping[Any, Any]) -> tuple[Any, ...]:
-        """The index of the entries in use; of dimensions in ``places``, of these entries only."""
+        """Return the index of the entries in use; for dimensions in ``places``, of these entries only."""
         index = [places.get(dim, _ALL) for dim in self.dims]
         if self.used:
             index[0] = slice(*[block.item(place) for block, place in self.used])
@@ -623,8 +622,8 @@ class Changing(NamedTuple):
 
 
 def changing(state: State, but: Set[str] = frozenset()) -> Iterator[Changing]:
-    """The columns of a state, and of those that are its own, that may change, are saved and have entries. Those of a
-    dimension ``but`` are left out."""
+    """Yield the columns of a state, and of its nested states, that may change, are saved and have entries, except columns of a
+    dimension in ``but``."""
     parts, tree = parts_of(state), tree_of(type(state))
     blocks = np.concatenate([part._block for part in parts.values()])
     for k in np.flatnonzero(blocks[tree.sizes]).tolist():
@@ -635,10 +634,10 @@ def changing(state: State, but: Set[str] = frozenset()) -> Iterator[Changing]:
 
 
 class _Plan:
-    # How a state of a class is made: what ``State.new`` needs of the declarations, as arrays.
+    # How to make a state of a class: the declarations that ``State.new`` needs, as arrays.
 
     def __init__(self, state: type[State], given: Set[str]) -> None:
-        # ``given``: those of its own states that are not made.
+        # ``given``: the nested states that are not made.
         fields, tree = fields_of(state), Tree(state, given)
         self.tree = tree
         self.needed = {
@@ -649,7 +648,7 @@ class _Plan:
             self.blocks[at : at + len(first_numbers(kind))] = first_numbers(kind)
         nodes = {place: at for at, kind in tree.nodes for place in range(at, at + kind._entries)}
         self.fills = [(nodes[at], one.name, one.fill, k) for k, (at, one) in enumerate(tree.own) if one.fill]
-        # Own columns: where their addresses are, and which lengths their axes have.
+        # Own columns: the places of their addresses, and the lengths of their axes.
         own = [(place, field, field.dims or ()) for place, field in tree.own]
         known = list(dict.fromkeys(dim for _, _, dims in own for dim in dims))
         self.fixed = [1, *(dim for dim in known if isinstance(dim, int))]
@@ -676,8 +675,8 @@ def _plan_of(state: type[State], given: Set[str]) -> _Plan:
 
 
 class _Extents:
-    # Of a class of states and those that are its own: where in their blocks the sizes of own columns are, of which dimensions
-    # they are, and which fields have codes.
+    # For a class of states and its nested states: the places of the sizes of own columns in their blocks, their dimensions, and
+    # the fields with codes.
 
     def __init__(self, state: type[State]) -> None:
         tree = tree_of(state)
@@ -711,14 +710,14 @@ def _extents_of(state: type[State]) -> _Extents:
 
 
 def _is_no_code(values: Array, known: list[int]) -> Array:
-    # Which values are not in ``known``, which is sorted. If the codes have no gaps, comparing with both ends is faster.
+    # Return which values are not in ``known``, which is sorted. If the codes have no gaps, comparing with both ends is faster.
     if known[-1] - known[0] == len(known) - 1:
         return (values < known[0]) | (values > known[-1])
     return np.isin(values, known, invert=True)
 
 
 def address_of(array: Array) -> int:
-    """Where the first number of an array is."""
+    """Return the address of an array's first number."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
@@ -727,12 +726,12 @@ def _lies_in(column: Array, slab: Array) -> bool:
 
 
 def memory_at(address: int, n_bytes: int) -> Array:
-    """Memory that something else keeps, as an array of bytes."""
+    """Return memory owned elsewhere as an array of bytes."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address))
 
 
 def _is_as_stored(given: Any, field: Field, shape: tuple[int, ...]) -> bool:
-    # Whether an array can be a column as it is.
+    # Return whether an array can be used directly as a column.
     return (
         isinstance(given, np.ndarray)
         and given.dtype == field.dtype

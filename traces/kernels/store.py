@@ -1,8 +1,8 @@
-"""Where machine code is kept: one folder for each version of the kernels, one file for each unit.
+"""The store of machine code: one folder for each version of the kernels, one file for each unit.
 
-The folder is named by a digest of the sources that kernels are made of, so it serves every clone and environment of a version,
-and a change to any of them is a fresh one. What is in it is run: it is used only if it is the user's own, and nobody else may
-write to it. A file says what is in it and its own digest; one that is damaged is dropped, and made anew.
+The folder is named by a digest of the kernels' sources, so it serves every clone and environment of a version, and a change to
+any of them gives a new one. Its contents are executed, so it is used only if it belongs to the user and nobody else may write
+to it. A file contains its title and its own digest; a damaged file is dropped and made again.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Where kernels are, and the numbers that they read: of the bridge and of figures, those files that hold either.
+# Where kernels are, and the numbers that they read: of the bridge and of figures, only the files that have either.
 _PACKAGES = ("als", "bls", "bridge", "traces")
 _FEW = ("bridge", "traces/figures", "traces/statistics")
 _MARKS = (b"(State)", b"(State, ", b"(IntEnum)", b"compiled(", b"_kernel")
@@ -30,27 +30,27 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _MAGIC = b"twolevel machine code 1\n"
 
-#: The folder of ours in the user's folder for what can be made again.
+#: Our folder in the user's cache folder.
 _OWN = "twolevel"
 
-# What a folder for a version is called: no other is ours to remove.
+# Name of the folder for a version: no other folder may be removed.
 _VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
 
-#: What else is in it: files of a process that was killed, and the parts in C of a replay.
+#: Other files in it: those of a process that was killed, and the parts in C of a replay.
 _MADE = re.compile(r"\.new-[\w.-]+-[a-z0-9_]{8}|replay-[a-z]+-[0-9a-f]{16}")
 
-#: How many folders of other versions are kept when a new one is made.
+#: Number of folders of other versions kept when a new one is made.
 _OLD = 3
 
 
 @dataclass(frozen=True)
 class Kept:
-    """One unit, as it is kept."""
+    """One stored unit."""
 
     code: bytes  # an object file
-    returned: dict[str, str]  # what each of its symbols returns, by ``traces.kernels.signatures``
-    facts: dict[str, int]  # how many kernels and lines there are in it
-    of_numba: list[str]  # what it needs of numba's when it is run
+    returned: dict[str, str]  # the result of each of its symbols, by ``traces.kernels.signatures``
+    facts: dict[str, int]  # numbers of kernels and lines in it
+    of_numba: list[str]  # numba's functions that it needs when it runs
 
 
 # When this process began to load kernels.
@@ -58,13 +58,13 @@ _BEGAN_NS = time.time_ns()
 
 
 def source_digest() -> str:
-    """What names this version's kernels: a digest of the sources of all that they are made of and by, and of this computer's
-    architecture."""
+    """Return the name of this version's kernels: a digest of the sources of the kernels and of everything that compiles them,
+    and of this computer's architecture."""
     return _sources()[0]
 
 
 def _kernel_files() -> Iterator[tuple[str, bytes, int]]:
-    # The files that kernels are made of, and by: path below the root, source, and when it was written.
+    # The source files of the kernels and of their compilation: path below the root, source, and modification time.
     root = Path(__file__).resolve().parent.parent.parent
     for package in _PACKAGES:
         for folder, inner, names in os.walk(root / package):
@@ -81,7 +81,7 @@ def _kernel_files() -> Iterator[tuple[str, bytes, int]]:
 
 @functools.cache
 def _sources() -> tuple[str, int]:
-    # The digest, and when the latest of the files was written.
+    # The digest, and the latest modification time of the files.
     newest_ns = 0
     digest = hashlib.sha256(os.uname().machine.encode())
     for path, source, written_ns in _kernel_files():
@@ -91,7 +91,7 @@ def _sources() -> tuple[str, int]:
     return digest.hexdigest()[:16], newest_ns
 
 
-#: What code is made for where nothing more is known: any x86-64 of the last fifteen years.
+#: The default target: any x86-64 of the last fifteen years.
 BASELINE = {"x86_64": "x86-64-v2", "AMD64": "x86-64-v2"}.get(os.uname().machine, "generic")
 
 _V3 = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
@@ -99,8 +99,8 @@ _V3 = {"avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 
 @functools.cache
 def processor() -> str:
-    """What code is made for here: ``x86-64-v3`` on the processors that know it, as nearly all since 2015, else the
-    baseline. Walks over the hosts of a wide machine take a third longer without. The results are the same."""
+    """Return the target processor of code made here: ``x86-64-v3`` on processors that support it, as nearly all since 2015,
+    else the baseline. Walks over the hosts of a wide machine take a third longer without. The results are the same."""
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
             flags = next((line for line in file if line.startswith("flags")), "")
@@ -115,11 +115,11 @@ def _root() -> Path | None:
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / _OWN
     home = "" if os.environ.get("HOME") == "" else os.path.expanduser("~")
-    return Path(home) / ".cache" / _OWN if os.path.isabs(home) else None  # else nobody knows where home is
+    return Path(home) / ".cache" / _OWN if os.path.isabs(home) else None  # no home directory
 
 
 def cache_directory() -> Path | None:
-    """The folder that holds this version's machine code for such a processor; None where there is no home to have one in."""
+    """Return the folder of this version's machine code for this processor; None without a home directory."""
     root = _root()
     return None if root is None else root / f"kernels-{source_digest()}-{processor()}"
 
@@ -130,12 +130,12 @@ def _private(found: os.stat_result) -> bool:
 
 @functools.cache
 def why_unused() -> str | None:
-    """Why machine code is neither kept nor looked for; None if it is. The folder is made if there is none."""
+    """Return why machine code is neither stored nor looked up; None if it is. Makes the folder if necessary."""
     folder = cache_directory()
     if folder is None:
         return "there is no home directory to keep it in; XDG_CACHE_HOME can name a folder"
     if _sources()[1] > _BEGAN_NS:
-        # A notebook that has loaded the file before would keep what it makes of the old one as that of the new one.
+        # A notebook that has loaded the old file would store its code as that of the new file.
         return "a source file was edited after this process had begun; it is kept by the next one"
     try:
         if not folder.is_dir():
@@ -144,13 +144,13 @@ def why_unused() -> str | None:
             _drop_old(folder)
         above = folder.parent.stat()
         if folder.parent.name == _OWN and above.st_uid == os.geteuid() and above.st_mode & _OTHERS_WRITE:
-            folder.parent.chmod(stat.S_IMODE(above.st_mode) & ~_OTHERS_WRITE)  # as a lax umask has made it
-        # A folder above that others may write to, and that is not sticky, lets them put another in its place.
+            folder.parent.chmod(stat.S_IMODE(above.st_mode) & ~_OTHERS_WRITE)  # made with a lax umask
+        # If others may write to a folder above that is not sticky, they can replace this one.
         for one in (folder, folder.parent):
             found = one.stat()
             open_to_others = found.st_mode & _OTHERS_WRITE and not found.st_mode & stat.S_ISVTX
             if (one is folder and not _private(found)) or open_to_others:
-                return f"{one} is not the user's alone; allowed: a folder of one's own that nobody else may write to"
+                return f"other users may write to {one}; allowed: a folder of your own that nobody else may write to"
     except OSError as error:
         return f"{error.filename or folder}: {error.strerror}"
     return None
@@ -165,7 +165,7 @@ def _drop_old(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    # Only the files of a store: the name alone does not say that the rest of a folder is ours.
+    # Remove only the files of a store: the name alone does not show that the rest of a folder is ours.
     if folder.is_symlink() or not _private(folder.stat()):
         return
     for path in folder.iterdir():
@@ -192,12 +192,12 @@ def _path(unit: str) -> Path:
 
 
 def has(unit: str) -> bool:
-    """Whether there is a file of a unit; it may be damaged."""
+    """Return whether there is a file of a unit; it may be damaged."""
     return why_unused() is None and _path(unit).exists()
 
 
 def kept(unit: str) -> Kept | None:
-    """A unit's machine code, if it is kept and whole."""
+    """Return a unit's machine code, if it is stored and intact."""
     if why_unused() is not None:
         return None
     path = _path(unit)
@@ -212,7 +212,7 @@ def kept(unit: str) -> Kept | None:
 
 
 def _own_bytes(path: Path) -> bytes | None:
-    # What is in a file, if nobody else can have written it.
+    # Return the contents of a file if nobody else can have written it.
     try:
         with open(path, "rb") as file:
             return file.read() if _private(os.fstat(file.fileno())) else None
@@ -221,12 +221,12 @@ def _own_bytes(path: Path) -> bytes | None:
 
 
 def _title(path: Path) -> str:
-    # What a file says that it is: that of another unit, version or processor is as wrong as a damaged one.
+    # The title of a file: a file of another unit, version or processor is as unusable as a damaged one.
     return f"{path.parent.name}/{path.stem}"
 
 
 def packed(what: Kept, title: str) -> bytes:
-    """A unit as the bytes of a file of this title."""
+    """Return a unit as the bytes of a file with this title."""
     words = json.dumps(
         {"title": title, "returned": what.returned, "facts": what.facts, "of_numba": what.of_numba}
     ).encode()
@@ -235,7 +235,7 @@ def packed(what: Kept, title: str) -> bytes:
 
 
 def unpacked(raw: bytes, title: str) -> Kept | None:
-    """What is in a file; None if it is damaged, or of another title."""
+    """Return the contents of a file; None if it is damaged, or has another title."""
     start = len(_MAGIC) + 32
     body = raw[start:]
     if raw[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != raw[len(_MAGIC) : start]:
@@ -248,7 +248,7 @@ def unpacked(raw: bytes, title: str) -> Kept | None:
 
 
 def unit_names() -> tuple[int, int]:
-    """How many units this Python can use, and how many it cannot: damaged, or others may have written them."""
+    """Return the number of stored units that this Python can use, and of those that it cannot: damaged or not private."""
     folder = cache_directory()
     if folder is None or why_unused() is not None:
         return 0, 0
@@ -263,15 +263,15 @@ def unit_names() -> tuple[int, int]:
 
 
 def keep(unit: str, what: Kept) -> str | None:
-    """Keep a unit's machine code; returns why that failed, None if it did not."""
+    """Store a unit's machine code; return why that failed, or None."""
     if (why := why_unused()) is not None:
         return why
     path = _path(unit)
     name = None
     try:
-        for left in path.parent.glob(f".new-{unit}-*"):  # by one that was killed
+        for left in path.parent.glob(f".new-{unit}-*"):  # of a process that was killed
             left.unlink(missing_ok=True)
-        # Others may never read or write it.
+        # Others must never read or write it.
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".new-{unit}-")
         with open(descriptor, "wb") as file:
             file.write(packed(what, _title(path)))
@@ -286,10 +286,10 @@ def keep(unit: str, what: Kept) -> str | None:
 
 @contextlib.contextmanager
 def locked(unit: str) -> Iterator[None]:
-    """Wait until nobody else compiles a unit, and keep others waiting; a process that dies lets go of it."""
+    """Hold a unit's lock, so that only one process compiles it; a process that dies releases the lock."""
     file = None
     if why_unused() is None:
-        with contextlib.suppress(OSError):  # a full disk, a folder that is read only: nobody waits
+        with contextlib.suppress(OSError):  # a full disk, or a read-only folder: without a lock
             file = open(_path(unit).with_suffix(".lock"), "ab")  # noqa: SIM115
             fcntl.flock(file, fcntl.LOCK_EX)
     try:

@@ -1,8 +1,8 @@
-"""Machine code of kernels: found, or compiled in units and kept, loaded, and what is said meanwhile.
+"""Machine code of kernels: found, or compiled in units and stored, loaded, and the progress shown meanwhile.
 
-A unit is the entries of one module, those of its kernels that Python or a pointer calls, with all that these call. What is
-called with other types than it says, and what is a user's, is a unit of its own. While units are compiled there is a bar on a
-terminal, or a line every few seconds elsewhere; nothing if it is quick.
+A unit is the entries of one module (its kernels called by Python or a pointer) with everything that they call. Kernels called
+with other types than declared, and kernels of users, are units of their own. While units are compiled there is a progress bar
+on a terminal, or a line every few seconds elsewhere; nothing if it is quick.
 """
 
 import builtins
@@ -30,7 +30,7 @@ from traces.kernels.signatures import Kind
 
 
 class CannotCompile(Exception):
-    """A kernel that numba does not take: what is wrong with it, in a line."""
+    """numba refuses a kernel; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class MachineCode:
     """One entry."""
 
     address: int
-    returned: str  # by ``traces.kernels.signatures``
-    raised: int = 0  # where a user's tells that it has raised; 0 of ours, which do not
+    returned: str  # its result, by ``traces.kernels.signatures``
+    raised: int = 0  # address of the flag that a user's kernel has raised; 0 for ours, which do not raise
 
 
 _FOUND: dict[str, MachineCode] = {}
@@ -49,14 +49,14 @@ _LOCK = threading.RLock()
 
 
 def symbol_of(kernel: Kernel, kinds: tuple[Kind, ...]) -> str:
-    """What the entry of a kernel is called."""
+    """Return the name of a kernel's entry."""
     text = f"{kernel.__module__}.{kernel.__qualname__}({','.join(kind.code for kind in kinds)})"
     name = "".join(one if one.isalnum() else "_" for one in f"{kernel.__module__}.{kernel.__name__}")
     return f"{name}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def module_entries(module: str) -> list[tuple[Kernel, tuple[Kind, ...]]]:
-    """The entries of a module of ours: its kernels that are no other kernel's alone, and say what they take."""
+    """Return the entries of a module of this project: its kernels that are not inner and declare their arguments."""
     return [
         (one, one.parameters)
         for one in vars(importlib.import_module(module)).values()
@@ -65,8 +65,8 @@ def module_entries(module: str) -> list[tuple[Kernel, tuple[Kind, ...]]]:
 
 
 def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
-    """The machine code of a kernel for arguments of these kinds; compiled if it is not kept. Raises CannotCompile if it
-    cannot be compiled."""
+    """Return the machine code of a kernel for arguments of these kinds, compiled if it is not stored. Raises CannotCompile if
+    it cannot be compiled."""
     if kernel.is_ours:
         symbol = symbol_of(kernel, kinds)
         if symbol not in _FOUND:
@@ -75,7 +75,7 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
             if symbol not in _FOUND:
                 _prepare(symbol, [(kernel, kinds)])
         return _FOUND[symbol]
-    # A user's: by what it is made of, where that says all.
+    # A user's kernel is stored by everything that it is made of, if that can be determined.
     text = _made_of(kernel)
     symbol = f"user_{hashlib.sha256(text).hexdigest()[:16]}" if text else f"user_{next(_COUNT)}"
     symbol = f"{symbol}_{hashlib.sha256(','.join(kind.code for kind in kinds).encode()).hexdigest()[:8]}"
@@ -85,8 +85,8 @@ def machine_code(kernel: Kernel, kinds: tuple[Kind, ...]) -> MachineCode:
 
 
 def prepare(modules: Mapping[str, int]) -> None:
-    """Have the machine code of modules at hand, so that no run waits for it, nor counts the wait. ``modules``: how many
-    kernels each has, for those who wait; 0 where nobody has counted."""
+    """Load or compile the machine code of modules before a run, so that no run waits for it or counts the wait. ``modules``:
+    the number of kernels of each, for the progress bar; 0 if unknown."""
     if not jit_enabled():
         return
     missing = {
@@ -94,7 +94,7 @@ def prepare(modules: Mapping[str, int]) -> None:
         for module, kernels in modules.items()
         if module not in _PREPARED and module not in shipped.units() and not store.has(module)
     }
-    # In this order, as whoever calls a kernel has it: two threads would wait for each other.
+    # In the order of callers' own locks: otherwise two threads could wait for each other.
     with _LOCK, compiling(missing):
         for module in modules:
             if module not in _PREPARED:
@@ -104,7 +104,7 @@ def prepare(modules: Mapping[str, int]) -> None:
 
 
 def _about(module: str) -> int:
-    # About how many kernels a module's machine code has, where nobody has counted them: those that it names.
+    # Estimate the number of kernels of a module, if unknown: those that it names.
     return sum(isinstance(one, Kernel) for one in vars(importlib.import_module(module)).values())
 
 
@@ -131,7 +131,7 @@ def _prepare(
 
 def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: str | None, is_kept: bool) -> store.Kept:
     with compiling({unit: 0}), store.locked(unit):
-        found = store.kept(unit) if is_kept else None  # somebody else compiled it while we waited
+        found = store.kept(unit) if is_kept else None  # another process has compiled it while we waited
         if found is None:
             from traces.kernels import build
 
@@ -147,14 +147,14 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
 
 
 def _made_of(kernel: Kernel) -> bytes | None:
-    # What tells a user's kernel from every other: its code, where that reads nothing that may be another in the next run.
-    # Machine code has the values of the globals in it that the function reads, and what it calls.
+    # Identify a user's kernel: by its code, if that reads nothing that may differ in the next run. Machine code contains the
+    # values of the globals that the function reads, and the functions that it calls.
     function = kernel.py_func
     if function.__code__.co_freevars:
         return None
     words = [sys.version, "" if kernel.signature is None else kernel.signature.code]
     for name in sorted(_read(function.__code__)):
-        # Names alone do not say what is read: ``from math import ceil as rounding`` was floor in the run before.
+        # Names alone are not enough: ``from math import ceil as rounding`` may have been floor in the run before.
         meant = _meant(function, name)
         if meant is None:
             return None
@@ -167,14 +167,14 @@ def _bare(code: CodeType) -> CodeType:
 
 
 def _read(code: CodeType) -> set[str]:
-    # The globals that a function reads, and functions and comprehensions within it.
+    # The globals that a function reads, including functions and comprehensions within it.
     inner = [one for one in code.co_consts if isinstance(one, CodeType)]
     found = {one.argval for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL"}
     return found.union(*map(_read, inner))
 
 
 def _meant(function: Any, name: str) -> str | None:
-    # What a global is, if that is the same wherever it is called so; else None.
+    # Identify a global, if its name always means the same; else None.
     if name not in function.__globals__:
         return "built in" if hasattr(builtins, name) else None
     value = function.__globals__[name]
@@ -185,7 +185,7 @@ def _meant(function: Any, name: str) -> str | None:
     if callable(value) and own_name is not None:
         same = _is_from(known, home) and vars(sys.modules.get(home or "", builtins)).get(own_name) is value
         return f"{home}.{own_name}" if same else None
-    # What is called as one of ours, and is it: the columns of a state, what calls a hook.
+    # Objects of this project: the columns of a state, the callers of hooks.
     ours = sorted(home for home, module in tuple(sys.modules.items()) if _is_from(OURS, home) and module is not None)
     homes = [home for home in ours if vars(sys.modules[home]).get(name) is value]
     return f"{homes[0]}.{name}, {value!r}" if homes and not callable(value) else homes[0] if homes else None
@@ -195,13 +195,13 @@ def _is_from(packages: Iterable[str], module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in packages
 
 
-# A kernel is made by a decorator: ``@compiled(…)``, or one that a contract makes of it, as ``@technique_kernel`` and ``@hook``.
+# A kernel is made by a decorator: ``@compiled(…)``, or a contract's decorator, as ``@technique_kernel`` and ``@hook``.
 _DECORATED = re.compile(rb"^@[\w.]*(?:compiled|kernel|hook)\b", re.MULTILINE)
 
 
 def kernel_modules() -> list[str]:
-    """The modules of all packages whose kernels Python, or a pointer, calls; by name. They are imported, and nothing
-    else is: no figure is drawn, and numba is not there."""
+    """Return the names of the modules of all packages with kernels called by Python or a pointer. Only these are imported:
+    neither figures nor numba."""
     root = Path(__file__).resolve().parents[2]
     found = []
     for package in OURS:
@@ -220,27 +220,27 @@ def _engine() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    # JITLink puts the pieces of an object side by side. The older linker puts each where there is room, and once a process
-    # holds arrays of gigabytes that may be further away than code can reach (2 GiB): LLVM then ends the process.
+    # JITLink puts the parts of an object side by side. The older linker puts each anywhere, and once a process holds gigabytes
+    # of arrays they may be more than 2 GiB apart, which code cannot reach: LLVM then ends the process.
     return llvm.create_lljit_compiler(use_jit_link=True)
 
 
 @functools.cache
 def load_runtime() -> None:
-    """Have at hand what numba's lists, sorting and random numbers call; only kernels of a user's need it."""
+    """Load numba's functions for lists, sorting and random numbers; only users' kernels need them."""
     from numba.core.registry import cpu_target
     from numba.core.runtime import rtsys
 
     rtsys.initialize(cpu_target.target_context)
 
 
-#: What has been loaded; LLVM would unload what nobody holds.
+#: The loaded objects; LLVM would unload them otherwise.
 _LOADED: list[Any] = []
 
 
 def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> dict[str, int]:
-    """Make an object file's functions callable; it stays in memory. ``of_numba``: what the code needs of numba's; numba
-    is imported if there is any. Returns the address of each symbol."""
+    """Load an object file for good and return the address of each symbol. ``of_numba``: numba's functions that the code needs;
+    numba is imported only if there are any."""
     import llvmlite.binding as llvm
 
     wanted = list(symbols)
@@ -255,24 +255,24 @@ def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> d
     return {symbol: linked[symbol] for symbol in wanted}
 
 
-#: So long nothing is said, s.
+#: Delay before the first progress message, s.
 _QUIET_S = 1.5
 
-#: The bar is drawn again after so long, and a line is written, s.
+#: Intervals between updates of the bar, and between lines, s.
 _REDRAW_S, _LINE_S = 0.1, 3.0
 
-#: What is left of a unit when its last kernel has been gone through, as a share of what went before: to optimise it.
+#: Time to optimise a unit after its last kernel, as a share of the time before.
 _REST = 0.35
 
 _WIDTH = 24
 
 
 class Compiling:
-    """How far it is.
+    """The progress of compilation.
 
-    - ``units``: how many kernels each unit has that is compiled; 0: nobody knows.
+    - ``units``: the number of kernels of each compiled unit; 0: unknown.
     - ``stream``: default stderr.
-    - ``clock``: seconds that only grow.
+    - ``clock``: monotonic seconds.
     """
 
     def __init__(
@@ -283,47 +283,47 @@ class Compiling:
         self._clock = clock
         self._began = clock()
         self._said_s = self._began - _LINE_S
-        self._finished = 0  # kernels of units that are done
-        self._here = 0  # of the one that is not
+        self._finished = 0  # kernels of finished units
+        self._here = 0  # kernels of the present unit
         self._bar = False
 
     @property
     def total(self) -> int:
-        """How many kernels there are."""
+        """Number of all kernels."""
         return max(sum(self._units.values()), self._finished + self._here)
 
     def waits_for(self, name: str) -> bool:
-        """Whether a unit is among those that are compiled."""
+        """Return whether a unit is among those being compiled."""
         return name in self._units
 
     def kernel(self) -> None:
-        """One more kernel has been gone through."""
+        """Count one more kernel."""
         self._here += 1
         self.show()
 
     def unit(self, name: str, kernels: int) -> None:
-        """A unit is done."""
+        """Finish a unit."""
         self._units[name] = kernels
         self._finished, self._here = self._finished + kernels, 0
         self.show()
 
     def text(self) -> str:
-        """How far it is, in words."""
+        """The progress in words."""
         done, total = self._finished + self._here, self.total
         elapsed_s = self._clock() - self._began
         work = self._finished * (1 + _REST) + self._here
         left_s = elapsed_s * (total * (1 + _REST) - work) / work if work else 0.0
         left = f", about {left_s:.0f} s left" if work and total and left_s >= 1 else ""
-        if not all(self._units.values()):  # nobody knows how many there are
+        if not all(self._units.values()):  # the total is unknown
             return f"compiling for this version, once: {done} kernel{'s' * (done != 1)}"
         return f"compiling for this version, once: {done} of {total} kernels{left}"
 
     def show(self) -> None:
-        """Say how far it is, if it is time for that."""
+        """Show the progress if it is time."""
         now_s = self._clock()
         if now_s - self._began < _QUIET_S:
             return
-        with contextlib.suppress(OSError, ValueError):  # nobody reads any more
+        with contextlib.suppress(OSError, ValueError):  # the stream is closed
             if self._stream.isatty():
                 if now_s - self._said_s >= _REDRAW_S:
                     self._said_s, self._bar = now_s, True
@@ -337,7 +337,7 @@ class Compiling:
                 self._stream.flush()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar:
             with contextlib.suppress(OSError, ValueError):
                 self._stream.write("\r\x1b[K")
@@ -352,7 +352,7 @@ _SAID: set[str] = set()
 
 @contextlib.contextmanager
 def compiling(units: Mapping[str, int]) -> Iterator[None]:
-    """While these units are compiled: how many kernels each has, 0 where nobody knows. Within another, it is part of that."""
+    """Show progress while these units are compiled: the number of kernels of each, 0 if unknown. Calls may be nested."""
     global _NOW, _SINCE_S, _SPENT_S
     with _LOCK:
         if _NOW is not None or not units:
@@ -369,38 +369,38 @@ def compiling(units: Mapping[str, int]) -> Iterator[None]:
 
 
 def note() -> None:
-    """One more kernel has been gone through."""
+    """Count one more kernel."""
     if _NOW is not None:
         _NOW.kernel()
 
 
 def unit_done(name: str, kernels: int) -> None:
-    """A unit is done that has so many kernels, here or by whoever was waited for."""
+    """Finish a unit with this number of kernels, compiled here or by another process."""
     if _NOW is not None:
         _NOW.unit(name, kernels)
 
 
 def unit_kept(name: str, kernels: int) -> None:
-    """A unit is there; if it was to be compiled, another process has done that meanwhile."""
+    """Note that a unit is stored; if it was to be compiled, another process has done it."""
     if _NOW is not None and _NOW.waits_for(name):
         _NOW.unit(name, kernels)
 
 
 def spent_s() -> float:
-    """How long this process has compiled so far, or waited for one that does, wall s: no part of what a run takes."""
+    """Return the time that this process has compiled, or waited for compilation, wall s: excluded from the time of a run."""
     since_s = _SINCE_S
     return _SPENT_S if since_s is None else _SPENT_S + time.monotonic() - since_s
 
 
 def working_s() -> float:
-    """The clock of whoever says how long a run takes: monotonic seconds, which stand still while this process compiles."""
+    """Return the clock for the time of a run: monotonic seconds, which stop while this process compiles."""
     since_s = _SINCE_S
     return (time.monotonic() if since_s is None else since_s) - _SPENT_S
 
 
 def not_kept(why: str) -> None:
-    """Machine code is not kept: say why, once."""
-    if not _SAID:  # what is wrong with one file is wrong with the others
+    """Warn once that machine code is not stored, and why."""
+    if not _SAID:  # the reason for one file holds for the others
         _SAID.add(why)
         with contextlib.suppress(OSError, ValueError):
             sys.stderr.write(f"kernels are compiled again in every run: {why}\n")

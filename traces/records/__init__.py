@@ -1,4 +1,5 @@
-"""Kinds of events of running jobs, one file each: their columns, tables, checks, what traces show, and sentences of stories."""
+"""Kinds of events of running jobs, one file each: their columns, tables, checks, descriptions in traces, and story
+sentences."""
 
 from typing import Final
 
@@ -8,5 +9,5 @@ from traces.records.releases import ReleaseRecords
 from traces.records.scales import ScaleRecords
 from traces.records.widths import WidthRecords
 
-#: The kinds, in the order in which traces show them, and stories tell what happens at one instant.
+#: The kinds, in the order of traces, and of events at one instant in stories.
 EVENTS: Final[tuple[type[JobEvents], ...]] = (HintRecords, WidthRecords, ScaleRecords, ReleaseRecords)

@@ -1,7 +1,7 @@
-"""How a kind of records is declared: one class for the kind, one entry for each of its columns.
+"""The declaration of a kind of records: one class for the kind, one entry for each of its columns.
 
-From a declaration come the constructor, arrays that nobody can write to, records without rows and some of the rows, the table
-that is written and read back, and the table of the reference page (``python -m tools.states``)::
+The declaration gives the constructor, read-only arrays, empty records and selections of rows, the table as written and read,
+and the table of the reference page (``python -m tools.states``)::
 
     class PassRecords(Records):
         \"\"\"One row per scheduling pass, in the order in which they were made.\"\"\"
@@ -22,20 +22,20 @@ from traces.intervals import intervals_of
 
 
 class RecordColumn(NamedTuple):
-    """A column as its kind declares it, or as the kind's table has it."""
+    """A column as declared by its kind, or as in the kind's table."""
 
-    meaning: str  # what its values are, as a clause
-    unit: str = ""  # empty if they have none
-    dtype: str = "int64"  # their type, as numpy calls it, or ``string``
-    shape: str = ""  # its size, where that is not the number of rows
+    meaning: str  # meaning of its values, as a clause
+    unit: str = ""  # empty without a unit
+    dtype: str = "int64"  # numpy's name of their type, or ``string``
+    shape: str = ""  # its shape, if it is not the number of rows
     # its name in the table of the kind; by default its own. Empty: the table does not have it.
     table: str | None = None
-    parts: int = 1  # the table has its values divided by this number
+    parts: int = 1  # divisor of its values in the table
     text: str = ""  # its name in a trace of text; by default its own
 
     @property
     def stored(self) -> str:
-        """Its type in the table, as Parquet calls it."""
+        """Parquet's name of its type in the table."""
         return "double" if self.parts > 1 or self.dtype == "float64" else self.dtype
 
 
@@ -50,7 +50,7 @@ def column(
     text: str = "",
     default: Any = MISSING,
 ) -> Any:
-    """Declare a column of records; ``default`` is its value where none is given, the others are of :class:`RecordColumn`."""
+    """Declare a column of records; ``default`` is its value if none is given, the others are as in :class:`RecordColumn`."""
     said = RecordColumn(meaning, unit, dtype, shape, table, parts, text)
     return field(default=default, metadata={"column": said})
 
@@ -71,7 +71,7 @@ class RecordKind(Columns):
 
     @classmethod
     def columns(cls) -> dict[str, RecordColumn]:
-        """Its columns by name, as they are declared."""
+        """Its declared columns by name."""
         return {one.name: one.metadata["column"] for one in fields(cls) if "column" in one.metadata}
 
     @classmethod
@@ -89,7 +89,7 @@ class RecordKind(Columns):
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, rows: Array, **changed: Any) -> Self:
-        """Some of its rows, in this order, with some columns replaced; what is no column stays."""
+        """Return some of its rows, in this order, with some columns replaced; other fields stay."""
         every = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in changed}
         some = {name: value[rows] if isinstance(value, np.ndarray) else value for name, value in every.items()}
         return type(self)(**some | changed)
@@ -101,7 +101,7 @@ def _sentence(one: RecordColumn) -> str:
 
 
 class RecordsOfJobs(RecordKind):
-    """Rows that lie job by job, in the order of ``JobRecords``."""
+    """Rows sorted by job, in the order of ``JobRecords``."""
 
     first: Array = column("job ``i`` has the rows ``first[i]:first[i + 1]``", shape="(n_jobs + 1,)", table="")
 
@@ -114,34 +114,34 @@ class RecordsOfJobs(RecordKind):
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     def divides(self, n_jobs: int) -> bool:
-        """Whether the bounds divide the rows of every column among this number of jobs."""
+        """Return whether the bounds divide the rows of every column among this number of jobs."""
         return divides(n_jobs, *(getattr(self, name) for name in self.columns()))
 
     def where(self, kept: Array) -> Self:
-        """The rows that are kept, bool (rows,), of the same jobs."""
+        """Return the rows that are kept, bool (rows,), of the same jobs."""
         upto = np.concatenate([[0], np.cumsum(kept)])
         return self.take(np.flatnonzero(kept), first=upto[self.first])
 
     def of_jobs(self, jobs: Array) -> Self:
-        """The rows of some jobs, which are numbered in this order."""
+        """Return the rows of some jobs, renumbered in this order."""
         rows, first = ranges(self.first, jobs)
         return self.take(rows, first=first)
 
 
 def divides(n: int, first: Array, *columns: Array) -> bool:
-    """Whether bounds divide the rows of some columns into ``n`` ranges."""
+    """Return whether bounds divide the rows of some columns into ``n`` ranges."""
     rising = len(first) == n + 1 and first[0] == 0 and not np.any(np.diff(first) < 0)
     return rising and all(len(one) == first[-1] for one in columns)
 
 
 def ranges(first: Array, rows: Array) -> tuple[Array, Array]:
-    """The places ``first[row]:first[row + 1]`` of some rows, one row after the other, and the bounds of each row among them."""
+    """Return the indices ``first[row]:first[row + 1]`` of some rows, concatenated, and the bounds of each row among them."""
     count = np.diff(first)[rows]
     begin = np.concatenate([[0], np.cumsum(count)])
     return intervals_of(first[rows], count), begin
 
 
 def table_columns(declared: Mapping[str, RecordColumn]) -> dict[str, RecordColumn]:
-    """The columns of a table by the names that they have in it: of those that are declared, the ones that it has."""
+    """Return the columns that appear in a table, by their names there."""
     named = {name if one.table is None else one.table: one for name, one in declared.items()}
     return {name: one for name, one in named.items() if name}

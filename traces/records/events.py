@@ -1,4 +1,4 @@
-"""Events of running jobs: what the kinds of their records have in common, in tables, traces, checks and stories."""
+"""Events of running jobs: the common parts of their kinds, for tables, traces, checks and stories."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound="JobEvents")
 
-#: Types of attributes in traces, by the numbers that OTF2 has for them.
+#: Types of attributes in traces, with OTF2's numbers.
 UINT64, INT64, STRING = 4, 8, 11
 
-#: The attribute that comes first in each kind whose job receives something.
-TOLD_JOB = ("told job", "number of the running job that is told", INT64)
+#: The first attribute of each kind whose job receives something.
+RUNNING_JOB = ("running job", "number of the running job", INT64)
 
-#: So many events, or names, are in a story where several are of the same kind.
+#: Number of events, or names, shown in a story if several are of the same kind.
 NAMED = 3
 
 
 class Points(NamedTuple):
-    """What a trace shows of events: instants, and the values of each attribute; int64 (n,) each."""
+    """Events in a trace: instants, and the values of each attribute; int64 (n,) each."""
 
     at_ns: Array
     values: Sequence[Array]
@@ -36,35 +36,35 @@ class Points(NamedTuple):
 class Happening(NamedTuple):
     """A sentence of a job's story."""
 
-    at_ns: int  # the instant by which it is placed
-    text: str  # what happened
-    dated: bool = True  # whether the instant stands before it
+    at_ns: int  # its instant, for sorting
+    text: str  # the description
+    dated: bool = True  # whether the instant precedes it
 
 
 class JobEvents(RecordKind):
-    """Base of the kinds of events: one row for each event of a running job, in the order of ``JobRecords``, then of instants.
+    """Base of the kinds of events: one row per event of a running job, sorted as ``JobRecords``, then by instant.
 
-    A column whose ``table`` is ``row`` has rows of ``JobRecords``, -1 for none: the table has the job's number besides. A kind
-    that has cores calls them ``core``.
+    A column whose ``table`` is ``row`` has rows of ``JobRecords``, -1 for none: the table also has the job's number. A column
+    of cores is called ``core``.
     """
 
-    #: Name in ledgers and results, of the table's file and of the location in traces; without its s, that of an event.
+    #: Name in ledgers and results, of the table's file and of the location in traces; without its s, the name of an event.
     name: ClassVar[str]
-    #: What an event is, in traces.
+    #: Description of an event, in traces.
     shown: ClassVar[str]
     #: Attributes of an event in traces: name, description, type.
     attributes: ClassVar[tuple[tuple[str, str, int], ...]]
     #: Why a result has no such records.
     missing: ClassVar[str]
-    #: The column that has the instants.
+    #: The column of instants.
     instant: ClassVar[str] = "told_ns"
     #: The columns by which a job's rows are ordered.
     order: ClassVar[tuple[str, ...]] = ("told_ns",)
-    #: Whether an event may come at the very end of its job.
+    #: Whether an event may happen at the very end of its job.
     at_end: ClassVar[bool] = False
-    #: Whether events free cores, and come before those of the same instant that take some.
+    #: Whether events free cores, and precede events of the same instant that take some.
     frees: ClassVar[bool] = False
-    #: Whether what happens before the begin of a window still holds in it, and is shown as its state, not as an event.
+    #: Whether events before a window still hold in it: they are shown as its initial state, not as events.
     holds: ClassVar[bool] = False
 
     job: Array = column("row of the job in ``JobRecords``", table="row")
@@ -76,13 +76,13 @@ class JobEvents(RecordKind):
 
     @property
     def at_ns(self) -> Array:
-        """The instants of the events."""
+        """Instants of the events."""
         instants: Array = getattr(self, self.instant)
         return instants
 
     @property
     def holding(self) -> Array:
-        """Which events still hold later on, bool (rows,)."""
+        """Which events still hold later, bool (rows,)."""
         return np.full(len(self), self.holds)
 
     @property
@@ -92,7 +92,7 @@ class JobEvents(RecordKind):
 
     @property
     def cores_gained(self) -> Array | None:
-        """By how many cores each event changes what its job holds; None of a kind that changes nothing."""
+        """The change of the job's number of cores by each event; None for a kind without such changes."""
         return None
 
     @classmethod
@@ -115,7 +115,7 @@ class JobEvents(RecordKind):
         return found
 
     def table(self, ledger: Ledger) -> dict[str, Array]:
-        """Its table, by names of columns."""
+        """Return its table, by column name."""
         jobs = ledger.jobs
         found = {"row": self.job, "job_id": jobs.job_id[self.job], "attempt": jobs.attempt[self.job]}
         for name, one in self._own().items():
@@ -128,7 +128,7 @@ class JobEvents(RecordKind):
 
     @classmethod
     def of_table(cls, columns: Mapping[str, Any]) -> Self:
-        """The records that a table was made of, whose columns are given by name."""
+        """Return the records of a table, whose columns are given by name."""
         found = {"job": np.asarray(columns["row"], np.int64)}
         for name, one in cls._own().items():
             values = columns[f"{name}_row" if one.table == "row" else one.table or name]
@@ -142,20 +142,20 @@ class JobEvents(RecordKind):
 
     @classmethod
     def numbers_named(cls) -> list[str]:
-        """Names of :meth:`numbers` in a trace of text."""
+        """Names of :meth:`numbers` in a text trace."""
         return [one.text or name for name, one in cls._numbers().items()]
 
     def numbers(self, jobs: JobRecords) -> list[Array]:
-        """Its columns but the job and the instant, with the numbers of jobs in place of their rows."""
+        """Return its columns except the job and the instant, with job numbers instead of rows."""
         columns = ((getattr(self, name), one.table == "row") for name, one in self._numbers().items())
         return [_numbers(jobs, values) if linked else values for values, linked in columns]
 
     def points(self, jobs: JobRecords) -> Points:
-        """What a trace shows of it, by the order of its attributes; by default its columns."""
+        """Return the events for a trace, with values in the order of the attributes; by default its columns."""
         return Points(self.at_ns, [jobs.job_id[self.job], *self.numbers(jobs)])
 
     def of_jobs(self, kept: Array) -> Self:
-        """The events of some jobs, bool (n_jobs,), by their rows among these."""
+        """Return the events of some jobs, bool (n_jobs,), renumbered."""
         place = np.where(kept, np.cumsum(kept) - 1, -1)
         rows = np.flatnonzero(kept[self.job])
         linked = [name for name, one in self.columns().items() if one.table == "row"]
@@ -163,7 +163,7 @@ class JobEvents(RecordKind):
         return self.take(rows, **{name: np.where(one < 0, -1, place[one]) for name, one in columns.items()})
 
     def of_cores(self, shown: Array) -> tuple[Self, Array]:
-        """The events of some cores, bool (n_cores,), by their numbers among these; and the jobs that have events of a core."""
+        """Return the events of some cores, bool (n_cores,), renumbered, and the jobs that have events of a core."""
         named = self.of_core
         if not hasattr(self, "core"):
             return self, self.job[:0]
@@ -174,13 +174,13 @@ class JobEvents(RecordKind):
         return self.take(kept, core=cores), self.job[kept][named[kept]]
 
     def within(self, begin_ns: int, end_ns: int) -> Self:
-        """The events of a window; those before it whose effects hold are at its begin."""
+        """Return the events of a window; earlier ones that still hold are moved to its begin."""
         at = self.at_ns
         rows = np.flatnonzero((at < end_ns) & ((at >= begin_ns) | self.holding))
         return self.take(rows, **{self.instant: np.maximum(at[rows], begin_ns)})
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
-        """What no correct run records: pairs of wrong rows, bool (rows,), and words for one of them."""
+        """Yield the rules that every run keeps: pairs of wrong rows, bool (rows,), and a description of one of them."""
         jobs, at, kind = ledger.jobs, self.at_ns, self.event()
         late = at > jobs.end_ns[self.job] if self.at_end else at >= jobs.end_ns[self.job]
         yield (at < jobs.start_ns[self.job]) | late, lambda k: f"a {kind} at {at[k]} ns, when it does not run"
@@ -190,7 +190,7 @@ class JobEvents(RecordKind):
         yield moved, lambda k: f"its {self.name} are not in the order of {words}"
 
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
-        """What the story of a job says of these events, in the order of time.
+        """Yield the sentences about these events in the story of a job, in the order of time.
 
         - ``numbers``: int64 (n_jobs,), the number of each row's job.
         - ``others``: all events of the run.
@@ -203,18 +203,18 @@ def _numbers(jobs: JobRecords, rows: Array) -> Array:
 
 
 def at_once(at_ns: Array, job: Array, *counts: Array) -> tuple[Array, Array, list[Array]]:
-    """Instants and rows of jobs, each pair once, in the order of rows; and sums of some counts over all rows of the pair."""
+    """Return instants and rows of jobs, each pair once, sorted by row; and sums of counts over all rows of the pair."""
     kinds, place = np.unique(np.stack([job, at_ns]), axis=1, return_inverse=True)
     return kinds[1], kinds[0], [np.bincount(place.reshape(-1), one, kinds.shape[1]) for one in counts]
 
 
 def of_kind(events: Iterable[JobEvents], kind: type[K]) -> K:
-    """The events of one kind; none if there are none."""
+    """Return the events of one kind; empty records if there are none."""
     return next((one for one in events if isinstance(one, kind)), kind.empty())
 
 
 def instant_text(ns: int) -> str:
-    """Hours, minutes and seconds, exact."""
+    """Format hours, minutes and seconds, exactly."""
     seconds, part = divmod(ns, NS_PER_S)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
@@ -223,12 +223,12 @@ def instant_text(ns: int) -> str:
 
 
 def counted(n: int, word: str) -> str:
-    """A number of things."""
+    """Return a number with a word, in the plural if necessary."""
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def cores_named(cores: Array) -> str:
-    """Some cores: their numbers, or, if there are many, how many."""
+    """Return the numbers of some cores, or, if there are many, how many they are."""
     if len(cores) > NAMED:
         return counted(len(cores), "core")
     return f"{'core' if len(cores) == 1 else 'cores'} {' '.join(map(str, cores.tolist()))}"

@@ -1,4 +1,4 @@
-"""Which running jobs receive hints: another job waits for some of their cores."""
+"""Hints to running jobs: another job waits for some of their cores."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.records.declared import column
-from traces.records.events import INT64, NAMED, TOLD_JOB, UINT64, Happening, JobEvents, counted, instant_text
+from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
     from traces.ledger import Ledger
 
 
 class HintRecords(JobEvents):
-    """One row each time a running job receives a hint for how many of its cores another one waits, in the order of
-    ``JobRecords``, then of instants."""
+    """One row each time a running job receives a hint that another job waits for some of its cores, sorted as ``JobRecords``,
+    then by instant."""
 
     name = "hints"
-    shown = "a running job is told for how many of its cores another one waits"
+    shown = "a running job receives the number of its cores that another job waits for"
     attributes = (
-        TOLD_JOB,
+        RUNNING_JOB,
         ("waiting job", "number of the job that waits, -1 if none does any more", INT64),
         ("lack", "how many cores the waiting job lacks", UINT64),
         ("wanted", "how many cores of the running job are wanted", UINT64),
     )
-    missing = "no hints: no job was told who waits for its cores (coordination hint)"
+    missing = "no hints: no job received any (coordination hint)"
     at_end: ClassVar[bool] = True
 
     told_ns: Array = column("instant; not after the job's `end_ns`", "ns")
@@ -40,7 +40,7 @@ class HintRecords(JobEvents):
     wanted: Array = column("number of the running job's cores that are wanted from then on")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
-        """As of every kind; and who waits does wait, for cores that the job has."""
+        """As for every kind; and the waiting job does wait, for cores that the job has."""
         yield from super().faults(ledger)
         jobs, at, other = ledger.jobs, self.told_ns, self.waiting
         most = jobs.held_cores[self.job]
@@ -53,16 +53,16 @@ class HintRecords(JobEvents):
         yield wrong, lambda k: f"row {other[k]} does not wait for its cores at {at[k]} ns"
 
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
-        """The first hints, each with who waits, and how many follow."""
+        """The first hints, each with the waiting job, and the number of others."""
         mine = np.flatnonzero(self.job == job)
         for k in mine[:NAMED].tolist():
             if self.waiting[k] < 0:
-                text = "told that nobody waits for its cores any more"
+                text = "received the hint that no job waits for its cores any more"
             else:
-                who, lack = numbers[self.waiting[k]], counted(int(self.lack[k]), "core")
+                other, lack = numbers[self.waiting[k]], counted(int(self.lack[k]), "core")
                 own = f"{int(self.wanted[k])} of its own are served last" if self.wanted[k] else "none of its own"
-                text = f"told that job {who} waits for {lack}: {own}"
+                text = f"received the hint that job {other} waits for {lack}: {own}"
             yield Happening(int(self.told_ns[k]), text)
         if len(mine) > NAMED:
             more, last = counted(len(mine) - NAMED, "time"), int(self.told_ns[mine[-1]])
-            yield Happening(last, f"told {more} more who waits, the last at {instant_text(last)}", dated=False)
+            yield Happening(last, f"received {more} more hints, the last at {instant_text(last)}", dated=False)

@@ -1,4 +1,4 @@
-"""Which cores running jobs release before their ends."""
+"""Cores that running jobs release before their ends."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class ReleaseRecords(JobEvents):
-    """One row per core that a job releases before its end, in the order of ``JobRecords``, then of cores, then of instants.
+    """One row per core that a job releases before its end, sorted as ``JobRecords``, then by core, then by instant.
 
-    The core is part of the job's allocation, or was given to it later (``WidthRecords``), and the job's up to that instant;
-    from then on it is free for others, or for the job again.
+    The core was part of the job's allocation, or given to it later (``WidthRecords``); from this instant on it is free for
+    other jobs, or for the same job again.
     """
 
     name = "releases"
@@ -56,12 +56,12 @@ class ReleaseRecords(JobEvents):
         return np.full(len(self), -1)
 
     def points(self, jobs: JobRecords) -> Points:
-        """Cores that one job releases at one instant together."""
+        """Group the cores that one job releases at one instant."""
         at, job, sums = at_once(self.released_ns, self.job, np.ones(len(self)))
         return Points(at, [jobs.job_id[job], *sums])
 
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
-        """What was released at the first instants, and why, and how many cores followed."""
+        """The releases at the first instants, with reasons, and the number of cores that followed."""
         mine = np.flatnonzero(self.job == job)
         mine = mine[np.argsort(self.released_ns[mine], kind="stable")]
         at, instants = self.released_ns[mine], np.unique(self.released_ns[mine])

@@ -1,4 +1,4 @@
-"""Which speeds of running jobs' cores are scaled."""
+"""Scaled speeds of running jobs' cores."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.records.declared import column
-from traces.records.events import INT64, NAMED, TOLD_JOB, UINT64, Happening, JobEvents, counted, instant_text
+from traces.records.events import INT64, NAMED, RUNNING_JOB, UINT64, Happening, JobEvents, counted, instant_text
 
 if TYPE_CHECKING:
     from traces.ledger import Ledger
 
 
 class ScaleRecords(JobEvents):
-    """One row each time the speed of a running job's core is scaled, or of all of them, in the order of ``JobRecords``, then
-    of instants."""
+    """One row each time the speed of a running job's core, or of all its cores, is scaled, sorted as ``JobRecords``, then by
+    instant."""
 
     name = "scales"
     shown = "the speeds of a running job's cores are scaled"
     attributes = (
-        TOLD_JOB,
+        RUNNING_JOB,
         ("core", "number of the core, -1 for all of the job's", INT64),
-        ("parts per billion", "what part of its own speed it runs at from then on", UINT64),
+        ("parts per billion", "fraction of its own speed at which it runs from then on", UINT64),
     )
     missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
 
@@ -34,13 +34,13 @@ class ScaleRecords(JobEvents):
     scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
-        """As of every kind; and cores are the machine's, and none stands still."""
+        """As for every kind; and cores are the machine's, and no scale is 0."""
         yield from super().faults(ledger)
         wrong = (self.core < -1) | (self.core >= ledger.machine.n_cores) | (self.scale < 1)
         yield wrong, lambda k: f"core {self.core[k]} is scaled by {self.scale[k]}"
 
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
-        """The first changes of speeds, and how many follow; an event that changes none is left out."""
+        """The first changes of speeds, and the number of others; events without a change are omitted."""
         mine = self._changing(job)
         for k in mine[:NAMED]:
             core, factor = int(self.core[k]), self.scale[k] / WHOLE

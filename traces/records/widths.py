@@ -1,4 +1,4 @@
-"""How the widths of running jobs change: they are given cores, are asked for some, or wish for another number of them."""
+"""Changes of the widths of running jobs: they get cores, are asked for cores, or request another number of cores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traces.compiled import Array
 from traces.records.declared import column
 from traces.records.events import (
     NAMED,
-    TOLD_JOB,
+    RUNNING_JOB,
     UINT64,
     Happening,
     JobEvents,
@@ -27,64 +27,65 @@ if TYPE_CHECKING:
 
 
 class WidthRecords(JobEvents):
-    """One row each time a running job is given a core, or asked for one, or wishes for another number of them, in the order of
-    ``JobRecords``, then of instants, wishes first.
+    """One row each time a running job gets a core, is asked for one, or requests another number of cores, sorted as
+    ``JobRecords``, then by instant, requests first.
 
-    What it is given is its from then on; what it is asked for, it releases later, or holds to its end.
+    The job has a core from the instant at which it gets it. It later releases a core that it is asked for, or keeps it to its
+    end.
     """
 
     name = "widths"
-    shown = "a running job is given cores, or asked for some, or wishes for others"
+    shown = "a running job gets cores, is asked for cores, or requests another number of cores"
     attributes = (
-        TOLD_JOB,
+        RUNNING_JOB,
         ("given", "how many cores it is given", UINT64),
         ("asked", "how many cores it is asked for", UINT64),
-        ("wished", "how many cores it wishes for, 0 if for no others than before", UINT64),
+        ("wished", "number of cores that it requests, 0 if as before", UINT64),
     )
     missing = "no changes of widths: no job was malleable (malleable, resize)"
     holds: ClassVar[bool] = True
 
     told_ns: Array = column("instant; before the job's `end_ns`", "ns")
-    core: Array = column("global number of the core; of a wish, how many cores it is for")
+    core: Array = column("global number of the core; for a request, the number of cores")
     change: Array = column(
-        "1: it was given the core; −1: it was asked for it; 0: it wished for so many cores from then on"
+        "1: it got the core; −1: it was asked for it; 0: it requested this number of cores from then on"
     )
 
     @property
     def holding(self) -> Array:
-        """Cores that jobs were given."""
+        """Cores that jobs got."""
         return np.asarray(self.change > 0)
 
     @property
     def of_core(self) -> Array:
-        """All but wishes."""
+        """All except requests."""
         return np.asarray(self.change != 0)
 
     @property
     def cores_gained(self) -> Array:
-        """One core for each that a job is given; what it is asked for, it still holds."""
+        """One core for each that a job gets; cores that it is asked for it still holds."""
         return (self.change > 0).astype(np.int64)
 
     def points(self, jobs: JobRecords) -> Points:
-        """Changes of one job at one instant together."""
-        wished = np.where(self.change == 0, self.core, 0)
-        at, job, sums = at_once(self.told_ns, self.job, self.change > 0, self.change < 0, wished)
+        """Group the changes of one job at one instant."""
+        requested = np.where(self.change == 0, self.core, 0)
+        at, job, sums = at_once(self.told_ns, self.job, self.change > 0, self.change < 0, requested)
         return Points(at, [jobs.job_id[job], *sums])
 
     def given_by(self, job: Array, at_ns: Array) -> Array:
-        """How many cores each of some jobs was given by an instant, besides those that it started with."""
+        """Return the number of cores that each of some jobs had got by an instant, besides its initial ones."""
         came = self.change == 1
         rows, instants = np.append(self.job[came], job), np.append(self.told_ns[came], at_ns)
         asks = np.arange(len(rows)) >= came.sum()
         order = np.lexsort((asks, instants, rows))
         by_then = np.empty(len(rows), np.int64)
         by_then[order] = np.cumsum(~asks[order])
-        before = np.searchsorted(self.job[came], job)  # those of other jobs; its rows are ascending
+        before = np.searchsorted(self.job[came], job)  # rows of earlier jobs; its rows are ascending
         found: Array = by_then[asks] - before
         return found
 
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
-        """As of every kind; and cores are the machine's."""
+        """As for every kind; and cores are the machine's."""
         yield from super().faults(ledger)
         core, n_cores = self.core, ledger.machine.n_cores
         beyond = np.where(self.change == 0, (core < 1) | (core > n_cores), core >= n_cores)
@@ -92,25 +93,25 @@ class WidthRecords(JobEvents):
         yield wrong, lambda k: f"change {self.change[k]} of core {core[k]}"
 
     def reason_of_release(self, job: int, cores: Array) -> str:
-        """Why a job released some cores, if it was asked for all of them; empty if it was not."""
+        """Return why a job released some cores, if it was asked for all of them; else an empty text."""
         mine = self.job == job
         if not np.isin(cores, self.core[mine & (self.change < 0)]).all():
             return ""
-        return "as it was asked to" if self.change[mine].all() else "as it wished for fewer"
+        return "as it was asked to" if self.change[mine].all() else "as it requested fewer"
 
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
-        """What changed at the first instants, and at how many others."""
+        """The changes at the first instants, and the number of others."""
         mine = np.flatnonzero(self.job == job)
         instants = np.unique(self.told_ns[mine])
         for ns in instants[:NAMED].tolist():
             now = mine[self.told_ns[mine] == ns]
-            for wished in self.core[now[self.change[now] == 0]].tolist():
-                yield Happening(ns, f"wished for {counted(wished, 'core')}")
+            for cores in self.core[now[self.change[now] == 0]].tolist():
+                yield Happening(ns, f"requested {counted(cores, 'core')}")
             for change, verb in ((1, "given"), (-1, "asked for")):
                 cores = np.sort(self.core[now[self.change[now] == change]])
                 if len(cores):
                     yield Happening(ns, f"{verb} {cores_named(cores)}")
         if len(instants) > NAMED:
             more, last = counted(len(instants) - NAMED, "time"), int(instants[-1])
-            what = "given cores, or asked for some," if self.change[mine].all() else "wished for others, or had them,"
+            what = "given cores, or asked for some," if self.change[mine].all() else "requested others, or got them,"
             yield Happening(last, f"{what} {more} more, the last at {instant_text(last)}", dated=False)

@@ -1,4 +1,4 @@
-"""What a page's timeline is made of: the tables of a run as packed columns, which ``tools/page/src/timeline`` draws."""
+"""The data of a page's timeline: the tables of a run as packed columns, which ``tools/page/src/timeline`` draws."""
 
 from traces.timeline.packing import timeline_text
 from traces.timeline.tables import TimelineTables, folder_tables

@@ -1,8 +1,7 @@
-"""The tables of a run as the columns that a timeline is drawn from.
+"""Pack the tables of a run as columns for drawing a timeline.
 
-Tasks are in the order in which they are drawn: by core, then by time. Of each the page is told how long the core had been
-without a task, and how long it took; jobs, numbers and chunks as differences. So a task needs about seven bytes, five
-of which are its time, which nothing makes shorter.
+Tasks are sorted as they are drawn: by core, then by time. Each has the core's idle time before it and its duration; jobs,
+numbers and chunks are differences. So a task needs about seven bytes, five of them for its incompressible time.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str, Any]]:
-    """Planes of bytes, and how to read them.
+    """Return planes of bytes, and how to read them.
 
-    - ``numbers``: int (n,), any that int64 holds.
-    - ``differences``: whether each is kept as what it is more than the one before; the first, than 0.
+    - ``numbers``: int (n,), within int64.
+    - ``differences``: whether each number is stored as its difference from the previous one (the first from 0).
 
     Returns:
     - ``planes``: uint8 (width × n,).
@@ -36,9 +35,7 @@ def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str
     """
     values = np.ascontiguousarray(numbers, np.int64)
     if differences and len(values):
-        values = np.concatenate(
-            [values[:1], values[1:] - values[:-1]]
-        )  # which wraps around as int64 does, here and there
+        values = np.concatenate([values[:1], values[1:] - values[:-1]])  # wraps around like int64, in both directions
     signed = bool(len(values)) and int(values.min()) < 0
     if signed:
         values = (values << 1) ^ (values >> 63)
@@ -50,7 +47,7 @@ def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str
 
 
 def coded_columns(columns: Mapping[str, Array], differences: frozenset[str]) -> tuple[dict[str, Array], dict[str, Any]]:
-    """:func:`coded` of several columns; those named in `differences` so: the planes, and how to read them, by name."""
+    """Return :func:`coded` of several columns, those in `differences` as differences: the planes, and how to read them."""
     planes: dict[str, Array] = {}
     how: dict[str, Any] = {}
     for name, column in columns.items():
@@ -71,7 +68,7 @@ _JOB_COLUMNS = (
     "chunks",
 )
 
-#: Columns of text that jobs may have, with what few words they have, or the reasons that somebody gave.
+#: Text columns of jobs with few distinct words, or with given reasons.
 _JOB_TEXTS = ("why", "state", "name", "application", "started_because", "cut_because", "rejected_because")
 
 _TASK_COLUMNS = ("job_id", "core", "start_ns", "end_ns", "task", "chunk")
@@ -97,10 +94,10 @@ _DIFFERENCES = frozenset(
 
 
 def timeline_text(tables: TimelineTables) -> str:
-    """The text that a page carries for its timeline.
+    """Return the text of a page's timeline: packed columns (``traces.base.columns``).
 
-    Returns str: packed columns (``traces.base.columns``). Instants are exact, whatever their unit is on the page. Raises
-    InputError if a table lacks a column, or the tables do not fit each other.
+    Instants are exact, whatever their unit on the page. Raises InputError if a table lacks a column, or the tables do not
+    match.
     """
     job_id, attempt, submit, eligible, start, end, *counts = arrays(tables.jobs, _JOB_COLUMNS, "jobs")
     started = start >= 0
@@ -136,7 +133,7 @@ def timeline_text(tables: TimelineTables) -> str:
     if "imbalance" in tables.jobs:
         planes["imbalance"] = tables.jobs["imbalance"].to_numpy(np.float64)
     about = {
-        "base_ns": str(base),  # of which a number of JSON would lose digits
+        "base_ns": str(base),  # a JSON number would lose digits
         "start_s": tables.start_s,
         "hosts": tables.host_names,
         "texts": texts,
@@ -146,7 +143,7 @@ def timeline_text(tables: TimelineTables) -> str:
 
 
 def _codes(words: Any, absent: str = "") -> tuple[Array, list[str]]:
-    # Places of words in the list of all, in the order in which they first appear; ``absent`` in place of what is no text.
+    # Indices of words in the list of distinct ones, in order of appearance; ``absent`` replaces missing texts.
     codes, values = distinct(words)
     place: dict[str, int] = {}
     places = np.array([place.setdefault(_text(word) or absent, len(place)) for word in values], np.int64)

@@ -1,4 +1,4 @@
-"""What a timeline shows: the tables of a run, and what there is to say of its jobs beside them."""
+"""The contents of a timeline: the tables of a run, and further data of its jobs."""
 
 from __future__ import annotations
 
@@ -20,34 +20,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimelineTables:
-    """The tables of a run, as docs/reference/results.md has them."""
+    """The tables of a run, as in docs/reference/results.md."""
 
     jobs: pd.DataFrame  # jobs.parquet
     first_core: Array  # int64 (hosts + 1,): first core of each host, and one beyond the last
     host_names: list[str]  # one per host
-    # tasks.parquet: every row of it; without it the timeline shows which cores jobs held
+    # tasks.parquet: all rows; without it the timeline shows which cores jobs held
     tasks: pd.DataFrame | None = None
-    # cores that jobs released before their end; that they were given after their start
+    # cores released by jobs before their end, and given to them after their start
     releases: pd.DataFrame | None = None
     widths: pd.DataFrame | None = None
     power: pd.DataFrame | None = None  # power.parquet
-    # what schedules the tasks of jobs of which the table of jobs does not say it (``chosen``, ``application``)
+    # scheduler of the tasks of jobs, if the table of jobs does not have it (``chosen``, ``application``)
     technique: str = ""
-    users: list[str] | None = None  # whose each row of the jobs is, empty where nobody says it
-    # of some jobs why they started later than in another run, as a comparison found it: ``job_id``, ``attempt``,
-    # ``cause``, ``cause_job`` and ``cause_attempt``, as ``delays.parquet`` has them of one of its runs
+    users: list[str] | None = None  # user of each row of the jobs, empty if unknown
+    # why some jobs started later than in another run, from a comparison: ``job_id``, ``attempt``, ``cause``, ``cause_job`` and
+    # ``cause_attempt``, as in ``delays.parquet`` for one of its runs
     causes: pd.DataFrame | None = None
-    # where time 0 is, in seconds since 1970 (``UnixStartTime`` of a log); None where nobody says it
+    # time 0, in seconds since 1970 (``UnixStartTime`` of a log); None if unknown
     start_s: float | None = None
 
 
 def folder_tables(folder: Path, record: Mapping[str, Any]) -> TimelineTables:
-    """The tables of a result of ``twolevel run``.
+    """Return the tables of a result of ``twolevel run``.
 
-    - ``record``: what its run.json says.
+    - ``record``: the contents of its run.json.
 
-    Raises InputError if there is no table of jobs, a table cannot be read, or the record does not say which hosts the
-    machine had.
+    Raises InputError if there is no table of jobs, a table cannot be read, or the record lacks the machine's hosts.
     """
     machine = record.get("machine") or {}
     first_core, names = machine.get("first_core"), machine.get("host_names")

@@ -1,19 +1,18 @@
-"""Layered random graph: tasks in layers, each of which waits for some of the layers before its own.
+"""Layered random graph: tasks in layers; each task waits for some tasks of the layers before its own.
 
 With n tasks and ``depth`` d, or mean ``width`` w and so d = n/w to the nearest whole number (at least 1, at most n):
 
-1. *Layers.* Layer l has the share s_l of the tasks: s_l = 1 + (1 - regularity)·(2u - 1), with u a uniform number, over the sum
-   of all. It ends with task l + ⌊(n - d)·(s_0 + … + s_l)⌋, so that no layer is empty; tasks are numbered by layer.
-2. *Edges.* A task of any layer but the first waits for one task of the layer before, chosen evenly; every other task of the
-   ``jump`` layers before its own (C tasks together with the chosen one) it waits for with probability p. Either p is
-   ``density``, or it is such that tasks have ``degree`` producers in the mean: p = (degree - 1)/(C - 1), at most 1.
+1. *Layers.* Layer l has the share s_l of the tasks: s_l = 1 + (1 - regularity)·(2u - 1), with u a uniform number, divided by
+   the sum over all layers. It ends with task l + ⌊(n - d)·(s_0 + … + s_l)⌋, so no layer is empty; tasks are numbered by layer.
+2. *Edges.* A task of any layer but the first waits for one task of the layer before, chosen uniformly. It waits with
+   probability p for each other task of the ``jump`` layers before its own (C tasks including the chosen one). p is
+   ``density``, or is chosen so that tasks have a mean of ``degree`` producers: p = (degree - 1)/(C - 1), at most 1.
 
-So N = n; E is random, of mean Σ 1 + p·(C - 1) over the tasks behind the first layer: about degree·(n - w). All tasks weigh the
-same, and so do all edges; it is the c.o.v. that makes tasks of different work.
-
-The words of the stream are taken in this order: one a layer, unless regularity is 1; then task by task one for the chosen
-producer, and for the others one a producer and one to find that there are no more, unless p is 0 or 1. Producers are found by
-how many are passed over, ⌊ln u/ln(1 - p)⌋ of them, so that it takes O(N + E) time.
+So N = n; E is random, with mean Σ 1 + p·(C - 1) over the tasks after the first layer: about degree·(n - w). All tasks have
+the same weight, and so have all edges; only the c.o.v. gives tasks different work.
+The words of the stream are used in this order: one per layer, unless regularity is 1; then for each task one for the chosen
+producer, one for each other producer and one to find that there are no more, unless p is 0 or 1. The number of tasks skipped
+before the next producer is ⌊ln u/ln(1 - p)⌋, so that drawing takes O(N + E) time.
 
 Sources: parameters of Topcuoglu, Hariri and Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
 computing", IEEE TPDS 13(3), 2002, section 5.2.1, doi:10.1109/71.993206 (there by the shape α: d = √n/α, w = √n·α), and of
@@ -33,13 +32,13 @@ from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 
-#: Producers of a task in the mean, if neither they nor the density are given.
+#: Mean number of producers of a task if neither ``degree`` nor ``density`` is given.
 _DEGREE = 3.0
 
 
 @compiled(inner=True)
 def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
-    """Where each layer ends, in ``gflop``."""
+    """Write the end of each layer to ``gflop``."""
     ends, total = draft.gflop, 0.0
     for layer in range(depth):
         share = 1.0
@@ -54,8 +53,8 @@ def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
 
 @compiled(inner=True)
 def _sort_by_source(n: int, n_edges: int, first: Array, source: Array, target: Array, space: Array) -> None:
-    """Edges that are sorted by target: a counting sort keeps that order among those of one source. Whole numbers up to
-    2**53 are exact as floats."""
+    """Sort edges by source that are sorted by target: a counting sort keeps the order among edges of one source. Whole numbers
+    up to 2**53 are exact as floats."""
     first[:n] = 0.0
     for e in range(n_edges):
         first[source[e]] += 1.0
@@ -116,7 +115,7 @@ def _make(draft: GraphDraft) -> int:
                     at += int(passed)
                 if at >= begin - 1:
                     break
-                # The others are numbered without the chosen one.
+                # The other tasks are numbered without the chosen one.
                 if e < room:
                     source[e], target[e] = at + (at >= chosen), task
                 e += 1
@@ -132,19 +131,19 @@ class Layered(Weights):
     """Parameters of layered random graphs."""
 
     name: ClassVar[str] = "layered"
-    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
-    # tasks of a layer in the mean; None: the square root of the number of tasks. Not beside ``depth``.
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # number of tasks; 0: as many as the job should have
+    # mean number of tasks per layer; None: the square root of the number of tasks. Not together with ``depth``.
     width: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
-    # how many layers; of n tasks no more than n, and so of ``tasks``
+    # number of layers, at most the number of tasks
     depth: Annotated[int | None, WholeNumber(1, MAX_TASKS_PER_JOB)] = None
-    # probability of an edge from each task of the layers before, beyond the one that there always is. Not beside ``degree``.
+    # probability of each edge other than the one that always exists. Not together with ``degree``.
     density: Annotated[float | None, RealNumber(0.0, 1.0)] = None
-    # how many producers a task has in the mean; None: 3, unless there is a density
+    # mean number of producers of a task; None: 3, unless ``density`` is given
     degree: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
     jump: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = (
-        1  # how many layers an edge may lead to at most: the next one
+        1  # the largest number of layers that an edge may cross; 1: to the next layer only
     )
-    regularity: Annotated[float, RealNumber(0.0, 1.0)] = 0.9  # how alike the sizes of layers are; 1: they are the same
+    regularity: Annotated[float, RealNumber(0.0, 1.0)] = 0.9  # similarity of layer sizes; 1: all equal
 
     def __post_init__(self) -> None:
         where = "graph layered"
@@ -160,14 +159,14 @@ class Layered(Weights):
             check_size(where, *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """The number of tasks, and one of edges that is hardly ever exceeded: eight deviations above the mean, or all pairs."""
+        """Return the number of tasks, and a number of edges rarely exceeded: mean plus eight deviations, or all pairs."""
         n = wanted_tasks(self.tasks, tasks, cores)
         depth = max(1, min(n, self.depth or int(n / (self.width or math.sqrt(n)) + 0.5)))
         jump = min(self.jump, depth - 1)
         if jump == 0:
             return n, 0
-        # Pairs of tasks of different layers, at most so many layers apart. There are never more than this: the layers of a run
-        # of jump + 1 are all joined, others are not (Turán).
+        # Pairs of tasks of different layers, at most ``jump`` layers apart. There are never more: within each run of
+        # jump + 1 layers all are joined, others are not (Turán).
         most = n * n * jump / (2.0 * (jump + 1))
         if self.density is not None:
             # A layer's size varies by v around its mean, and the product of two by no more than 4v + 3v².

@@ -1,4 +1,4 @@
-"""Regular task graphs: chain, fork-join, stencil and tree. All tasks weigh the same, and so do all edges."""
+"""Regular task graphs: chain, fork-join, stencil and tree. All tasks have the same weight, and so have all edges."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -24,14 +24,14 @@ def _make_chain(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Chain(Weights):
-    """Chain: each task waits for the one before it, so that nothing can be done at the same time; n tasks, n - 1 edges.
+    """Chain: each task waits for the one before it, so nothing runs in parallel; n tasks, n - 1 edges.
 
     Source: Kwok and Ahmad, "Benchmarking and comparison of the task graph scheduling algorithms", JPDC 59(3), 1999,
-    doi:10.1006/jpdc.1999.1578, as of the fork-join and the tree.
+    doi:10.1006/jpdc.1999.1578, also for the fork-join and the tree.
     """
 
     name: ClassVar[str] = "chain"
-    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # how many tasks; 0: as many as the job is to have
+    tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # number of tasks; 0: as many as the job should have
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         n = wanted_tasks(self.tasks, tasks, cores)
@@ -62,16 +62,15 @@ def _make_fork_join(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class ForkJoin(Weights):
-    """Fork–join: a task forks into w tasks beside each other, and another joins them, which is the fork of the next
-    stage.
+    """Fork-join: a task forks into w parallel tasks. Another task joins them and is the fork of the next stage.
 
     With s stages it has N = s·(w + 1) + 1 tasks and E = 2·s·w edges. Task 0 is the first fork; the tasks of stage i =
     0, 1, … are i·(w + 1) + 1 to i·(w + 1) + w, and the next one joins them."""
 
     name: ClassVar[str] = "fork-join"
-    # how many tasks between a fork and its join; 0: as many as the job is to have
+    # tasks between a fork and its join; 0: as many as the job should have
     width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
-    stages: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1  # how often it forks
+    stages: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1  # number of forks
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,17 +113,17 @@ class Stencil(Weights):
     """Stencil: the cells of a line, each computed again in every step from its neighbours of the step before.
 
     With width w, s steps and p points, thus a reach of r = (p - 1)/2 cells, it has N = w·s tasks and, for w > r, E = (s
-    - 1)·(p·w - r·(r + 1)) edges: a cell waits for itself and r neighbours on either side, as far as the line goes. Cell
-    c of step t is task t·w + c.
+    - 1)·(p·w - r·(r + 1)) edges: a cell waits for itself and r neighbours on either side, within the line. Cell c of step t
+    is task t·w + c.
 
     Source: the pattern ``stencil_1d`` of Slaughter et al., "Task Bench", SC 2020, doi:10.1109/SC41405.2020.00066.
     """
 
     name: ClassVar[str] = "stencil"
-    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one for each core of the job
-    # how often each is computed; 0: as often as it takes to the number of tasks that the job is to have
+    width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one per core of the job
+    # number of steps; 0: as many as give the number of tasks that the job should have
     steps: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
-    points: int = 3  # from how many cells a cell is computed: 3 or 5
+    points: int = 3  # number of cells from which a cell is computed: 3 or 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -142,7 +141,7 @@ class Stencil(Weights):
         return self.model(_make_stencil, (self.width, self.steps, self.points // 2), self.size, variation)
 
 
-#: Which way data go: to the root, or from it.
+#: Direction of the data: to the root, or from it.
 DIRECTIONS = ("in", "out")
 
 
@@ -170,16 +169,16 @@ def _make_tree(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class TreeParameters(Weights):
-    """Tree: a reduction, in which each task waits for a others, or a broadcast, in which a others wait for each task.
+    """Tree: a reduction (each task waits for a others) or a broadcast (a others wait for each task).
 
     With d levels of tasks and arity a it has N = (a^d - 1)/(a - 1) tasks (d, if a is 1) and E = N - 1 edges. In a
-    broadcast (``direction=out``) the root is task 0 and the children of task k are a·k + 1 to a·k + a; a reduction
-    (``in``) is the same with all edges turned round and tasks numbered from the last: its root is task N - 1."""
+    broadcast (``direction=out``) the root is task 0 and the children of task k are a·k + 1 to a·k + a. A reduction (``in``)
+    has all edges reversed and numbers tasks from the last: its root is task N - 1."""
 
     name: ClassVar[str] = "tree"
-    # levels of tasks, the root's among them; 0: as few as hold the tasks that the job is to have
+    # levels of tasks including the root's; 0: the fewest that hold the number of tasks that the job should have
     depth: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
-    arity: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 2  # how many children a task has that has any
+    arity: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 2  # children of each inner task
     direction: str = "in"  # ``in``: a reduction; ``out``: a broadcast
 
     def __post_init__(self) -> None:
@@ -189,7 +188,7 @@ class TreeParameters(Weights):
         check_size("graph tree", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
-        """Numbers of tasks and of edges; of a graph that is too large, numbers that are too large."""
+        """Numbers of tasks and of edges; if the graph is too large, numbers above the limit."""
         least = 0 if self.depth else wanted_tasks(0, tasks, cores)
         if self.arity == 1:
             n = self.depth or least

@@ -1,10 +1,9 @@
 """Tiled factorisations of a matrix of T × T tiles, right-looking: Cholesky and LU.
 
-One that keeps t triangles of the matrix (Cholesky 1, LU 2) has N = T·(T + 1)·(t·T + 3 - t)/6 tasks and E = T·(T -
-1)·(t·T + 1)/2 edges. An edge leads from the task that wrote a version of a tile to each that reads it, and carries this
-one tile (weight 1); tiles that nobody has written yet are there from the beginning. A task weighs the floating-point
-operations that it takes for tiles of b × b, in b³. Tasks are numbered by step, in a step in the order below, the
-updates by rows.
+With t triangles of the matrix kept (Cholesky 1, LU 2) the graph has N = T·(T + 1)·(t·T + 3 - t)/6 tasks and E = T·(T -
+1)·(t·T + 1)/2 edges. An edge leads from the task that wrote a version of a tile to each task that reads it, and carries this
+tile (weight 1); tiles not written yet are available from the beginning. A task's weight is its number of floating-point
+operations for tiles of b × b, in b³. Tasks are numbered by step, within a step in the order below, the updates by rows.
 
 Sources: Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear algebra algorithms for multicore
 architectures", Parallel Computing 35(1), 2009, doi:10.1016/j.parco.2008.10.002 (algorithms and dependences); LAPACK
@@ -21,7 +20,7 @@ from traces.compiled import compiled
 
 
 def _tiled(tiles: int, least: int, triangles: int) -> tuple[int, int, int]:
-    """T, N and E; with ``tiles`` = 0 the smallest T that has ``least`` tasks or more."""
+    """Return T, N and E; with ``tiles`` = 0 the smallest T with at least ``least`` tasks."""
     side = max(1, tiles)
     n = side * (side + 1) * (triangles * side + 3 - triangles) // 6
     while tiles == 0 and n < least:
@@ -35,7 +34,7 @@ _tiled_kernel = compiled(inner=True)(_tiled)
 
 @compiled(inner=True)
 def tiles_with_room(draft: GraphDraft, triangles: int) -> int:
-    """T, or ``NO_ROOM``; says the size of the graph, and that each edge carries one tile."""
+    """Return T, or ``NO_ROOM``; write the size of the graph, and one tile for each edge."""
     side, n, n_edges = _tiled_kernel(int(draft.params[0]), wanted(0, draft), triangles)
     if not fits(draft, n, n_edges):
         return NO_ROOM
@@ -48,7 +47,7 @@ class Tiled(Weights):
     """Parameters of a tiled factorisation."""
 
     triangles: ClassVar[int]
-    # T, the tiles along a side of the matrix; 0: as few as make the tasks that the job is to have
+    # T, the tiles along a side of the matrix; 0: the fewest that give the tasks that the job should have
     tiles: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
 
     def __post_init__(self) -> None:
@@ -60,7 +59,7 @@ class Tiled(Weights):
         return n_tasks, n_edges
 
 
-_CHOLESKY_TRIANGLES = 1  # of the matrix that are kept
+_CHOLESKY_TRIANGLES = 1  # triangles of the matrix that are kept
 _POTRF, _TRSM, _SYRK, _GEMM = 1.0 / 3.0, 1.0, 1.0, 2.0
 
 
@@ -71,7 +70,7 @@ def _make_cholesky(draft: GraphDraft) -> int:
         return NO_ROOM
     gflop, source, target = draft.gflop, draft.source, draft.target
     potrf, e = 0, 0
-    # Rows and columns of a step are counted from tile (k + 1, k + 1), of which there are `left` either way.
+    # Rows and columns of a step are counted from tile (k + 1, k + 1); `left` is the number of each.
     for left in range(tiles - 1, -1, -1):
         trsm, update = potrf + 1, potrf + 1 + left
         following = update + left * (left + 1) // 2
@@ -81,7 +80,7 @@ def _make_cholesky(draft: GraphDraft) -> int:
             e += 1
         for row in range(left):
             gflop[trsm + row] = _TRSM
-            # Read by the updates of its row, the last of which is on the diagonal, and by those of the column of its number.
+            # Read by the updates of its row, the last of them on the diagonal, and by those of the column of its number.
             for column in range(row + 1):
                 source[e], target[e] = trsm + row, update + row * (row + 1) // 2 + column
                 e += 1
@@ -92,7 +91,7 @@ def _make_cholesky(draft: GraphDraft) -> int:
             for column in range(row + 1):
                 task = update + row * (row + 1) // 2 + column
                 gflop[task] = _SYRK if row == column else _GEMM
-                # The tile is next read by the following step: to be factored, to be solved for, or to be updated again.
+                # The next step reads the tile: to factor it, to solve for it, or to update it again.
                 if column == 0:
                     reader = following + row
                 else:
@@ -105,7 +104,7 @@ def _make_cholesky(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Cholesky(Tiled):
-    """Tiled Cholesky: A = L·Lᵀ, of which the lower triangle is kept. In step k = 0 … T - 1::
+    """Tiled Cholesky: A = L·Lᵀ; only the lower triangle is kept. In step k = 0 … T - 1::
 
     POTRF(k)                   reads  (k, k)                   writes (k, k)    weighs 1/3
     TRSM(i, k)  i > k                 (k, k), (i, k)                  (i, k)    1
@@ -120,7 +119,7 @@ class Cholesky(Tiled):
         return self.model(_make_cholesky, (self.tiles,), self.size, variation)
 
 
-_LU_TRIANGLES = 2  # of the matrix that are kept
+_LU_TRIANGLES = 2  # triangles of the matrix that are kept
 _GETRF, _TRSM, _GEMM = 2.0 / 3.0, 1.0, 2.0
 
 
@@ -131,7 +130,7 @@ def _make_lu(draft: GraphDraft) -> int:
         return NO_ROOM
     gflop, source, target = draft.gflop, draft.source, draft.target
     getrf, e = 0, 0
-    # Rows and columns of a step are counted from tile (k + 1, k + 1), of which there are `left` either way.
+    # Rows and columns of a step are counted from tile (k + 1, k + 1); `left` is the number of each.
     for left in range(tiles - 1, -1, -1):
         upper, lower = getrf + 1, getrf + 1 + left
         update = lower + left
@@ -150,7 +149,7 @@ def _make_lu(draft: GraphDraft) -> int:
             for column in range(left):
                 source[e], target[e] = lower + row, update + row * left + column
                 e += 1
-        # A tile is next read by the following step, of one row and column less: to be factored, solved for or updated.
+        # The next step, with one row and column less, reads the tile: to factor it, to solve for it or to update it.
         for row in range(left):
             for column in range(left):
                 if row == 0:

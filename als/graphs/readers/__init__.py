@@ -1,6 +1,6 @@
-"""The readers of files with task graphs, one format a file. The format of a file is found by its text.
+"""The readers of files with task graphs, one format per file. The format of a file is recognised from its text.
 
-To add one: a file here, a line in :data:`READERS`, and how its text begins in :func:`format_of`.
+To add one: a file here, a line in :data:`READERS`, and the beginning of its text in :func:`format_of`.
 """
 
 import os
@@ -18,20 +18,20 @@ from traces.base.given_file import GivenFile, without_ending
 from traces.base.options import CORE_GFLOPS as MEASURED
 from traces.base.process import free_memory_bytes
 
-#: The formats and what they are written in.
+#: The formats and the languages that they are written in.
 FORMATS = {"wfformat": "WfFormat (JSON)", "dax": "Pegasus DAX (XML)", "graphml": "GraphML (XML)", "dot": "DOT"}
 
 _BOM = b"\xef\xbb\xbf"
 _ROOTS = {b"adag": "dax", b"graphml": "graphml"}
 
-# What may stand before the first word.
+# Allowed before the first word.
 _XML_SKIP = re.compile(rb"\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>", re.DOTALL)
 _DOT_SKIP = re.compile(rb"\s+|//[^\n]*|#[^\n]*|/\*.*?\*/", re.DOTALL)
 _XML_ROOT = re.compile(rb"<(?:[A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)")
 _DOT_WORD = re.compile(rb"(?:strict\b|digraph\b|graph\b)", re.IGNORECASE)
 
 
-def _behind(skip: re.Pattern[bytes], data: bytes, place: int) -> int:
+def _after(skip: re.Pattern[bytes], data: bytes, place: int) -> int:
     while found := skip.match(data, place):
         place = found.end()
     return place
@@ -42,23 +42,23 @@ def _begin(data: bytes) -> int:
 
 
 def _root(data: bytes) -> bytes | None:
-    found = _XML_ROOT.match(data, _behind(_XML_SKIP, data, _begin(data)))
+    found = _XML_ROOT.match(data, _after(_XML_SKIP, data, _begin(data)))
     return found[1] if found else None
 
 
 def format_of(data: bytes) -> str:
-    """The format, a key of :data:`FORMATS`, of a file's unpacked bytes; empty: of none."""
-    text = _behind(re.compile(rb"\s+"), data, _begin(data))
+    """Return the format, a key of :data:`FORMATS`, of a file's unpacked bytes; empty if unknown."""
+    text = _after(re.compile(rb"\s+"), data, _begin(data))
     match data[text : text + 1]:
         case b"{":
             return "wfformat"
         case b"<":
             return _ROOTS.get(_root(data) or b"", "")
-    return "dot" if _DOT_WORD.match(data, _behind(_DOT_SKIP, data, _begin(data))) else ""
+    return "dot" if _DOT_WORD.match(data, _after(_DOT_SKIP, data, _begin(data))) else ""
 
 
 def look_of(data: bytes) -> str:
-    """What a text looks like that is of no known format: a few words for an error."""
+    """Describe a text of unknown format in a few words, for an error."""
     text = data[_begin(data) :].lstrip()
     if not text:
         return "is empty"
@@ -70,7 +70,7 @@ def look_of(data: bytes) -> str:
 
 READERS: dict[str, Reader] = {"wfformat": read_wfformat, "dax": read_dax, "dot": read_dot, "graphml": read_graphml}
 
-#: What the endings of names promise; other endings promise nothing.
+#: Expected formats of file name endings; other endings are not checked.
 ENDINGS: dict[str, tuple[str, ...]] = {
     "json": ("wfformat",),
     "xml": ("dax", "graphml"),
@@ -80,10 +80,10 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "gv": ("dot",),
 }
 
-#: A file whose text is longer than this, unpacked, is refused.
+#: Files with more unpacked text are refused.
 MAX_TEXT_BYTES = 2**30
 
-#: To take a text apart takes so many times as much memory.
+#: Memory for parsing a text, as a multiple of its size.
 _TIMES = 10
 
 _BLOCK_BYTES = 2**20
@@ -99,21 +99,21 @@ def read_graph(
     path : path
         The file, plain or compressed.
     format : str
-        What it must be, one of :data:`READERS`; empty: what its text looks like.
+        The expected format, one of :data:`READERS`; empty: recognised from the text.
     core_gflops : float
-        Speed in GFLOP/s of the core on which a file's run times were measured; for formats that say run times.
+        Speed in GFLOP/s of the core on which a file's run times were measured; for formats with run times.
     where : str
-        The option ``format`` was given in, for messages.
+        The option that gave ``format``, for errors.
 
     Returns
     -------
     TaskGraph
-        Called like the file, without its folder and endings.
+        Named after the file, without its folder and endings.
 
     Raises
     ------
     InputError
-        If the file cannot be used: one line that names it and, where there is one, the task.
+        If the file is unusable: one line with the file and, if known, the task.
     """
     if format and format not in READERS:
         raise one_of("format of task graphs", format, READERS, where)

@@ -1,4 +1,4 @@
-"""What a reader of task graphs is: it puts down the tasks, files and edges that a text holds, one after the other."""
+"""The contract of readers of task graphs: a reader records the tasks, files and edges of a text one after another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from als.options import MAX_TASKS_PER_JOB
 from traces.base.errors import InputError, parse_real, shown
 from traces.base.options import CORE_GFLOPS as MEASURED
 
-#: Speed in GFLOP/s of the core on which run times were measured, where a format says times and no work: a core of the
+#: Speed in GFLOP/s of the core on which run times were measured, for formats that give times and no work: a core of the
 #: default platform.
 CORE_GFLOPS = MEASURED.default
 
 _LARGEST_HOST = 2**31 - 1
 
-# A number that is longer is no number of FLOP, bytes or hosts.
+# Longer texts are not numbers of FLOP, bytes or hosts.
 _LONGEST_NUMBER = 400
 
 
@@ -28,16 +28,16 @@ class Reader(Protocol):
     """Reads one format."""
 
     def __call__(self, data: bytes, rows: GraphRows, core_gflops: float, /) -> None:
-        """Put what ``data``, the unpacked bytes of a file, says into ``rows``: all tasks before the first edge.
+        """Record the contents of ``data``, the unpacked bytes of a file, in ``rows``: all tasks before the first edge.
 
-        Nothing is repaired. ``core_gflops`` is what a second of a run time is in GFLOP. What cannot be used raises the
+        Nothing is repaired. ``core_gflops`` is the work in GFLOP of a second of run time. Invalid contents raise the
         ``InputError`` that ``rows.error`` makes.
         """
         ...
 
 
 class GraphRows:
-    """The tasks and edges of a file, as they are found. ``source``: the file's name, with which all errors begin."""
+    """The tasks and edges of a file found so far. ``source``: the file's name, with which all errors begin."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -48,16 +48,16 @@ class GraphRows:
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks there are by now."""
+        """Number of tasks so far."""
         return len(self._gflop)
 
     @property
     def n_edges(self) -> int:
-        """How many edges there are by now."""
+        """Number of edges so far."""
         return len(self._bytes)
 
     def error(self, place: str, what: str) -> InputError:
-        """The error about a place of the file, as ``"line 3"``; empty: about the file."""
+        """Return the error about a place of the file, such as ``"line 3"``; empty: about the whole file."""
         return InputError(f"{self.source}: {place}: {what}" if place else f"{self.source}: {what}")
 
     def __contains__(self, name: str) -> bool:
@@ -66,9 +66,8 @@ class GraphRows:
     def add_task(
         self, name: object, gflop: float, place: str, host: int | None = None, core: int | None = None
     ) -> None:
-        """Add a task that the file calls ``name``, with its work from :meth:`amount` and the ``host`` or ``core`` where
-        it is to run from :meth:`place`; all tasks have one, or none. Raises InputError if it has no name that can be,
-        or another's, or there are too many."""
+        """Add a task named ``name``, with its work from :meth:`amount` and its ``host`` or ``core`` from :meth:`place`; all
+        tasks have one, or none. Raises InputError if the name is invalid or taken, or there are too many tasks."""
         known = check_name(f"{self.source}: {place}: task", name)
         if known in self._number:
             raise self.error(place, f"a second task {shown(known)}; allowed: different names")
@@ -87,8 +86,8 @@ class GraphRows:
         self._gflop.append(gflop)
 
     def add_edge(self, producer: str, consumer: str, bytes_: float, place: str) -> None:
-        """An edge between two tasks that there are, from :meth:`amount`. Raises InputError if there is no such task, or
-        there are too many edges."""
+        """Add an edge between two known tasks, with bytes from :meth:`amount`. Raises InputError if a task is unknown or there
+        are too many edges."""
         try:
             ends = self._number[producer], self._number[consumer]
         except KeyError as error:
@@ -102,7 +101,7 @@ class GraphRows:
         self._bytes.append(bytes_)
 
     def amount(self, place: str, what: str, value: object) -> float:
-        """A number that a file gives, or its text: finite, at least 0. Raises InputError if it is none."""
+        """Return a number from a file, or from its text: finite, at least 0. Raises InputError otherwise."""
         number = math.nan
         if isinstance(value, str) and len(value) <= _LONGEST_NUMBER and value.isascii():
             try:
@@ -121,8 +120,8 @@ class GraphRows:
         return number
 
     def place(self, place: str, what: str, attributes: Mapping[str, str]) -> int | None:
-        """The number of the ``host`` or the ``core`` on which a task is to run, from its text; None if nobody says so.
-        Raises InputError if it is no number."""
+        """Return the number of a task's ``host`` or ``core`` from its attribute; None if the file gives none. Raises InputError
+        if it is not a number."""
         if what not in attributes:
             return None
         value = attributes[what]
@@ -132,7 +131,7 @@ class GraphRows:
         return int(text)
 
     def graph(self, name: str) -> TaskGraph:
-        """The graph of what was put down. Raises InputError as :class:`~als.graphs.task_graph.TaskGraph`."""
+        """Return the recorded graph. Raises InputError as :class:`~als.graphs.task_graph.TaskGraph`."""
         host, core = (
             np.array(column, np.int64) if column and column[0] >= 0 else None for column in self._places.values()
         )
@@ -150,15 +149,15 @@ class GraphRows:
 
 
 def text_of(data: bytes, rows: GraphRows, form: str) -> str:
-    """The text of a file in UTF-8, without a byte order mark. Raises InputError if it is not UTF-8 and so no ``form``,
-    as ``"DOT"``."""
+    """Return the text of a UTF-8 file without its byte order mark. Raises InputError, which names the ``form`` (such as
+    ``"DOT"``), if it is not UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise rows.error("", f"not valid {form}: byte {error.start} is not UTF-8") from None
 
 
-#: Names of a task's work, and how many GFLOP each unit is. ``size`` is what SimGrid calls it.
+#: Attributes of a task's work, and their units in GFLOP. SimGrid uses ``size``.
 _WORK = {"flops": 1e9, "gflop": 1.0, "size": 1e9}
 _DATA = ("bytes", "size")
 
@@ -171,8 +170,8 @@ def _only(rows: GraphRows, place: str, known: tuple[str, ...], given: Mapping[st
 
 
 def task_gflop(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
-    """A task's work in GFLOP, from ``flops`` or ``size`` in FLOP or ``gflop`` in GFLOP. Raises InputError if there is
-    none, or more than one, or it is no amount."""
+    """Return a task's work in GFLOP, from ``flops`` or ``size`` in FLOP or ``gflop`` in GFLOP. Raises InputError unless
+    exactly one is given and valid."""
     name = _only(rows, place, tuple(_WORK), attributes)
     if name is None:
         raise rows.error(place, "has no flops; allowed: flops or size (FLOP), or gflop (GFLOP)")
@@ -180,32 +179,32 @@ def task_gflop(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> fl
 
 
 def edge_bytes(rows: GraphRows, place: str, attributes: Mapping[str, str]) -> float:
-    """An edge's bytes, from ``bytes`` or ``size``; 0 where it has none. Raises InputError if it has both, or it is no
-    amount."""
+    """Return an edge's bytes, from ``bytes`` or ``size``; 0 by default. Raises InputError if both are given, or one is
+    invalid."""
     name = _only(rows, place, _DATA, attributes)
     return 0.0 if name is None else rows.amount(place, name, attributes[name])
 
 
 class Files:
-    """The files of a workflow. ``rows``: for errors."""
+    """The files of a workflow. ``rows``: makes the errors."""
 
     def __init__(self, rows: GraphRows) -> None:
         self._rows = rows
-        # Of each task: file → its size in bytes, if somebody said it.
+        # One per task: file → its size in bytes, if given.
         self._written: dict[str, dict[str, float | None]] = {}
         self._read: dict[str, dict[str, float | None]] = {}
 
     def write(self, task: str, file: str, size: float | None) -> None:
-        """That a task writes a file."""
+        """Record that a task writes a file."""
         self._written.setdefault(task, {})[file] = size
 
     def read(self, task: str, file: str, size: float | None) -> None:
-        """That a task reads a file."""
+        """Record that a task reads a file."""
         self._read.setdefault(task, {})[file] = size
 
     def passed(self, producer: str, consumer: str, place: str) -> float:
-        """Bytes of all files that the one writes and the other reads, as large as they were written. Raises InputError
-        if one of them has a size neither where it is written nor where it is read."""
+        """Return the bytes of all files that the producer writes and the consumer reads, with their size when written. Raises
+        InputError if a file has no size on either side."""
         written, read = self._written.get(producer, {}), self._read.get(consumer, {})
         fewer, others = (written, read) if len(written) <= len(read) else (read, written)
         sizes = []
@@ -219,6 +218,6 @@ class Files:
                 )
             sizes.append(size)
         try:
-            return math.fsum(sizes)  # whatever their order
+            return math.fsum(sizes)  # independent of their order
         except OverflowError:
             return math.inf

@@ -1,4 +1,4 @@
-"""Reads Pegasus' DAX, the abstract workflows in XML of its versions 2 and 3.
+"""Reader of Pegasus' DAX: abstract workflows in XML, versions 2 and 3.
 
 Schema: https://pegasus.isi.edu/schema/dax-3.6.xsd; the synthetic workflows of Bharathi et al. (2008,
 doi:10.1109/WORKS.2008.4723958) are DAX 2.1.
@@ -14,8 +14,8 @@ _LINKS = ("input", "output", "inout")
 
 
 def read_dax(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Jobs as tasks called by their ``id``; ``child``/``parent`` as edges, with the files that one writes and the other
-    reads. Raises InputError if it is no DAX, a job has no ``runtime``, or a file on an edge no ``size``."""
+    """Read jobs as tasks named by their ``id``, and ``child``/``parent`` as edges with the files that one writes and the other
+    reads. Raises InputError if it is not DAX, a job has no ``runtime``, or a file on an edge has no ``size``."""
     reader = _Dax(rows, core_gflops)
     read_xml(data, rows, "DAX", reader.begin, reader.end)
     reader.finish()
@@ -75,7 +75,7 @@ class _Dax:
             raise self._rows.error(place, f"job {shown(job)}: uses without file or name")
         link = attributes.get("link")
         if link is None:
-            return  # an executable or a library of DAX 3, which no job makes
+            return  # an executable or a library of DAX 3, which no job writes
         if link not in _LINKS:
             raise self._rows.error(
                 place, f"job {shown(job)}: uses {shown(file)}: link {shown(link)}; allowed: {', '.join(_LINKS)}"

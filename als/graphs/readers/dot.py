@@ -1,9 +1,9 @@
-"""Reads DOT, Graphviz' language for graphs, with the attributes that SimGrid takes for tasks and transfers.
+"""Reader of DOT, Graphviz' language for graphs, with SimGrid's attributes of tasks and transfers.
 
-Grammar: https://graphviz.org/doc/info/lang.html; SimGrid: ``create_DAG_from_dot``. Not by pydot, which takes 46 s for
-10,000 nodes and 30,000 edges, and ``a -- b`` in a digraph for an edge. Stricter than Graphviz, which takes ``1e9`` for
-1 and e9, and ``a-1`` for two nodes: words that touch each other are an error. A default applies to what follows it
-within its braces, and an edge to a subgraph is one to each of its nodes."""
+Grammar: https://graphviz.org/doc/info/lang.html; SimGrid: ``create_DAG_from_dot``. pydot is not used: it takes 46 s for
+10,000 nodes and 30,000 edges, and reads ``a -- b`` in a digraph as an edge. This reader is stricter than Graphviz, which reads
+``1e9`` as 1 and e9, and ``a-1`` as two nodes: here, words that touch each other are an error. A default applies to the
+statements after it within its braces. An edge to a subgraph is one edge to each of its nodes."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _HTML = re.compile(r"<!--.*?-->|[<>]", re.DOTALL)
 _TOUCHING = re.compile(rf"[{_LETTER}0-9.]+(?:-[{_LETTER}0-9.]+)*|-[0-9.][{_LETTER}0-9.]*")
 
-# Kinds of tokens; keywords, in lower case, and marks are kinds of their own.
+# Kinds of tokens. Keywords, in lower case, and marks are their own kinds.
 ID, END = "a name", ""
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    # A quote, or nothing for the end of a line; other escapes are for whoever draws the graph.
+    # A quote, or nothing for the end of a line; other escapes matter for drawing only.
     return {'"': '"', "\n": ""}.get(escape[1], escape[0])
 
 
 class Tokens:
-    """The tokens of a text, of which one is the next. ``kind``: what the next token is: ``ID``, ``END``, a keyword or a
-    mark. ``value``: the text of an ``ID``, without its quotes; of an HTML string with its brackets."""
+    """The tokens of a text. ``kind``: the kind of the next token: ``ID``, ``END``, a keyword or a mark. ``value``: the text of
+    an ``ID`` without its quotes; an HTML string keeps its brackets."""
 
     def __init__(self, text: str, error: Callable[[str, str], InputError]) -> None:
         self._text, self._make_error = text, error
-        self._at = self._behind = 0  # where the next token begins, and ends
+        self._at = self._end = 0  # where the next token begins and ends
         self._counted, self._lines = 0, 1  # up to where line ends were counted
         self.kind, self.value = END, ""
         self.next()
 
     def take_id(self, what: str) -> str:
-        """The value of the next token, which must be an ``ID``, and go on; ``what`` it is, for the error."""
+        """Consume the next token, which must be an ``ID``, and return its value; ``what`` describes it in the error."""
         if self.kind != ID:
             raise self.unexpected(what)
         value = self.value
@@ -62,17 +62,17 @@ class Tokens:
         return value
 
     def take(self, mark: str) -> None:
-        """Go over the next token, which must be of this kind."""
+        """Consume the next token, which must be of this kind."""
         if self.kind != mark:
             raise self.unexpected(mark)
         self.next()
 
     def next(self) -> None:
-        """Go on by a token."""
-        found = _TOKEN.match(self._text, self._behind)
+        """Move to the next token."""
+        found = _TOKEN.match(self._text, self._end)
         assert found is not None  # its last choice is any character
         group = found.lastgroup or ""
-        self._at, self._behind = found.span(group)
+        self._at, self._end = found.span(group)
         value = found[group]
         if group == "mark":
             self.kind = value
@@ -97,8 +97,8 @@ class Tokens:
         for mark in _HTML.finditer(self._text, self._at):
             depth += {"<": 1, ">": -1}.get(mark[0], 0)
             if depth == 0:
-                self._behind = mark.end()
-                return self._text[self._at : self._behind]
+                self._end = mark.end()
+                return self._text[self._at : self._end]
         raise self.error("not DOT: an HTML string that does not end; allowed: a > for every <")
 
     def line(self) -> int:
@@ -112,10 +112,10 @@ class Tokens:
         return self._make_error(f"line {self.line()}", what)
 
     def unexpected(self, allowed: str) -> InputError:
-        """The error about the next token being there."""
+        """The error for an unexpected next token."""
         if self.kind == END:
             return self.error(f"not DOT: the text ends; allowed: {allowed}")
-        return self.error(f"not DOT: {shown(self._text[self._at : self._behind])}; allowed: {allowed}")
+        return self.error(f"not DOT: {shown(self._text[self._at : self._end])}; allowed: {allowed}")
 
     def _unreadable(self, character: str) -> InputError:
         if character == '"':
@@ -129,7 +129,7 @@ class Tokens:
         return self.error(f"not DOT: {shown(character)}; allowed: in quotes")
 
 
-#: How deep subgraphs may be within each other.
+#: Maximum nesting of subgraphs.
 MAX_DEPTH = 100
 
 
@@ -137,15 +137,15 @@ MAX_DEPTH = 100
 class DotNode:
     """A node."""
 
-    line: int  # where it is first named
-    defaults: dict[str, str]  # what it has from ``node [...]``
-    # list of (int, dict of str to str): line and attributes of each of its statements, in order; none: only edges name it
+    line: int  # its first mention
+    defaults: dict[str, str]  # from ``node [...]``
+    # list of (int, dict of str to str): line and attributes of each of its statements, in order; empty if only edges name it
     statements: list[tuple[int, dict[str, str]]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class DotEdges:
-    """Edges from each of some nodes to each of others: one, if no end is a subgraph."""
+    """Edges from each of some nodes to each of others: a single edge unless an end is a subgraph."""
 
     line: int
     producers: tuple[str, ...]
@@ -155,7 +155,7 @@ class DotEdges:
 
 @dataclass(slots=True)
 class DotGraph:
-    """A directed graph: its nodes by their names, in the order in which they are first named, and its edges."""
+    """A directed graph: its nodes by name, in the order of first mention, and its edges."""
 
     nodes: dict[str, DotNode] = field(default_factory=dict)
     edges: list[DotEdges] = field(default_factory=list)
@@ -163,24 +163,23 @@ class DotGraph:
 
 @dataclass(slots=True)
 class _Scope:
-    # The graph or a subgraph: the defaults where it is read, and its nodes, which are those of the one around it too.
+    # The graph or a subgraph: the current defaults, and its nodes, which also belong to the enclosing one.
     outer: _Scope | None = None
     depth: int = 0
     node: dict[str, str] = field(default_factory=dict)
     edge: dict[str, str] = field(default_factory=dict)
     members: dict[str, None] = field(default_factory=dict)
-    named: dict[str, _Scope] = field(default_factory=dict)  # a second subgraph of a name is the first, continued
+    named: dict[str, _Scope] = field(default_factory=dict)  # a second subgraph of the same name continues the first
 
 
 def parse_dot(text: str, keep: Collection[str], error: Callable[[str, str], InputError]) -> DotGraph:
-    """Read the one directed graph of a text. Attributes that are not to ``keep`` are skipped; ``error(place, what)``
-    makes the error about a place, ``"line 3"``. Raises InputError if the text is not DOT, or an attribute is given
-    twice in a statement."""
+    """Read the only directed graph of a text. Attributes not in ``keep`` are skipped; ``error(place, what)`` makes the error
+    about a place such as ``"line 3"``. Raises InputError if the text is not DOT, or a statement gives an attribute twice."""
     return _Parser(text, frozenset(keep), error).graph()
 
 
 class _Parser(Tokens):
-    # A descent over the tokens without a step back.
+    # Recursive descent over the tokens without backtracking.
 
     def __init__(self, text: str, keep: frozenset[str], error: Callable[[str, str], InputError]) -> None:
         super().__init__(text, error)
@@ -200,11 +199,11 @@ class _Parser(Tokens):
         if self.kind in ("strict", "graph", "digraph"):
             raise self.error("a second graph; allowed: one in a file")
         if self.kind != END:
-            raise self.unexpected("nothing behind the graph")
+            raise self.unexpected("nothing after the graph")
         return self._found
 
     def _statements(self, scope: _Scope) -> None:
-        # Up to the closing brace, and over it.
+        # Read up to and including the closing brace.
         while self.kind != "}":
             if self.kind == END:
                 raise self.error("not DOT: the text ends before the graph does; allowed: a } for every {")
@@ -219,7 +218,7 @@ class _Parser(Tokens):
             kind = self.kind
             self.next()
             if self.kind != "[":
-                raise self.unexpected(f"[ behind {kind}")
+                raise self.unexpected(f"[ after {kind}")
             {"node": scope.node, "edge": scope.edge}.get(kind, {}).update(self._attributes())
             return
         alone = None
@@ -234,7 +233,7 @@ class _Parser(Tokens):
         else:
             end = self._subgraph(scope)
             if self.kind == "[":
-                raise self.unexpected("no attributes behind a subgraph")
+                raise self.unexpected("no attributes after a subgraph")
         if self.kind not in ("->", "--"):
             if alone is not None:
                 self._found.nodes[alone].statements.append((line, self._attributes()))
@@ -255,7 +254,7 @@ class _Parser(Tokens):
             self._found.edges.append(DotEdges(line, one, other, attributes))
 
     def _node(self, name: str, scope: _Scope, line: int) -> tuple[str, ...]:
-        # A node, whose name has been taken, and its port.
+        # A node, whose name has been consumed, and its port.
         for _ in range(2):
             if self.kind == ":":
                 self.next()
@@ -269,7 +268,7 @@ class _Parser(Tokens):
         return (name,)
 
     def _subgraph(self, outer: _Scope) -> dict[str, None]:
-        # All nodes that it has by now.
+        # All nodes that it has so far.
         name = None
         if self.kind == "subgraph":
             self.next()
@@ -290,7 +289,7 @@ class _Parser(Tokens):
         return scope.members
 
     def _attributes(self) -> dict[str, str]:
-        # Of any number of lists.
+        # Any number of attribute lists.
         found: dict[str, str] = {}
         while self.kind == "[":
             self.next()
@@ -308,10 +307,10 @@ class _Parser(Tokens):
         return found
 
 
-# SimGrid makes these of no work where only edges name them, one before all tasks and one behind them.
+# SimGrid adds these without work, one before all tasks and one after them, where only edges name them.
 _MADE_BY_SIMGRID = ("root", "end")
 
-# SimGrid's edges of this size, as of any that is not above 0, only say the order.
+# SimGrid's edges of this size, and of sizes not above 0, only define the order.
 _ONLY_ORDER = re.compile(r"-1(?:\.0*)?")
 
 _WORK_NAMES = ("flops", "gflop", "size")
@@ -319,8 +318,8 @@ _KEPT = (*_WORK_NAMES, "bytes", "host", "core")
 
 
 def read_dot(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Nodes as tasks called by their names, in the order in which the file names them first. Raises InputError if it is
-    no DOT of one directed graph, a node has no work, or a node or an edge is given twice."""
+    """Read nodes as tasks, in the order of first mention. Raises InputError if the text is not DOT with one directed graph, a
+    node has no work, or a node or an edge is given twice."""
     graph = parse_dot(text_of(data, rows, "DOT"), _KEPT, rows.error)
     for name, node in graph.nodes.items():
         line, attributes = _work_of(name, node, rows)
@@ -342,7 +341,7 @@ def read_dot(data: bytes, rows: GraphRows, core_gflops: float) -> None:
 
 
 def _work_of(name: str, node: DotNode, rows: GraphRows) -> tuple[int, dict[str, str]]:
-    # What a node's statements say together, and the line that says its work, or else names it first.
+    # Return a node's combined attributes, and the line with its work, or else of its first mention.
     found, line, stated = dict(node.defaults), node.line, False
     for at, attributes in node.statements:
         if any(key in attributes for key in _WORK_NAMES):

@@ -1,19 +1,19 @@
-"""Reads GraphML: nodes and edges with named attributes, in XML, as networkx writes it.
+"""Reader of GraphML: nodes and edges with named attributes, in XML, as written by networkx.
 
-Specification: http://graphml.graphdrawing.org/specification.html. Read as events rather than by networkx, which makes one node
-of two of one name, and takes nodes for granted that only an edge names.
+Specification: http://graphml.graphdrawing.org/specification.html. Read as events rather than with networkx, which merges nodes
+of the same name, and creates nodes that only an edge names.
 """
 
 from als.graphs.readers.contract import GraphRows, edge_bytes, task_gflop
 from als.graphs.readers.xml_events import Place, read_xml
 from traces.base.errors import shown
 
-_GRAPH, _ITEM = 2, 3  # how deep elements are
+_GRAPH, _ITEM = 2, 3  # depth of elements
 
 
 def read_graphml(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Nodes as tasks called by their ``id``; attributes by the names that the file's keys give them. Raises InputError
-    if it is no GraphML of one directed graph, a node has no work, or an edge names what is no node."""
+    """Read nodes as tasks named by their ``id``; attributes by the names that the file's keys define. Raises InputError if it
+    is not GraphML with one directed graph, a node has no work, or an edge names an unknown node."""
     reader = _GraphML(rows)
     read_xml(data, rows, "GraphML", reader.begin, reader.end)
     reader.finish()
@@ -24,9 +24,9 @@ class _GraphML:
         self._rows = rows
         self._depth = 0
         self._graphs = 0
-        self._keys: dict[str, tuple[str, str]] = {}  # id → (what it is for, its name)
+        self._keys: dict[str, tuple[str, str]] = {}  # id → (its domain, its name)
         self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}
-        self._key = ""  # that of the data or default being read
+        self._key = ""  # key of the data or default being read
         self._item: dict[str, str] | None = None  # attributes of the node or edge being read
         self._ends = ("", "")
         self._edges: list[tuple[str, str, float, str]] = []
@@ -73,7 +73,7 @@ class _GraphML:
     def finish(self) -> None:
         if not self._graphs:
             raise self._rows.error("", "GraphML without a graph; allowed: one")
-        for edge in self._edges:  # which may stand before their nodes
+        for edge in self._edges:  # may come before their nodes in the file
             self._rows.add_edge(*edge)
 
     def _called(self) -> str:

@@ -1,4 +1,4 @@
-"""Reads WfCommons' WfFormat 1.5: workflows that were run, in JSON.
+"""Reader of WfCommons' WfFormat 1.5: executed workflows, in JSON.
 
 Schema: https://github.com/wfcommons/WfFormat; Coleman et al. (2022, doi:10.1016/j.future.2021.09.043).
 """
@@ -9,15 +9,15 @@ from als.graphs.readers.contract import Files, GraphRows, text_of
 from traces.base.errors import shown
 from traces.base.given_file import parse_json
 
-#: The only version that is read: older ones name tasks and files in other ways.
+#: The only supported version: older ones name tasks and files differently.
 VERSION = "1.5"
 
 _SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
 
 
 def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
-    """Tasks called by their ``id``, with an edge wherever one is another's parent or child, by the word of either.
-    Raises InputError if it is no WfFormat 1.5, a task was not executed, or something is named that is not there."""
+    """Read tasks named by their ``id``, with an edge where either task names the other as parent or child. Raises InputError if
+    it is not WfFormat 1.5, a task was not executed, or a name is unknown."""
     document = _parsed(data, rows)
     if not isinstance(document, dict) or "workflow" not in document:
         raise rows.error("", "JSON without workflow, so no WfFormat")
@@ -66,7 +66,7 @@ def _add_edges(rows: GraphRows, tasks: list[dict[str, Any]], files: Files) -> No
 
 
 def _parsed(data: bytes, rows: GraphRows) -> Any:
-    # What is not looked at may be NaN: programs in Python write it.
+    # Members that are not read may be NaN: programs in Python write it.
     return parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
 
 
@@ -102,7 +102,7 @@ def _names(rows: GraphRows, task: dict[str, Any], place: str, name: str, key: st
 
 
 def _numbers(rows: GraphRows, items: list[dict[str, Any]], where: str, what: str, key: str) -> dict[str, float]:
-    # Of each item, a number by its id.
+    # One number per item, by its id.
     found: dict[str, float] = {}
     for number, item in enumerate(items):
         place = f"{where}[{number}]"

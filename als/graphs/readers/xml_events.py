@@ -1,4 +1,4 @@
-"""XML as the beginnings and ends of its elements, without what makes XML dangerous to read."""
+"""XML as a sequence of element begins and ends, without the dangerous features of XML."""
 
 from collections.abc import Callable
 from xml.parsers import expat
@@ -6,7 +6,7 @@ from xml.parsers import expat
 from als.graphs.readers.contract import GraphRows
 from traces.base.given_file import parsing
 
-#: What says where the parser is, as ``"line 12"``.
+#: Returns the parser's position, such as ``"line 12"``.
 Place = Callable[[], str]
 
 _NO_MEMORY = expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]
@@ -23,12 +23,11 @@ def read_xml(
     begin: Callable[[str, dict[str, str], Place], None],
     end: Callable[[str, str, Place], None],
 ) -> None:
-    """Read XML from its beginning to its end; nothing of it is kept. ``form`` is what it should be, as ``"GraphML"``.
+    """Read XML as events, without keeping it. ``form`` is the expected format, such as ``"GraphML"``.
 
-    ``begin(tag, attributes, place)`` is called at each element's begin, without prefixes of namespaces (attributes with
-    prefixes are another format's), and ``end(tag, text, place)`` at its end, with the text between the last tag and
-    this one. Raises InputError if it is not well-formed; or declares entities, which a few lines can make larger than
-    any memory."""
+    ``begin(tag, attributes, place)`` is called where an element begins, without namespace prefixes (attributes with prefixes
+    belong to other formats and are dropped), and ``end(tag, text, place)`` where it ends, with the text since the last tag.
+    Raises InputError if the XML is not well-formed or declares entities, which can expand beyond any memory."""
     parser = expat.ParserCreate()
     parser.buffer_text = True
     text: list[str] = []
@@ -58,5 +57,5 @@ def read_xml(
             if error.code == _NO_MEMORY:
                 raise MemoryError from None
             raise rows.error("", f"not well-formed {form}: {error}") from None
-        except (LookupError, ValueError) as error:  # an encoding that Python does not know
+        except (LookupError, ValueError) as error:  # an encoding unknown to Python
             raise rows.error("", f"not well-formed {form}: {error}") from None

@@ -1,4 +1,4 @@
-"""The topologies: those without switches here, the others one a file.
+"""The topologies: those without switches here, the others one per file.
 
 To add one: a file with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and
 its name in ``bls.machine.platform``, which reads platforms."""
@@ -16,11 +16,11 @@ P = TypeVar("P")
 
 
 class Topology(Protocol):
-    """A frozen dataclass whose fields are written behind its name; a kernel of its own finds routes by its numbers."""
+    """A frozen dataclass whose fields may be given after its name; its own kernel computes routes from its numbers."""
 
     @property
     def name(self) -> str:
-        """As a platform names it."""
+        """Name in a platform file."""
         ...
 
     @property
@@ -29,7 +29,8 @@ class Topology(Protocol):
         ...
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What ``NetworkState.parameters`` begins with, for a machine of so many hosts; InputError if it cannot have them."""
+        """Return the first numbers of ``NetworkState.parameters`` for a machine of ``hosts`` hosts; InputError if
+        impossible."""
         ...
 
 
@@ -37,9 +38,9 @@ class Topology(Protocol):
 class Direct:
     """A topology without switches and parameters.
 
-    ``full`` has a link from each host to each other one, ``shared`` one for each pair, which both directions share.
-    ``star`` has a link from each host to the middle and one back, each of half the platform's latency, so that a route
-    has all of it (as a SimGrid star zone of split-duplex links)."""
+    ``full`` has a link from each host to each other host, ``shared`` one for each pair, shared by both directions. ``star`` has
+    a link from each host to the middle and one back, each with half the platform's latency, so that a route has all of it (as a
+    SimGrid star zone of split-duplex links)."""
 
     name: str
     code: int = field(metadata={"parameter": False})
@@ -59,9 +60,9 @@ TOPOLOGIES: dict[str, Topology] = {
 
 
 def topology(spec: str, where: str = "network.topology") -> Topology:
-    """The topology of this name, with its parameters. ``spec``: a name in :data:`TOPOLOGIES`, perhaps with
-    ``:key=value,key=value`` behind it. ``where``: the key it was given in, for the error. Raises InputError if there is none,
-    or a parameter cannot be."""
+    """Return the topology with this name. ``spec``: a name in :data:`TOPOLOGIES`, optionally followed by
+    ``:key=value,key=value``. ``where``: the key that gave it, for errors. Raises InputError if there is none, or a parameter is
+    invalid."""
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(TOPOLOGIES)}")
     plain, text = split_parameters(spec)
@@ -71,7 +72,7 @@ def topology(spec: str, where: str = "network.topology") -> Topology:
 
 
 def with_its_parameters(plug_in: P, text: str, where: str, kind: str) -> P:
-    """As :func:`traces.base.plugins.with_parameters`, where there are any, with errors that begin with ``where``."""
+    """Apply :func:`traces.base.plugins.with_parameters` if there are any, with errors that begin with ``where``."""
     try:
         return with_parameters(plug_in, text, where, kind) if text else plug_in
     except InputError as error:

@@ -1,17 +1,17 @@
-"""A dragonfly: groups of chassis of routers of nodes, as Cray's Cascade has them.
+"""A dragonfly: groups of chassis of routers of nodes, as in Cray's Cascade.
 
-Every node has a link to its router. The routers of one chassis are connected with each other (*green*), so are the routers of
-one place in the chassis of a group (*black*), and so are the groups (*blue*): the blue link from group g to group j is at the
-router number j of group g, counted through the chassis. A connection of several cables is one link of so many times the
-bandwidth. Each link is split-duplex. Hosts are the nodes: host h is the h-th, and there may be fewer hosts than nodes.
+Every node has a link to its router. The routers of one chassis are connected with each other (*green*), the routers at the
+same place in the chassis of a group (*black*), and the groups (*blue*): the blue link from group g to group j is at router j of
+group g, counted through the chassis. A connection of several cables is one link with their total bandwidth. Each link is
+split-duplex. Hosts are the nodes: host h is node h, and there may be fewer hosts than nodes.
 
 A route is minimal: green, then black, to the router that has the blue link; blue; green, then black, to the router of the
-destination. SimGrid's DragonflyZone does the same but for two things. Within a group, from a chassis other than the first, it
-goes on after a green link as if that had led to the first chassis: its next link is not connected with it, or is missing. Here
-it does so with ``routing=simgrid``. And it reads beyond an array where there are more groups than routers in a chassis.
+destination. SimGrid's DragonflyZone has two defects. Within a group, after a green link in a chassis other than the first, it
+continues as if the link had led to the first chassis: the next link is not connected with it, or is missing. Here
+``routing=simgrid`` does the same. It also reads past an array if there are more groups than routers in a chassis.
 
-Source: Faanes et al., "Cray Cascade: a scalable HPC system based on a Dragonfly network", SC 2012, doi:10.1109/SC.2012.39; as
-SimGrid 3.32 and 4.1 have it.
+Source: Faanes et al., "Cray Cascade: a scalable HPC system based on a Dragonfly network", SC 2012, doi:10.1109/SC.2012.39;
+SimGrid 3.32 and 4.1.
 """
 
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from traces.compiled import Array, compiled
 
 # Entries of NetworkState.parameters.
 GROUPS = 0
-CHASSIS = GROUPS + 1  # of a group
-ROUTERS = GROUPS + 2  # of a chassis
-NODES = GROUPS + 3  # of a router
+CHASSIS = GROUPS + 1  # per group
+ROUTERS = GROUPS + 2  # per chassis
+NODES = GROUPS + 3  # per router
 BLUE = GROUPS + 4  # cables of a link
 BLACK = GROUPS + 5
 GREEN = GROUPS + 6
-FIRST_GREEN = GROUPS + 7  # keys: those of nodes are before
+FIRST_GREEN = GROUPS + 7  # keys: smaller keys are links of nodes
 FIRST_BLACK = GROUPS + 8
 FIRST_BLUE = GROUPS + 9
 AS_SIMGRID = GROUPS + 10
@@ -41,7 +41,7 @@ _ROUTINGS = ("minimal", "simgrid")
 
 @compiled(inner=True)
 def _to_router(parameters: Array, router: int, target: int, keys: Array, n: int, lost: int) -> int:
-    """Add green, then black links from router to target within a group behind ``n`` links; ``lost``: SimGrid's way."""
+    """Append green, then black links from router to target within a group after ``n`` links; ``lost``: as SimGrid does."""
     routers = parameters[ROUTERS]
     chassis = parameters[CHASSIS]
     blade = target % routers
@@ -61,7 +61,7 @@ def _to_router(parameters: Array, router: int, target: int, keys: Array, n: int,
 
 @compiled(inner=True)
 def dragonfly_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
-    """The links of the minimal route from node ``src`` to node ``dst``; returns how many, 2 to 7."""
+    """Write the links of the minimal route from node ``src`` to node ``dst``; return their number, 2 to 7."""
     router = src // parameters[NODES]
     target = dst // parameters[NODES]
     of_group = parameters[ROUTERS] * parameters[CHASSIS]
@@ -81,7 +81,7 @@ def dragonfly_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 
 @compiled(inner=True)
 def dragonfly_cables(parameters: Array, key: int) -> int:
-    """How many cables the link has: its bandwidth is so many times the platform's."""
+    """Return the number of cables of a link; its bandwidth is this multiple of the platform's."""
     cables = 1
     if key >= parameters[FIRST_BLUE]:
         cables = parameters[BLUE]
@@ -94,14 +94,14 @@ def dragonfly_cables(parameters: Array, key: int) -> int:
 
 @dataclass(frozen=True)
 class Dragonfly:
-    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError if
-    they are not that."""
+    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError if they are
+    invalid."""
 
     name: ClassVar[str] = "dragonfly"
     code: ClassVar[int] = DRAGONFLY
 
-    # how many groups there are, chassis in a group, routers in a chassis, nodes at a router; 1 to 2**24, and all must
-    # be given. A group must have as many routers as there are groups, or more.
+    # number of groups, chassis per group, routers per chassis, nodes per router; 1 to 2**24, all required. A group must have
+    # at least as many routers as there are groups.
     groups: int = 0
     chassis: int = 0
     routers: int = 0
@@ -123,8 +123,8 @@ class Dragonfly:
             raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``. Raises InputError if a size is not given, or the dragonfly has too
-        few nodes or routers, or too many nodes."""
+        """Return the numbers for the kernel. Raises InputError if a size is missing, or the dragonfly has too few nodes or
+        routers, or too many nodes."""
         if not self.groups:
             raise InputError("dragonfly: groups, chassis, routers and nodes are missing; allowed: all four, from 1")
         of_group = self.chassis * self.routers

@@ -1,21 +1,20 @@
-"""A fat-tree: levels of switches, the higher of which may be as wide as the lower.
+"""A fat-tree: levels of switches in which higher levels may be as wide as lower ones.
 
-A tree of L levels is given by three numbers a level, lowest level first: ``down``, how many nodes of the level below a
-switch is connected to; ``up``, how many switches of this level a node of the level below is connected to; ``cables``, how many
-parallel links make each of these connections. Hosts are the leaves: host h is the h-th, and there may be fewer hosts than
-leaves.
+A tree of L levels is given by three numbers per level, lowest level first: ``down``, the number of nodes of the level below
+that a switch is connected to; ``up``, the number of switches of this level that a node of the level below is connected to;
+``cables``, the number of parallel links of each connection. Hosts are the leaves: host h is leaf h, and there may be fewer
+hosts than leaves.
 
 Nodes of level l (0: leaves) have L digits, the first l of them below ``up``, the others below ``down``; a node's number in
-its level is that of its digits, the first digit counting 1. A node is connected to the switches above whose digits
-are its own but for the l-th.
+its level is the number with these digits, the first digit counting 1. A node is connected to the switches above whose digits
+are the same except the l-th.
 
-A route is D-mod-K: upwards, the port of a node is ⌊dst / (product of ``up`` of the levels below)⌋ mod (up · cables), as far as
-the first switch that has ``dst`` below it; downwards there is one way, and of parallel cables the one that SimGrid's
-FatTreeZone takes. Port p leads to the switch with the l-th digit p mod up, by the cable ⌊p / up⌋. Each link is split-duplex:
-one key upwards, the next downwards.
+A route is D-mod-K: upwards, the port of a node is ⌊dst / (product of ``up`` of the levels below)⌋ mod (up · cables), until
+the first switch above ``dst``; downwards there is one way, with SimGrid's choice among parallel cables. Port p leads to the
+switch with the l-th digit p mod up, by the cable ⌊p / up⌋. Each link is split-duplex: one key upwards, the next downwards.
 
 Source: Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees", Technion
-CCIT report 776, 2010; as SimGrid 3.32 and 4.1 have it.
+CCIT report 776, 2010; SimGrid 3.32 and 4.1.
 """
 
 import math
@@ -29,10 +28,10 @@ from traces.compiled import Array, compiled
 
 # Entries of NetworkState.parameters.
 LEVELS = 0
-DOWN = LEVELS + 1  # of each level
+DOWN = LEVELS + 1  # per level
 UP = DOWN + MAX_LEVELS
 CABLES = UP + MAX_LEVELS
-FIRST_KEY = CABLES + MAX_LEVELS  # of the links from the nodes of each level up
+FIRST_KEY = CABLES + MAX_LEVELS  # keys of the links from the nodes of each level up
 
 _MAX_PORTS = 2**24
 _MAX_LINKS = 2**60
@@ -41,14 +40,14 @@ _VALUES = re.compile(r"[0-9]{1,9}(?:x[0-9]{1,9})*")
 
 @compiled(inner=True)
 def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
-    """The links from leaf ``src`` up to the first switch above ``dst`` and down; returns how many."""
+    """Write the links from leaf ``src`` up to the first switch above ``dst`` and down; return their number."""
     n = 0
     level = 0
-    # The switch that the route is at: its first `level` digits as one number, of `width` values; the others are those of
-    # src, or, from the switch above dst on, of dst: from_src and from_dst as one number.
+    # The current switch: its first `level` digits as one number of `width` values; the others are the digits of src or, from
+    # the switch above dst on, of dst: from_src and from_dst as one number.
     chosen, width = 0, 1
     from_src, from_dst = src, dst
-    rest = dst  # what is left of dst to choose ports by
+    rest = dst  # rest of dst for choosing ports
     leaves = 1  # below the switch
     while from_src != from_dst:
         up = parameters[UP + level]
@@ -63,8 +62,8 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
         from_dst //= parameters[DOWN + level]
         leaves *= parameters[DOWN + level]
         level += 1
-    # SimGrid looks through a switch's children from the first of the cable that src is to use, and goes on through the children
-    # of the one it found from the place behind that, up to the last: so it comes to other cables below.
+    # SimGrid searches a switch's children from the first of the cable that src is to use, and continues in the children of the
+    # one it found from the place after that, up to the last: so it reaches other cables below.
     while level > 0:
         level -= 1
         place = src % parameters[CABLES + level] * parameters[DOWN + level]
@@ -88,14 +87,14 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 
 @dataclass(frozen=True)
 class FatTree:
-    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if they are not that, or
-    differ in how many they are."""
+    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if they are invalid, or have
+    different numbers of levels."""
 
     name: ClassVar[str] = "fat-tree"
     code: ClassVar[int] = FAT_TREE
 
-    # a number for each level with ``x`` between them, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from
-    # 1 to 2**24. ``down`` must be given; the others are 1 at each level if they are empty.
+    # one number per level, separated by ``x``, as ``4x4``, lowest level first; 1 to ``MAX_LEVELS`` numbers from 1 to 2**24.
+    # ``down`` is required; the others are 1 at each level by default.
     down: str = ""
     up: str = ""
     cables: str = ""
@@ -109,8 +108,8 @@ class FatTree:
                 raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """What the kernel reads from ``parameters``. Raises InputError if ``down`` is not given, the tree has fewer
-        leaves than the machine has hosts, or too many links."""
+        """Return the numbers for the kernel. Raises InputError if ``down`` is missing, the tree has fewer leaves than the
+        machine has hosts, or too many links."""
         if not self.down:
             raise InputError("fat-tree: down is missing; allowed: a number for each level, as fat-tree:down=4x4,up=1x2")
         down = _values("down", self.down)

@@ -1,1 +1,1 @@
-"""Techniques that learn from what they measure as a loop runs, one a file."""
+"""Techniques that learn from measurements while a loop runs, one per file."""

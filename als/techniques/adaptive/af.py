@@ -1,46 +1,46 @@
-"""AF, adaptive factoring: chunks by each core's own mean and standard deviation of task times, measured as the loop runs.
+"""AF, adaptive factoring: chunks by each core's own mean and standard deviation of task times, measured during the loop.
 
-With µ_p and σ_p of core p, D = Σ_p σ_p²/µ_p and T = 1 / Σ_p (1/µ_p), the sums over the cores that are there::
+With µ_p and σ_p of core p, D = Σ_p σ_p²/µ_p and T = 1 / Σ_p (1/µ_p), summed over the present cores::
 
     chunk = (D + 2TR - √(D² + 4DTR)) / (2µ_p)
 
-T·R is the time that the remaining tasks would need if they were shared ideally. At σ = 0 a chunk is the core's whole share of
-them, as with GSS. It is rounded up, after 10⁻⁹ is taken off for what sums in binary add (added where it is rounded down).
+T·R is the time of the remaining tasks with ideal sharing. At σ = 0 a chunk is the core's whole share of them, as with GSS. It
+is rounded up, after subtracting 10⁻⁹ for binary rounding errors (added if it is rounded down).
 
-µ_p and σ_p come from all tasks that core p has finished since the job began, also in earlier time steps: each chunk's mean
-and sum of squares are combined by Chan's formula; σ² is over n - 1. Until every core that is there has finished a chunk, once,
-a chunk is ⌈N/(10P)⌉; a core that comes later is given that too until it has finished one, and counts in D and T from then on.
+µ_p and σ_p are computed from all tasks that core p has finished since the job began, also in earlier time steps: each chunk's
+mean and sum of squares are combined by Chan's formula; σ² is over n - 1. Until every present core has finished one chunk, a
+chunk is ⌈N/(10P)⌉. A core that appears later gets chunks of this size, too, until it has finished one; D and T then include it.
 
-Parameters, with which the published codes can be followed:
+Parameters that reproduce published codes:
 
 ``sigma``
     σ of all cores in s, instead of the measured one.
 ``mu``
-    ``measured`` (default), or ``known``: µ_p is the mean length of the loop's tasks by the core's speed now, and σ_p, if it
-    is not given, likewise; from the loop's P-th request on.
+    ``measured`` (default), or ``known``: µ_p is the mean length of the loop's tasks divided by the core's speed now, and σ_p,
+    unless given, is computed the same way; from the loop's P-th request on.
 ``start``
     ``tenth`` (default): first chunks of ⌈N/(10P)⌉ (LoopSim); ``half``: of ⌈R/(2P)⌉; ``none``: the rule from the first request
     on, only if µ is known.
 ``first``
-    A number of tasks that the first chunks have instead (LB4OMP: 100, in ten parts, whose mean times it takes σ of).
+    The size of the first chunks instead (LB4OMP: 100, in ten parts, whose mean times give σ).
 ``unmeasured``
-    ``wait`` (default): as above; ``own``: a core that has finished a chunk takes its own µ and σ for those that have
-    not (LB4OMP).
+    ``wait`` (default): as above; ``own``: a core that has finished a chunk uses its own µ and σ for the cores that have not
+    (LB4OMP).
 ``spread``
-    ``variance`` (default), or ``deviation``: D = Σ σ/µ, which has no unit, and is taken as s (DLS4LB).
+    ``variance`` (default), or ``deviation``: D = Σ σ/µ, which has no unit and is used as seconds (DLS4LB).
 ``round``
     ``up`` (default), ``down`` (LoopSim, whose chunk is a whole number before it is rounded up) or ``half``:
     ⌊chunk + 0.55⌋ (DLS4LB).
 ``cap``
     Whether no chunk is larger than ⌈N/(2P)⌉ (DLS4LB); default false.
 ``min``
-    No chunk is smaller, but for the last one.
+    Minimum chunk size, except for the last chunk.
 
-Not followed: LB4OMP's µ and σ are those of the mean times of parts, a tenth of a chunk each, every part counting alike;
-DLS4LB's are those of a core's last chunk alone.
+Not reproduced: LB4OMP's µ and σ are those of the mean times of parts (tenths of a chunk), all with equal weight; DLS4LB's are
+those of a core's last chunk only.
 
-mAF, modified adaptive factoring (LB4OMP's ``af_a``), is AF with the time of a chunk taken from its request on, with what it
-cost, spread evenly over its tasks.
+mAF, modified adaptive factoring (LB4OMP's ``af_a``), is AF with the time of a chunk measured from its request, including its
+overhead, and spread evenly over its tasks.
 
 Sources: Banicescu and Liu, "Adaptive factoring: a dynamic scheduling method tuned to the rate of weight changes",
 HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983, doi:10.1080/00031305.1983.10483115.
@@ -58,9 +58,9 @@ from traces.base.time import Seconds
 from traces.compiled import Array, compiled
 
 _EPSILON = 1e-9
-_NS = 1e9  # times are taken in s here: D by the deviation depends on the unit
+_NS = 1e9  # times here are in s: D by the deviation depends on the unit
 
-# Places in ``params``.
+# Indices of ``params``.
 _SIGMA = 0  # s; NaN: from the tasks
 _KNOWN = 1
 _START = 2
@@ -70,14 +70,14 @@ _DEVIATION = 5
 _ROUND = 6
 _CAP = 7
 _MIN = 8
-_CLOCK = 9  # place in ``facts`` of a chunk's time
+_CLOCK = 9  # index in ``facts`` of a chunk's time
 
 _TENTH, _HALF, _NONE = 0, 1, 2
 _UP, _DOWN = 0, 1
 
-# Places in ``memo``: of the loop, then of each core.
-_SPEED = 0  # mean speed of the present cores as the loop began
-_LEARNED = 1  # 1 once every core was measured
+# Indices of ``memo``: of the loop, then of each core.
+_SPEED = 0  # mean speed of the present cores when the loop began
+_LEARNED = 1  # 1 after every core was measured
 _HEAD = 2
 _COUNT = 0  # tasks measured
 _MEAN = 1  # their mean time, s
@@ -86,8 +86,8 @@ _PER_CORE = 3
 
 
 @compiled(inner=True)
-def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
-    """Of the core's last chunk, by Chan's formula."""
+def _record_chunk(core: int, facts: Array, params: Array, memo: Array) -> None:
+    """Add the core's last chunk to its measurements, by Chan's formula."""
     mine = _HEAD + core * _PER_CORE
     before, more = memo[mine + _COUNT], facts[f.LAST_SIZE]
     count = before + more
@@ -99,7 +99,7 @@ def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
 
 @compiled(inner=True)
 def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
-    """µ of a core, s; 0 if nothing was measured."""
+    """Return µ of a core, s; 0 if nothing was measured."""
     if params[_KNOWN] > 0.0:
         return float(facts[f.MEAN_S] * memo[_SPEED] / speed[c])
     return float(memo[_HEAD + c * _PER_CORE + _MEAN])
@@ -107,7 +107,7 @@ def _mean(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> flo
 
 @compiled(inner=True)
 def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> float:
-    """σ² of a core, s²; σ, s, if the deviation is asked for."""
+    """Return σ² of a core, s²; σ, s, if the deviation is used."""
     if not math.isnan(params[_SIGMA]):
         variance = params[_SIGMA] ** 2
     elif params[_KNOWN] > 0.0:
@@ -120,7 +120,7 @@ def _spread(c: int, facts: Array, speed: Array, params: Array, memo: Array) -> f
 
 @compiled(inner=True)
 def _begin_loop(n_cores: int, speed: Array, memo: Array) -> None:
-    """Note the mean speed of the present cores, GFLOP/s."""
+    """Store the mean speed of the present cores, GFLOP/s."""
     total, count = 0.0, 0
     for c in range(n_cores):
         if speed[c] > 0.0:
@@ -135,7 +135,7 @@ def _next_chunk(
 ) -> int:  # fmt: skip
     known = params[_KNOWN] > 0.0
     if facts[f.LAST_SIZE] > 0.0 and not known:
-        _heard(core, facts, params, memo)
+        _record_chunk(core, facts, params, memo)
     if remaining == 0:
         return 0
     if request == 0 and known:

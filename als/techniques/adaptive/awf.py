@@ -1,54 +1,53 @@
-"""AWF, adaptive weighted factoring: weighted factoring whose weights are learned as the loop runs; with its variants B to E.
+"""AWF, adaptive weighted factoring: weighted factoring with weights learned during the loop, and its variants B to E.
 
-A core's chunk is its weight times a base, half of the remaining tasks by P. The weights are measured. After its k-th
-chunk, or in time step k, core p has needed t(p,k) for n(p,k) tasks; recent ones count more::
+A core's chunk is its weight times a base: half of the remaining tasks divided by P. The weights are measured. In its k-th
+chunk, or in time step k, core p has needed t(p,k) for n(p,k) tasks; recent chunks count more::
 
     π_p = Σ_k k·t(p,k) / Σ_k k·n(p,k)           weighted time per task
     w_p = P·(1/π_p) / Σ_q (1/π_q)
 
-The variants differ in when the weights change and in which time is measured:
+The variants differ in when the weights change and in which time they measure:
 
 =======  ==================  =========================================
 awf      at each time step   time of the tasks
 awf-b    at each batch       time of the tasks
 awf-c    at each chunk       time of the tasks
-awf-d    at each batch       from the request on, with what it cost
-awf-e    at each chunk       from the request on, with what it cost
+awf-d    at each batch       from the request on, with overhead
+awf-e    at each chunk       from the request on, with overhead
 =======  ==================  =========================================
 
-In AWF itself the weights change from one time step to the next, k is the step, and within a step they stay: a loop that is
-run once is scheduled like FAC2.
+In AWF itself the weights change from one time step to the next, k is the step, and weights are constant within a step: a loop
+without time steps is scheduled like FAC2.
 
-All weights are 1 until every core that is there has finished a chunk, once; a core that comes later has weight 1 until it
-has finished one. The cores that are there when the weights change share them, so that their sum is their number. One that is
-away then, was measured, and comes back before they change again has 1/π_p times the same factor: what was measured of it is
-still the best that is known of it.
+All weights are 1 until every present core has finished one chunk; a core that appears later has weight 1 until it has finished
+one. When the weights change, their sum over the present cores is the number of these cores. A core that was measured, is absent
+at that moment, and returns before the next change has 1/π_p times the same factor, from its earlier measurements.
 
-A base of AWF and the batch variants is ⌈R/(2P)⌉ at each P-th request, and kept in between; of the chunk variants it is
-⌈R/(2P)⌉ at each request. A chunk is ⌈w·base⌉; 10⁻⁹ is taken off before (added where it is rounded down), since weights of 1
-come out as 1 + 2·10⁻¹⁶, which would be one task more.
+The base of AWF and the batch variants is ⌈R/(2P)⌉ at each P-th request, and constant in between; the base of the chunk variants
+is ⌈R/(2P)⌉ at each request. A chunk is ⌈w·base⌉, after subtracting 10⁻⁹ (adding it if it is rounded down), since a weight of 1
+may be computed as 1 + 2·10⁻¹⁶, which would add a task.
 
-Where the published codes differ from this, a parameter says so:
+Parameters for differences of the published codes:
 
 ``time``
-    of AWF: ``work`` (default: the tasks alone) or ``total`` (from each request on, with what it cost; LB4OMP takes all the time
+    for AWF: ``work`` (default: the tasks only) or ``total`` (from each request on, with overhead; LB4OMP takes all the time
     from the loop's start until the core leaves it).
 ``start``
-    of the variants: ``half`` (default): nothing special until there are weights; ``tenth``: chunks of ⌈N/(10P)⌉ until then
+    for the variants: ``half`` (default): nothing special until there are weights; ``tenth``: chunks of ⌈N/(10P)⌉ until then
     (LoopSim).
 ``unmeasured``
-    of the variants: ``wait`` (default): as above; ``skip``: a core's weight counts as soon as it has finished a chunk, among
-    those that have (LB4OMP).
+    for the variants: ``wait`` (default): as above; ``skip``: a core's weight counts as soon as it has finished a chunk,
+    relative to the cores that have (LB4OMP).
 ``base``
-    of AWF and the batch variants: ``remaining`` (default), or ``halving``, ⌈N/(2P)⌉ and then ⌈base/2⌉ for each batch (LB4OMP).
+    for AWF and the batch variants: ``remaining`` (default), or ``halving``, ⌈N/(2P)⌉ and then ⌈base/2⌉ per batch (LB4OMP).
 ``round``
     ``up`` (default), or ``half``: ⌊w·base + 0.55⌋ (DLS4LB).
 ``min``
-    No chunk is smaller, but for the last one.
+    Minimum chunk size, except for the last chunk.
 
-Not followed: LB4OMP finds the weight of the core that asks at each of its requests, also in the batch variants, and each core's
-first chunk in the chunk variants is ⌈N/(2P)⌉, whatever is left by then. DLS4LB's first chunks have ``min`` tasks, and a core
-that is not measured gets the shortest time per task that is.
+Not reproduced: LB4OMP computes the requesting core's weight at each of its requests, also in the batch variants, and each
+core's first chunk in the chunk variants is ⌈N/(2P)⌉, whatever is left by then. DLS4LB's first chunks have ``min`` tasks, and a
+core without measurements gets the shortest measured time per task.
 
 Sources: Banicescu, Velusamy and Devaprasad, "On the scalability of dynamic scheduling scientific applications with adaptive
 weighted factoring", Cluster Computing 6, 2003, doi:10.1023/A:1023588520138; Cariño and Banicescu, "Dynamic load balancing
@@ -73,9 +72,9 @@ _SOURCE = (
 
 _EPSILON = 1e-9
 
-# Places in ``params``.
+# Indices of ``params``.
 _UPDATE = 0
-_CLOCK = 1  # place in ``facts`` of the time that is measured
+_CLOCK = 1  # index in ``facts`` of the measured time
 _START = 2
 _SKIP = 3
 _HALVING = 4
@@ -85,9 +84,9 @@ _MIN = 6
 # When weights change.
 _BY_STEP, _BY_BATCH, _BY_CHUNK = 0, 1, 2
 
-# Places in ``memo``: of the loop, then of each core.
+# Indices of ``memo``: of the loop, then of each core.
 _BASE = 0
-_LEARNED = 1  # 1 once there were weights
+_LEARNED = 1  # 1 after the first weights
 _HEAD = 2
 _COUNT = 0  # k of the core's last chunk
 _TIME = 1  # Σ k·t
@@ -99,7 +98,7 @@ _PER_CORE = 5
 
 @compiled(inner=True)
 def _share(speed: Array, memo: Array, skips: bool) -> float:
-    """What a core's rate is to be multiplied by to be its weight; 0 if there are no weights yet."""
+    """Return the factor between a core's rate and its weight; 0 if there are no weights yet."""
     total, count = 0.0, 0
     for c in range(speed.size):
         if speed[c] > 0.0:
@@ -113,8 +112,8 @@ def _share(speed: Array, memo: Array, skips: bool) -> float:
 
 
 @compiled(inner=True)
-def _heard(core: int, facts: Array, params: Array, memo: Array) -> None:
-    """Of the core's last chunk."""
+def _record_chunk(core: int, facts: Array, params: Array, memo: Array) -> None:
+    """Add the core's last chunk to its measurements."""
     mine = _HEAD + core * _PER_CORE
     if params[_UPDATE] == _BY_STEP:
         memo[mine + _COUNT] = facts[f.STEP] + 1.0
@@ -130,7 +129,7 @@ def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any,
 ) -> int:  # fmt: skip
     if facts[f.LAST_SIZE] > 0.0:
-        _heard(core, facts, params, memo)
+        _record_chunk(core, facts, params, memo)
     if remaining == 0:
         return 0
     update = params[_UPDATE]
@@ -179,7 +178,7 @@ def _technique(
 
 @dataclass(frozen=True)
 class StepWeights(RuleParameters):
-    """Parameters of AWF, as the module says."""
+    """Parameters of AWF; see the module."""
 
     name: ClassVar[str] = "awf"
     time: Annotated[str, OneOf("work", "total")] = "work"
@@ -210,7 +209,7 @@ class BatchWeights(RuleParameters):
 
 @dataclass(frozen=True)
 class ChunkWeights(RuleParameters):
-    """Parameters of AWF-C and AWF-E, which find a base at each request."""
+    """Parameters of AWF-C and AWF-E, which compute a base at each request."""
 
     name: str
     start: Annotated[str, OneOf("half", "tenth")] = "half"

@@ -1,29 +1,27 @@
-"""BOLD: chunks as large as can be hoped to end in time, by µ and σ of the task times and the overhead h of a chunk.
+"""BOLD: chunks as large as the expected end of the loop allows, from µ and σ of the task times and the overhead h of a chunk.
 
-As the loop begins:  a = 2(σ/µ)²,  b = 8a · ln 8a,  c₁ = h / (µ · ln 2),  c₂ = √(2π) · c₁,  c₃ = ln c₂.
-
-At a request, with R tasks not assigned, M not known to be done (in chunks that have not ended, or not assigned), N an
-estimate of those not done, and Q = R/P; a chunk is 1 if Q <= 1, else
+When the loop begins:  a = 2(σ/µ)²,  b = 8a · ln 8a,  c₁ = h / (µ · ln 2),  c₂ = √(2π) · c₁,  c₃ = ln c₂.
+At a request, R is the number of unassigned tasks, M the number of tasks not known to be done (unassigned, or in chunks that
+have not ended), N an estimate of the tasks not done, and Q = R/P; a chunk is 1 if Q <= 1, else
 
     r = max(R, N),  t = r/P,  v = Q/(b + Q),  d = R / (1 + 1/ln Q − v),
     k = t                                                               if d <= c₂, else
     s = a(ln d − c₃)(1 + M/(r · P)),  w = ln(v · ln Q) + ln b  (b > 0)  or  ln ln Q  (b <= 0),
     k = min(t, t + max(0, c₁ · w) + s/2 − √(s(t + s/4))).
 
-N falls between requests by what the chunks under way are expected to have done, each at k/(k · µ + h) tasks a second
-from the request for it; when a chunk's core asks again, its expected tasks are replaced by its real ones. ``mu``,
-``sigma``, ``h`` in s; not given, they are those of the loop's own task times and of the run. ``round=floor`` (default)
-truncates k, as LB4OMP, the one implementation at hand; ``round=ceil``; at least 1. What lies less than 1e-9 from a
-whole number is that number (``arithmetic.SLACK``).
+Between requests, N falls by the expected progress of the chunks under way, k/(k · µ + h) tasks per second for each from its
+request on; when the core requests again, the real number replaces the expected one. ``mu``, ``sigma``, ``h`` are in s; by
+default the moments of the loop's own task times and the overhead of the run. ``round=floor`` (default) truncates k, as LB4OMP
+does, the only available implementation; ``round=ceil`` rounds up; at least 1. Values less than 1e-9 from a whole number are
+that number (``arithmetic.SLACK``).
 
-Unlike LB4OMP, µ, σ and h are real numbers, not whole ones, N and M are, too, and a last chunk counts with the tasks that
-it has. A core that is lost counts as if it went on until it asks again, and M as at least R.
-
+Unlike in LB4OMP, µ, σ, h, N and M are real numbers, and a last chunk counts with its real number of tasks. A lost core counts
+as if it continued until it requests again, and M is at least R.
 Limits: with σ = 0 (a = b = 0) k = t, which makes P equal chunks; with σ > 0 and h = 0, k tends to 0 and a chunk is a
 single task.
 
 Source: Hagerup, "Allocating independent tasks to parallel processors: an experimental study", Journal of Parallel and
-Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411; the formulas as LB4OMP's ``kmp_sch_bold`` has them.
+Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411; the formulas are those of LB4OMP's ``kmp_sch_bold``.
 """
 
 import math
@@ -36,18 +34,18 @@ from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, RulePar
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
-# memo: M, N, the tasks a second expected of all chunks under way, when N was brought up to date; then of each core's chunk
-# the size, the tasks a second and the request's instant.
+# memo: M, N, the expected tasks per second of all chunks under way, and when N was updated; then for each core's chunk its
+# size, its tasks per second and the instant of its request.
 _M, _N, _RATE, _AT_NS, _CORES = 0, 1, 2, 3, 4
 
 
 @compiled(inner=True)
 def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, h: float) -> float:
-    """k as in the module's text, for Q > 1."""
+    """Return k of the module's text, for Q > 1."""
     r = max(float(left), n)
     t = r / n_cores
     variation = sigma / mu if sigma > 0.0 else 0.0
-    if variation < 1e-75:  # squares below and above these leave the range of floats; the limits are reached long before
+    if variation < 1e-75:  # outside these bounds squares overflow or underflow; the limits are reached long before
         return t
     c2 = math.sqrt(2.0 * math.pi) * h / (mu * math.log(2.0))
     if variation > 1e75 or c2 < 1e-300:
@@ -61,7 +59,7 @@ def _size(left: int, n_cores: int, m: float, n: float, mu: float, sigma: float, 
         return t
     s = a * (math.log(d) - math.log(c2)) * (1.0 + m / (r * n_cores))
     w = math.log(v * math.log(q)) + math.log(b) if b > 0.0 else math.log(math.log(q))
-    # t²/(…) is t + s/2 − √(s(t + s/4)), which loses its digits where s is large.
+    # t²/(…) equals t + s/2 − √(s(t + s/4)), which loses precision if s is large.
     k = max(0.0, c2 / math.sqrt(2.0 * math.pi) * w) + t * t / (t + s / 2.0 + math.sqrt(s * (t + s / 4.0)))
     return min(t, k)
 
@@ -83,7 +81,7 @@ def _next_chunk(
         memo[_M] -= memo[mine]
         memo[_N] -= memo[mine] - (now_ns - memo[mine + 2]) * 1e-9 * memo[mine + 1]
         memo[_RATE] -= memo[mine + 1]
-    # What a lost core had is not assigned again and yet counted as done once the core is back.
+    # The tasks of a lost core are not assigned again, but count as done when the core returns.
     m = max(memo[_M], float(remaining))
 
     size = 1

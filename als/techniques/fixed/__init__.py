@@ -1,1 +1,1 @@
-"""Techniques whose chunks are decided by counts and by what is known beforehand, one a file."""
+"""Techniques whose chunks depend only on counts and on values known beforehand, one per file."""

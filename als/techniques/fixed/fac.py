@@ -1,22 +1,21 @@
-"""FAC, the practical factoring rule FAC2: each batch of P chunks takes half of what remained at its start.
+"""FAC, the practical factoring rule FAC2: each batch of P chunks takes half of the tasks that remained at its start.
 
-What the two-level paper's section 3, DLS4LB, LoopSim and many papers call FAC. The probabilistic rule of Hummel,
-Schonberg and Flynn, which needs µ and σ of the task times, is technique ``fac-mu-sigma``; ``fac2`` is another name of
-this one.
+It is called FAC in the two-level paper's section 3, in DLS4LB, LoopSim and many papers; ``fac2`` is another name for it. The
+probabilistic rule of Hummel, Schonberg and Flynn, which needs µ and σ of the task times, is technique ``fac-mu-sigma``.
 
 ``rule=remaining`` (default; DLS4LB, LoopSim)
-    A chunk of the batch is R/(2P), R taken at the batch's start.
+    A chunk of the batch is R/(2P), with R at the batch's start.
 ``rule=closed`` (LB4OMP fac2, fac2b)
     A chunk of batch j is N/P · 0.5^(j+1), which needs no R.
 ``rule=halving`` (LB4OMP fac2a)
-    The first batch's chunk is N/(2P), each other's half of the one before.
+    The first batch's chunk is N/(2P), each later one is half of the previous one.
 ``round=ceil|floor|half-even``
-    How each of these is rounded; floor is the Sun Fortran manual's FACTORING. Exact, in whole numbers.
+    How each of these is rounded, exactly, in whole numbers; floor is the Sun Fortran manual's FACTORING.
 ``min=K``
-    The smallest chunk, if so many tasks are left. DLS4LB sets it to P unless told otherwise.
+    The smallest chunk, if enough tasks are left. The default of DLS4LB is P.
 ``merge=true``
-    As DLS4LB: where a batch has no more than ``min`` tasks left after a chunk, they become part of that chunk, and a
-    batch ends when its tasks are assigned rather than with its P-th chunk.
+    As DLS4LB: if a batch has at most ``min`` tasks left after a chunk, they become part of that chunk, and a batch ends when
+    its tasks are assigned instead of after its P-th chunk.
 """
 
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
-# From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product stays within 64 bits.
+# From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product fits into 64 bits.
 _LAST_BATCH = 40
 
 
@@ -34,7 +33,7 @@ _LAST_BATCH = 40
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo[0]: the batch's chunk; memo[1]: with merge, how many of its tasks are not assigned.
+    # memo[0]: the batch's chunk; memo[1]: with merge, the number of its unassigned tasks.
     how, rule, smallest, merge = int(params[0]), params[1], int(params[2]), params[3] != 0.0
     if (memo[1] <= 0.0) if merge else (request % n_cores == 0):
         if rule == 0.0:
@@ -61,7 +60,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class FacParameters(RuleParameters):
-    """As the module says."""
+    """Parameters of FAC; see the module."""
 
     name: str = "fac"
     round: Annotated[str, OneOf(*ROUNDINGS)] = "ceil"

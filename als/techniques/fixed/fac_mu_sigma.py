@@ -5,18 +5,18 @@ tasks,
 
     x_0 = 1 + b_0² + b_0 · √(b_0² + 2),    x_j = 2 + b_j² + b_j · √(b_j² + 4) for j >= 1,
 
-so that the batch ends, with high probability, before the optimal time of the whole. Only σ/µ matters. Not given, µ and
-σ (s) are those of the loop's own task times. The ceiling leaves out what lies less than 1e-9 above a whole number
-(``arithmetic.SLACK``). DLS4LB, LoopSim and the two-level paper call another rule FAC (technique ``fac``); LB4OMP's
+so that the batch ends, with high probability, before the optimal time of the whole. Only σ/µ matters. By default, µ and σ (s)
+are those of the loop's own task times. Before rounding up, values less than 1e-9 above a whole number become that number
+(``arithmetic.SLACK``). DLS4LB, LoopSim and the two-level paper use the name FAC for another rule (technique ``fac``); LB4OMP's
 ``fac`` is this one, with µ truncated to a whole number.
 
 Limit: with σ = 0 the first batch has all tasks, which is STATIC with blocks of ⌈N/P⌉.
 
-mFAC (LB4OMP's ``faca``) has the same chunks, but each core computes them by itself. There the first core of a batch computes
-the chunk from R, for all, behind a lock. Here nobody shares more than the number of the request: each core keeps the batch it
-was last in, its chunk c_j and what remained, and goes on from it, R_{j+1} = R_j − P · c_j from R_0 = N. The sizes are the same,
-as long as no tasks come back from a core that was lost: those are not in R_j; a core that finds R_j used up goes on from what
-is left as it asks.
+mFAC (LB4OMP's ``faca``) has the same chunks, but each core computes them independently. In FAC the first core of a batch
+computes the chunk from R for all cores, in a critical section. In mFAC cores share only the number of the request: each core
+keeps its last batch, the batch's chunk c_j and the remaining tasks, and continues from there, R_{j+1} = R_j − P · c_j from
+R_0 = N. The sizes are the same unless tasks return from a lost core: R_j does not include them; a core for which R_j is used
+up continues with the tasks left at its request.
 
 Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232; Korndörfer, Eleliemy,
 Mohammed and Ciorba, "LB4OMP", IEEE Transactions on Parallel and Distributed Systems 33(4), 2022, doi:10.1109/TPDS.2021.3107775.
@@ -35,7 +35,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _factored(left: int, n_cores: int, sigma: float, mu: float, first: bool) -> int:
-    """The chunk of a batch that begins with `left` tasks; `first`: whether it is the loop's first batch. At least 1."""
+    """Return the chunk of a batch that begins with `left` tasks; `first`: whether it is the loop's first batch. At least 1."""
     variation = sigma / mu if sigma > 0.0 else 0.0
     b = n_cores * variation / (2.0 * math.sqrt(left))
     x = 1.0 + b * b + b * math.sqrt(b * b + 2.0) if first else 2.0 + b * b + b * math.sqrt(b * b + 4.0)
@@ -57,7 +57,7 @@ def _next_chunk(
 def _next_chunk_alone(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo, of each core: the number of batches it has gone through, the last one's chunk, and what remained at its start.
+    # memo, for each core: the number of its past batches, the last one's chunk, and the tasks that remained at its start.
     at = 3 * core
     mu, sigma = given_or(params[0], facts[MEAN_S]), given_or(params[1], facts[SIGMA_S])
     through, chunk, left = int(memo[at]), int(memo[at + 1]), int(memo[at + 2])
@@ -75,7 +75,7 @@ def _next_chunk_alone(
 
 @dataclass(frozen=True)
 class FacMuSigmaParameters(RuleParameters):
-    """``mu`` and ``sigma`` in s, or None: from the job; of ``fac-mu-sigma`` and of ``mfac``."""
+    """``mu`` and ``sigma`` in s, or None: from the job; for ``fac-mu-sigma`` and ``mfac``."""
 
     name: str
     mu: Annotated[Seconds | None, Positive()] = None

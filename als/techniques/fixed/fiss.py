@@ -4,15 +4,15 @@ c_0 = ⌊N / ((2 + S) · P)⌋, δ = ⌊4N / ((S + 2) · P · S · (S − 1))⌋
 numbers, exactly. LB4OMP raises a c_0 of 0 to the loop's chunk size before it adds jδ.
 
 ``stages=S``
-    S >= 2. Not given, P − 1 as LB4OMP, or 2 if that is less: with S = 1 there is no δ.
+    S >= 2. By default P − 1 as LB4OMP, but at least 2: with S = 1 there is no δ.
 ``rest=run-on|last``
-    What follows stage S − 1: LB4OMP goes on by the same rule (default); with ``last`` the last stage, as published,
-    shares out the rest, ⌈R/P⌉ of what remains at its start.
+    After stage S − 1: LB4OMP continues with the same rule (default); with ``last`` the last stage, as published, shares out
+    the rest, ⌈R/P⌉ of the tasks left at its start.
 
-VISS, variable increase self-scheduling: batches of P equal chunks that grow by ever less.
+VISS, variable increase self-scheduling: batches of P equal chunks that grow by decreasing steps.
 
 c_0 = ⌊N/(X · P)⌋; a chunk of batch j is ⌊c_0 · (1 − 0.5^(j+1)) / 0.5⌋ = 2c_0 − ⌈c_0 / 2^j⌉, at least 1: c_0, 1.5c_0,
-1.75c_0, … ``x=X`` is P if not given, as LB4OMP has it. In whole numbers, exactly. Where c_0 is 0 LB4OMP assigns nothing.
+1.75c_0, … ``x=X`` is P by default, as in LB4OMP. In whole numbers, exactly. If c_0 is 0, LB4OMP assigns nothing.
 
 Source: Philip and Das, "Evaluation of loop scheduling algorithms on distributed memory systems", PDCS 1997; as LB4OMP.
 """
@@ -25,7 +25,7 @@ from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
 from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
-#: More stages would be more than 64 bits have room for, and every chunk a single task.
+#: More stages would not fit into 64 bits, and every chunk would be a single task.
 MOST_STAGES = 2**20
 
 
@@ -66,7 +66,7 @@ def _next_variable(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
     x = n_cores if math.isnan(params[0]) else int(params[0])
-    first = n_tasks // n_cores // x  # as ⌊N/(XP)⌋, but for the product that could overflow
+    first = n_tasks // n_cores // x  # ⌊N/(XP)⌋ without the product, which could overflow
     half = 1 << min(request // n_cores, 60)
     return clamped(2 * first - (first + half - 1) // half, 1, remaining)
 

@@ -1,11 +1,11 @@
 """FSC, fixed-size chunking: chunks of K = (√2 · N · h / (σ · P · √(ln P)))^(2/3) tasks.
 
-N tasks, P cores, ``h`` the overhead of a chunk and ``sigma`` the standard deviation of the task times, both in s. Not
-given, they are the run's: what a chunk costs beside its tasks, and the deviation of the loop's own task times.
-``round=ceil`` (the default, DLS4LB and LoopSim): ⌈K⌉; ``round=floor``: ⌊K⌋, as LB4OMP truncates. At least 1.
+N tasks, P cores, ``h`` the overhead of a chunk and ``sigma`` the standard deviation of the task times, both in s. By default
+they are the run's: the cost of a chunk besides its tasks, and the deviation of the loop's own task times. ``round=ceil`` (the
+default, DLS4LB and LoopSim): ⌈K⌉; ``round=floor``: ⌊K⌋, as LB4OMP truncates. At least 1.
 
-Limits: with P = 1, where ln P = 0, and with σ = 0 from the job, K is without bound and a chunk has ⌈N/P⌉ tasks; with h
-= 0 and σ > 0 it has one task. A ``sigma`` of 0 that is given is an error.
+Limits: with P = 1, where ln P = 0, and with the job's σ = 0, K has no bound and a chunk has ⌈N/P⌉ tasks; with h = 0 and σ > 0
+it has one task. Giving a ``sigma`` of 0 is an error.
 
 Source: Kruskal and Weiss, IEEE Transactions on Software Engineering SE-11(10), 1985, doi:10.1109/TSE.1985.231547.
 
@@ -31,7 +31,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int:
-    """The chunk size, for an overhead and a deviation in s; ``how`` 0: rounded up."""
+    """Return the chunk size for an overhead and a deviation in s; ``how`` 0: rounded up."""
     if n_cores == 1 or sigma == 0.0:
         return (n_tasks + n_cores - 1) // n_cores
     exact = (math.sqrt(2.0) * n_tasks * h / (sigma * n_cores * math.sqrt(math.log(n_cores)))) ** (2.0 / 3.0)
@@ -43,7 +43,7 @@ def _size(n_tasks: int, n_cores: int, h: float, sigma: float, how: float) -> int
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo[0]: the size, found as the loop begins.
+    # memo[0]: the size, computed when the loop begins.
     if request == 0:
         h, sigma = given_or(params[0], facts[OVERHEAD_S]), given_or(params[1], facts[SIGMA_S])
         memo[0] = _size(n_tasks, n_cores, h, sigma, params[2])
@@ -71,7 +71,7 @@ FSC = FscParameters().technique()
 def _next_modified(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo[0]: the size, found as the loop begins.
+    # memo[0]: the size, computed when the loop begins.
     if request == 0:
         share = (n_tasks + n_cores - 1) // n_cores
         memo[0] = math.floor(0.55 + share * math.log(2.0) / math.log(float(share))) if share > 1 else 1.0

@@ -4,9 +4,9 @@
 ``round=floor`` (the Sun Fortran manual): ⌊R/P⌋.
 ``round=closed``: ⌈(1 − 1/P)^i · N/P⌉ for the i-th request, which needs no R and so no lock, used where cores compute
 their chunks by themselves. The three differ: with N = 1000, P = 4 they give 22, 25 and 17 chunks. Every chunk has at
-least ``min`` tasks, if so many are left.
-
-``guided`` of LLVM's OpenMP, which LB4OMP calls GSS, is another rule (R/2P): technique ``guided``.
+``round=closed``: ⌈(1 − 1/P)^i · N/P⌉ for the i-th request, which needs neither R nor a lock, used if cores compute their own
+chunks. The three differ: with N = 1000, P = 4 they give 22, 25 and 17 chunks. Every chunk has at least ``min`` tasks, if
+enough are left.
 
 Source: Polychronopoulos and Kuck, IEEE Transactions on Computers C-36(12), 1987, doi:10.1109/TC.1987.5009495.
 """
@@ -35,7 +35,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class GssParameters(RuleParameters):
-    """``min``: tasks of the smallest chunk."""
+    """``min``: size of the smallest chunk."""
 
     name: ClassVar[str] = "gss"
     round: Annotated[str, OneOf("ceil", "floor", "closed")] = "ceil"

@@ -1,10 +1,10 @@
-"""``guided`` as LLVM's OpenMP runtime has it: ⌊R/(2P)⌋, half of what GSS would give.
+"""``guided`` as in LLVM's OpenMP runtime: ⌊R/(2P)⌋, half of GSS.
 
-Once R < 2P(K + 1) every chunk has K tasks, ``chunk=K`` being the number behind ``schedule(guided, K)`` (1 if there is
-none); a loop with N <= (2K + 1)P is so from its start. With one core the whole loop is one chunk.
+Once R < 2P(K + 1) every chunk has K tasks, with ``chunk=K`` from ``schedule(guided, K)`` (default 1); a loop with
+N <= (2K + 1)P has such chunks from its start. With one core the whole loop is one chunk.
 
-The runtime multiplies R by the float 0.5/P and truncates, which is now and then one task less than ⌊R/(2P)⌋ if P is no
-power of two; here the quotient is exact.
+The runtime multiplies R by the float 0.5/P and truncates, which is sometimes one task less than ⌊R/(2P)⌋ if P is not a power
+of two; here the quotient is exact.
 
 Source: LLVM OpenMP runtime, kmp_dispatch.cpp (``kmp_sch_guided_iterative_chunked``).
 """
@@ -31,7 +31,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class GuidedParameters(RuleParameters):
-    """``chunk``: tasks of the smallest chunk."""
+    """``chunk``: size of the smallest chunk."""
 
     name: ClassVar[str] = "guided"
     chunk: Annotated[int, WholeNumber()] = 1

@@ -1,9 +1,9 @@
 """PLS, performance-based loop scheduling: a static part in P equal chunks, then guided self-scheduling of the rest.
 
 The first P requests get s = ⌈N · SWR / P⌉ tasks each; request P + i gets ⌈(1 − 1/P)^i · M/P⌉ with M = N − P · s, the
-closed form of GSS; at least 1. ``swr`` is the static workload ratio, 0 to 1. As published it follows from the ratio of
-the shortest and the longest task's time; LB4OMP takes 0.5, and so does this. The ceilings leave out what lies less than
-1e-9 above a whole number (``arithmetic.SLACK``).
+closed form of GSS; at least 1. ``swr`` is the static workload ratio, 0 to 1. As published it is the ratio of the shortest and
+the longest task time; its default is 0.5, as in LB4OMP. Before rounding up, values less than 1e-9 above a whole number become
+that number (``arithmetic.SLACK``).
 
 Limits: with swr = 1 all is static; with swr = 0 all is guided (LB4OMP first gives P single tasks).
 

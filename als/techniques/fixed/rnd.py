@@ -1,9 +1,8 @@
-"""RND: chunks of random sizes, each whole number from ``low`` to ``high`` as likely as the others.
+"""RND: chunks of random sizes, uniformly distributed whole numbers from ``low`` to ``high``.
 
-A size is ``low`` + ⌊u · (``high`` − ``low`` + 1)⌋ with u drawn anew for each request. Not given, ``low`` is 1 and
-``high`` ⌈N/P⌉, or ``low`` if that is more. LB4OMP, where the rule comes from, takes the loop's chunk size for the upper
-end: its default, 1, makes every chunk 1, and its generator is seeded by the second, so that a thread draws the same
-size all the while; neither is copied.
+A size is ``low`` + ⌊u · (``high`` − ``low`` + 1)⌋ with u drawn for each request. By default ``low`` is 1 and ``high`` is ⌈N/P⌉,
+but at least ``low``. LB4OMP, the rule's source, takes the loop's chunk size as the upper end: its default, 1, makes every chunk
+1, and its generator is seeded with the current second, so that a thread always draws the same size. Neither is reproduced.
 """
 
 import math

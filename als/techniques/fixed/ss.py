@@ -19,7 +19,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class SsParameters(RuleParameters):
-    """``chunk``: tasks of a chunk."""
+    """``chunk``: size of a chunk."""
 
     name: ClassVar[str] = "ss"
     chunk: Annotated[int, WholeNumber()] = 1

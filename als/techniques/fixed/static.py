@@ -1,14 +1,14 @@
-"""STATIC: one block of consecutive tasks a core, in a single round.
+"""STATIC: one block of consecutive tasks per core, in a single round.
 
-``round=block`` (the default): ⌊N/P⌋ tasks, one more for each of the first N mod P cores; the balanced blocks of the
-field and of LB4OMP. ``round=ceil``: ⌈N/P⌉ tasks until none are left, as DLS4LB and LoopSim have it; the last block is
-shorter, and there may be cores without one.
+``round=block`` (the default): ⌊N/P⌋ tasks, one more for each of the first N mod P cores; the usual balanced blocks, also of
+LB4OMP. ``round=ceil``: ⌈N/P⌉ tasks until none are left, as DLS4LB and LoopSim; the last block is shorter, and some cores may
+get none.
 
 ``chunk=K``: chunks of K tasks, dealt to the cores in turn, as OpenMP's ``schedule(static, K)`` does: chunk i belongs to core
-i mod P, whenever that core asks for it.
+i mod P, whenever that core requests it.
 
-Without ``chunk``, a core that has had its block gets nothing more, unless all blocks were given and tasks came back from a
-core that was lost: of them it gets ⌈R/P⌉.
+Without ``chunk``, a core gets one block only, unless all blocks were given and tasks returned from a lost core: then it gets
+⌈R/P⌉ of these.
 
 Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB; ``chunk`` as the OpenMP API specification 5.2, section
 11.5.3.
@@ -28,7 +28,7 @@ def _next_chunk(
 ) -> int:
     # memo[core]: whether it has had its block.
     if params[0] == 0.0:
-        # Cores ask in core order at the start, so the blocks are in core order too.
+        # Cores request in core order at the start, so the blocks are in core order too.
         size = n_tasks // n_cores + (1 if core < n_tasks % n_cores else 0)
         blocks = min(n_tasks, n_cores)
     else:
@@ -44,8 +44,8 @@ def _next_chunk(
 def _next_dealt(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    """The next of the core's own chunks; see the module."""
-    # memo[core]: how many of its chunks the core has received.
+    """Return the next of the core's own chunks; see the module."""
+    # memo[core]: the number of its chunks that the core has received.
     size = int(params[0])
     rounds, in_round = n_tasks // (size * n_cores), n_tasks % (size * n_cores)
     if memo[core] >= rounds + (1 if core * size < in_round else 0):
@@ -58,12 +58,12 @@ def _next_dealt(
 
 @dataclass(frozen=True)
 class StaticParameters(RuleParameters):
-    """Parameters of static, of which only one may be given."""
+    """Parameters of static; only one may be given."""
 
     name: ClassVar[str] = "static"
     round: Annotated[str, OneOf("block", "ceil")] = "block"  # how N/P is rounded
     chunk: Annotated[int | None, WholeNumber()] = (
-        None  # tasks of a chunk, if chunks are dealt in turn; None: a block a core
+        None  # size of a chunk, if chunks are dealt in turn; None: one block per core
     )
 
     def __post_init__(self) -> None:

@@ -1,17 +1,17 @@
-"""static-steal: equal shares of chunks, and a core that has finished its own steals from another's.
+"""static-steal: equal shares of chunks; a core that has finished its share steals from another core's.
 
-The ⌈N/K⌉ chunks of K tasks are split blockwise, the first of the cores one more where they do not divide evenly; a core takes
-its own in order. One that has none left looks for a victim, at first from the next core on, round-robin, then from the core on
-that it stole from last. A victim has at least two chunks left; the thief takes the last quarter of them, rounded down, if
-they are more than three, or else the last one; it runs the first of what it took, and the rest is its own. If there is no
-victim, it is done.
+The ⌈N/K⌉ chunks of K tasks are split blockwise, with one more for each of the first cores if they do not divide evenly; a core
+takes its own chunks in order. A core without chunks searches for a victim round-robin, at first from the next core on, later
+from the core that it stole from last. A victim has at least two chunks left. If it has more than three, the thief takes the
+last quarter of them, rounded down, else the last one; it runs the first of these, and the rest is its own. Without a victim, it
+is done.
 
-If there are fewer chunks than cores, each core has one block of ⌊N/P⌋ or ⌈N/P⌉ tasks, and nobody steals.
+If there are fewer chunks than cores, each core has one block of ⌊N/P⌋ or ⌈N/P⌉ tasks, and no core steals.
 
-A core that is not there cannot run what it has left: from such a one the last chunk, or its block, may be taken too.
+From an absent core, the last chunk or its block may also be taken.
 
-LLVM's runtime looks at P - 1 cores from the remembered one on, itself perhaps among them, and may so overlook the last one;
-here all others are looked at.
+LLVM's runtime inspects P - 1 cores from the remembered one on, possibly including the thief, and so may miss the last one; here
+all other cores are inspected.
 
 Parameters: ``chunk``, K; default 1.
 
@@ -25,16 +25,16 @@ from als.parameters import WholeNumber
 from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
 from traces.compiled import Array, compiled
 
-# Places in ``memo`` of each core.
+# Indices of ``memo`` of each core.
 _NEXT = 0  # its next chunk
 _STOP = 1  # the chunk after its last one
-_VICTIM = 2  # where it looks for one first
+_VICTIM = 2  # the first core to search
 _PER_CORE = 3
 
 
 @compiled(inner=True)
 def _split(n_chunks: int, n_cores: int, memo: Array) -> None:
-    """Split the chunks into a piece a core, each with its neighbour as the first victim."""
+    """Split the chunks into one piece per core, each with its neighbour as the first victim."""
     share, more = n_chunks // n_cores, n_chunks % n_cores
     for c in range(n_cores):
         memo[c * _PER_CORE + _NEXT] = c * share + min(c, more)
@@ -44,7 +44,7 @@ def _split(n_chunks: int, n_cores: int, memo: Array) -> None:
 
 @compiled(inner=True)
 def _steal(n_cores: int, core: int, speed: Array, memo: Array) -> bool:
-    """Whether the core has something again."""
+    """Steal chunks for the core; return whether it has any."""
     mine = core * _PER_CORE
     from_core = int(memo[mine + _VICTIM])
     for k in range(n_cores):
@@ -88,7 +88,7 @@ class Stealing(RuleParameters):
     """Parameters of static-steal."""
 
     name: ClassVar[str] = "static-steal"
-    chunk: Annotated[int, WholeNumber()] = 1  # tasks of a chunk
+    chunk: Annotated[int, WholeNumber()] = 1  # size of a chunk
 
     def technique(self) -> Technique:
         source = "LLVM OpenMP runtime and LB4OMP, static_steal"

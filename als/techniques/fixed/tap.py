@@ -1,11 +1,11 @@
-"""TAP, tapering: GSS that shrinks its chunks by how much the task times vary.
+"""TAP, tapering: GSS with smaller chunks if the task times vary more.
 
-With T = R/P and v = ``alpha`` · σ/µ a chunk has ⌈T + v²/2 − v · √(2T + v²/4)⌉ tasks, at least 1. Not given, µ and σ (s)
-are those of the loop's own task times. It is computed as T(T − v²) / (T + v²/2 + v · √(2T + v²/4)), which is the same
-number and does not lose its digits where v is large. The ceiling leaves out what lies less than 1e-9 above a whole
-number (``arithmetic.SLACK``).
+With T = R/P and v = ``alpha`` · σ/µ a chunk has ⌈T + v²/2 − v · √(2T + v²/4)⌉ tasks, at least 1. By default µ and σ (s) are
+those of the loop's own task times. It is computed as T(T − v²) / (T + v²/2 + v · √(2T + v²/4)), the same number without loss of
+precision for large v. Before rounding up, values less than 1e-9 above a whole number become that number
+(``arithmetic.SLACK``).
 
-``alpha`` says how surely a chunk shall end in time; 1 is LB4OMP's default, too.
+``alpha`` is the confidence that a chunk ends in time; its default, 1, is also LB4OMP's.
 Limits: with σ = 0 or alpha = 0 it is GSS; where v² >= T a chunk is a single task.
 
 Source: Lucco, "A dynamic scheduling method for irregular parallel programs", PLDI 1992, doi:10.1145/143095.143134.

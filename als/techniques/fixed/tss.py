@@ -1,26 +1,26 @@
-"""TSS, trapezoid self-scheduling: chunks that shrink by the same number of tasks from the first to the last.
+"""TSS, trapezoid self-scheduling: chunks that shrink linearly from the first to the last.
 
 First chunk f, last chunk l, n = ⌈2N/(f + l)⌉ chunks, step δ = (f − l)/(n − 1); chunk i has f − iδ tasks, and at least
 l.
 
 ``first=``, ``last=``
-    f and l; not given, f = N/(2P) rounded by ``first_round`` and l = 1. An l above f is f.
+    f and l; by default f = N/(2P) rounded by ``first_round`` and l = 1. If l exceeds f, it is f.
 ``first_round=floor|ceil``
     LB4OMP and LLVM ⌊N/(2P)⌋ (default), DLS4LB and LoopSim ⌈N/(2P)⌉; at least 1.
 ``steps=ceil|floor``
     How n is rounded: LB4OMP, LLVM and the publication up (default), DLS4LB's C code and LoopSim down; at least 2.
 ``step=integer|real``
-    δ as a whole number, rounded down, as all three have it (default), or real as published, chunks then rounded down.
+    δ as a whole number, rounded down, as in all three (default), or real as published, with chunks rounded down.
 
-A whole δ is 0 where N/(2P) is small, and TSS then is a fixed-size rule. All is computed in whole numbers, exactly.
+A whole δ is 0 if N/(2P) is small, and TSS then has chunks of fixed size. Everything is computed in whole numbers, exactly.
 
 Source: Tzen and Ni, IEEE Transactions on Parallel and Distributed Systems 4(1), 1993, doi:10.1109/71.205655.
 
 TFSS, trapezoid factoring self-scheduling: batches of P equal chunks, each the mean of P chunks of TSS.
 
-f = ⌈N/(2P)⌉, n = ⌈2N/(f + 1)⌉, δ = ⌊(f − 1)/(n − 1)⌋ as LB4OMP has them; a chunk of batch j is the mean of f − (jP +
-k)δ for k = 0 … P−1, rounded down; at least 1. Where f − jPδ is below 0, f − (n − 1)δ stands in its place, also as
-LB4OMP. In whole numbers, exactly.
+f = ⌈N/(2P)⌉, n = ⌈2N/(f + 1)⌉, δ = ⌊(f − 1)/(n − 1)⌋ as in LB4OMP; a chunk of batch j is the mean of f − (jP + k)δ for
+k = 0 … P−1, rounded down; at least 1. If f − jPδ is below 0, f − (n − 1)δ replaces it, also as in LB4OMP. In whole numbers,
+exactly.
 
 Source: Chronopoulos, Andonie, Benche and Grosu, "A class of loop self-scheduling for heterogeneous clusters", IEEE
 CLUSTER 2001, doi:10.1109/CLUSTR.2001.959989.
@@ -40,7 +40,7 @@ from traces.base.errors import InputError
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo: f, l and n, found as the loop begins.
+    # memo: f, l and n, computed when the loop begins.
     if request == 0:
         if not math.isnan(params[1]):
             first = min(int(params[1]), n_tasks)
@@ -65,7 +65,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class TssParameters(RuleParameters):
-    """As the module says; ``last`` <= ``first``."""
+    """Parameters of TSS, with ``last`` <= ``first``; see the module."""
 
     name: ClassVar[str] = "tss"
     step: Annotated[str, OneOf("integer", "real")] = "integer"

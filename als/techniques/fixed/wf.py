@@ -1,17 +1,17 @@
-"""WF, weighted factoring: the chunks of FAC2, times the weight of the core that asks.
+"""WF, weighted factoring: the chunks of FAC2, times the weight of the requesting core.
 
 ``weights=1.6/0.8/0.8/0.8``
-    w_p of each core; their sum is their number. The parameters are then for that number of cores alone. Not given, w_p
-    = P · speed_p / Σ speed, from the speeds as the loop begins; a core that comes later has weight 0 and gets single
+    w_p of each core; their sum is their number. The parameters are then valid for this number of cores only. By default
+    w_p = P · speed_p / Σ speed, from the speeds when the loop begins; a core that appears later has weight 0 and gets single
     tasks.
 ``rule=remaining|halving``
-    The base b of a batch: ⌈R/(2P)⌉ of what remains at its start (DLS4LB, LoopSim; default), or LB4OMP's halving
+    The base b of a batch: ⌈R/(2P)⌉ of the tasks left at its start (DLS4LB, LoopSim; default), or LB4OMP's halving
     ⌈N/(2P)⌉, ⌈b/2⌉, … (fac2a).
 ``round=ceil|floor``
-    A chunk is ⌈w · b⌉ (LoopSim, LB4OMP; default) or ⌊w · b⌋ (DLS4LB); at least 1. What lies less than 1e-9 from a whole
-    number is that number: 1.1 · 50 is 55 (``arithmetic.SLACK``).
+    A chunk is ⌈w · b⌉ (LoopSim, LB4OMP; default) or ⌊w · b⌋ (DLS4LB); at least 1. Values less than 1e-9 from a whole number
+    are that number: 1.1 · 50 is 55 (``arithmetic.SLACK``).
 
-A batch is P requests, whichever cores make them.
+A batch is P requests, from any cores.
 
 Source: Hummel, Schmidt, Uma and Wein, "Load-sharing in heterogeneous systems via weighted factoring", SPAA 1996,
 doi:10.1145/237502.237576.
@@ -31,7 +31,7 @@ from traces.base.errors import InputError, parse_real, shown
 def _next_chunk(
     n_tasks: int, n_cores: int, core: int, request: int, remaining: int, facts: Any, speed: Any, params: Any, memo: Any
 ) -> int:
-    # memo[0]: the batch's base; memo[1:]: the weights, found as the loop begins.
+    # memo[0]: the batch's base; memo[1:]: the weights, computed when the loop begins.
     if request == 0:
         total = 0.0
         for other in range(n_cores):
@@ -47,7 +47,7 @@ def _next_chunk(
 
 @dataclass(frozen=True)
 class WfParameters(RuleParameters):
-    """``weights``: numbers >= 0 with ``/`` between them, or "": from the speeds."""
+    """``weights``: numbers >= 0 separated by ``/``, or "": from the speeds."""
 
     name: ClassVar[str] = "wf"
     weights: str = ""

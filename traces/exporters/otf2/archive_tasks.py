@@ -1,4 +1,4 @@
-"""The tasks of an archive that :func:`traces.exporters.otf2.writer.write_otf2` has written, read back."""
+"""Read the tasks of an archive that :func:`traces.exporters.otf2.writer.write_otf2` has written."""
 
 from array import array
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ _OF_TASK = ("task", "chunk")
 
 
 class ArchiveTasks(NamedTuple):
-    """One row a task, int64, by job and then by number: ``row`` of its job in the ledger, ``task`` and ``chunk`` within that,
-    the global ``core``, and from when to when it ran. ``messages`` says whether the archive has messages, too."""
+    """One row per task, int64, by job and then by number: ``row`` of its job in the ledger, ``task`` and ``chunk`` within the
+    job, the global ``core``, start and end. ``messages``: whether the archive contains messages."""
 
     row: Array
     task: Array
@@ -29,20 +29,19 @@ class ArchiveTasks(NamedTuple):
 
 
 def read_tasks(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> ArchiveTasks:
-    """Read what cores ran, some 10,000 tasks a second: the binding makes an object of each event.
+    """Read the tasks of cores, some 10,000 per second: the binding makes an object of each event.
 
     - ``path``: the anchor file, ``traces.otf2``.
-    - ``core_names``: of the whole machine (``traces.ledger.MachineShape.core_names``).
-    - ``job_id``: of the rows of the ledger.
+    - ``core_names``: names of all cores of the machine (``traces.ledger.MachineShape.core_names``).
+    - ``job_id``: job numbers of the ledger's rows.
 
-    Raises InputError if OTF2 cannot read it; if its cores or its jobs are others, so that it is of another run, or of a
-    part of one.
+    Raises InputError if OTF2 cannot read it, or it has other cores or jobs, because it shows another run or a part of one.
     """
     try:
         return _read(path, core_names, job_id)
     except TwolevelError as error:
         raise InputError(error.text) from None
-    except Exception as error:  # the binding raises what it likes
+    except Exception as error:  # the binding raises any exception
         raise InputError(f"{path}: is no OTF2 archive that can be read: {error}") from None
 
 
@@ -51,12 +50,12 @@ def _read(path: Path, core_names: Sequence[str], job_id: Sequence[int]) -> Archi
     *begin, end = columns
     inside: dict[int, int] = {}
     with reading(path) as trace:
-        # The reference of a core is its number, that of a job's region the job's row. On large machines only cores with
-        # events are there.
+        # The reference of a core is its number, the reference of a job's region is the job's row. On large machines the archive
+        # has only cores with events.
         places = {one: one._ref for one in trace.definitions.locations if one._ref < len(core_names)}
         regions = {region: reference for reference, region in enumerate(trace.definitions.regions)}
         cores = list(places)
-        # A region is called "job NUMBER", and then as the log calls the job.
+        # A region is called "job NUMBER", followed by the log's name of the job.
         jobs = [" ".join(region.name.split(" ", 2)[:2]) for region in list(regions)[: len(job_id)]]
         ours = all(core.name == core_names[number] for core, number in places.items())
         ours &= len(cores) == len(core_names) or len(core_names) > MOST_CORES

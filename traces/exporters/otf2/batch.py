@@ -1,4 +1,4 @@
-"""What the batch level shows, written as OTF2."""
+"""The batch level in OTF2."""
 
 from typing import Any, NamedTuple
 
@@ -11,12 +11,12 @@ from traces.exporters.shown.batch_level import ShownBatchLevel, Spans, power_cou
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
-# What the kernel below compares with; the attributes' types are OTF2's.
+# Constants for the kernel below; the attributes' types are OTF2's.
 _STRING = STRING
 
 _UINT64 = binding.Type.UINT64.value
 
-#: References of the classes of metrics: what the scheduler counts, what is counted of a host, and what the machine draws.
+#: References of the classes of metrics: counters of the scheduler, of a host, and the power draw of the machine.
 SCHEDULER_METRICS, HOST_METRICS, POWER_METRICS = 0, 1, 2
 
 
@@ -60,9 +60,9 @@ def write_spans(
 
 
 class Location(NamedTuple):
-    """A location to be defined: its name, the place of its type in ``binding.LocationType``, and how many events it has.
+    """A location to define: its name, the index of its type in ``binding.LocationType``, and its number of events.
 
-    ``group`` is the host in whose group it is, or, behind the last host, the scheduler or the jobs.
+    ``group`` is the host to whose group it belongs or, after the last host, the scheduler or the jobs.
     """
 
     name: str
@@ -74,11 +74,11 @@ class Location(NamedTuple):
 def write_batch(
     call: Calls, attributes: Any, batch: ShownBatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
 ) -> list[Location]:
-    """Write the events of all locations but cores: the first has as reference the number of cores, the others follow.
+    """Write the events of all locations except cores: the first has the number of cores as its reference, the others follow.
 
-    - ``call``: of an archive whose event files are open.
+    - ``call``: calls for an archive whose event files are open.
     - ``attributes``: the binding's handle of an empty attribute list.
-    - ``batch``: what to write.
+    - ``batch``: the contents.
     - ``ledger``: its machine has the hosts.
     - ``first_region``: reference of the first of :data:`REGIONS`.
     - ``all_hosts``: whether hosts without events have a location, too.

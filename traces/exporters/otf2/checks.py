@@ -1,6 +1,5 @@
-"""What must hold of every written trace, as a reader of OTF2 sees it: no core does two things at once, no clock goes back,
-nothing is left open; each message is received once, and not before it is sent. Fast enough to run at the end of a test.
-"""
+"""Invariants of written traces, checked with the OTF2 reader: no core does two things at once, no clock goes back, nothing is
+left open; each message is received once, and not before it is sent. Fast enough for the end of a test."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -11,14 +10,14 @@ from traces.exporters.otf2.library import reading
 
 
 class Messages:
-    """The messages of a trace, as its events tell of them one by one."""
+    """The messages of a trace, collected from its events."""
 
     def __init__(self) -> None:
         self._sent: defaultdict[tuple[str, str, str, int], list[tuple[int, int]]] = defaultdict(list)
         self._received: defaultdict[tuple[str, str, str, int], list[tuple[int, int]]] = defaultdict(list)
 
     def note(self, where: str, kind: str, event: Any) -> None:
-        """Take an event ``MpiSend`` or ``MpiRecv`` of the location of this name, in the order of time of that location."""
+        """Add an event ``MpiSend`` or ``MpiRecv`` of the location of this name, in the order of time of the location."""
         group = event.communicator.group
         if kind == "MpiSend":
             ends, known = (where, group.location(event.receiver).name), self._sent
@@ -27,10 +26,10 @@ class Messages:
         known[(*ends, event.communicator.name, event.msg_tag)].append((event.time, event.msg_length))
 
     def check(self) -> int:
-        """Check that each that was sent was received, as large and no earlier, and none besides; return how many.
+        """Check that each sent message was received, with the same size and no earlier, and no others; return their number.
 
         Messages of one sender, receiver, communicator and tag arrive in the order in which they were sent, as with MPI.
-        Raises InvariantError naming the first pair of locations of which that does not hold.
+        Raises InvariantError for the first pair of locations that breaks a rule.
         """
         for key in {**self._sent, **self._received}:
             sent, received = self._sent.get(key, []), self._received.get(key, [])
@@ -46,15 +45,15 @@ class Messages:
 
 
 def check_nesting(path: Path) -> int:
-    """Check a written trace event by event, as the OTF2 reader sees it (tens of µs an event).
+    """Check a written trace event by event with the OTF2 reader (tens of µs per event); return the number of Enter/Leave pairs.
 
-    Checked are, for each location: times do not decrease, every Leave is of the region entered last, no
-    region is entered inside another (a core runs one task at a time, or waits for data), and none is left open; of messages
-    that each is received once, and not before it is sent.
+    The rules, for each location: times do not decrease, every Leave is of the region entered last, no region is entered inside
+    another (a core runs one task at a time, or waits for data), and none is left open; each message is received once, and not
+    before it is sent.
 
     - ``path``: the anchor file, ``traces.otf2``.
 
-    Returns int: number of Enter/Leave pairs. Raises InvariantError naming the first location and instant that is wrong.
+    Raises InvariantError for the first location and instant that breaks a rule.
     """
     messages = Messages()
     clock: dict[str, int] = {}

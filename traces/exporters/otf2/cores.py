@@ -1,4 +1,4 @@
-"""The loop that writes what every core did, sent and received: one event writer after the other."""
+"""The loop that writes the tasks, sends and receives of every core, one event writer after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetE
 from traces.exporters.otf2.messages import CoreMessages
 from traces.kernels.signatures import Ints
 
-# Messages have tags below this, and no more bytes than that.
+# Upper limits of the tags and bytes of messages.
 _TAGS = 2**31
 _MOST_BYTES = 2.0**62
 
@@ -19,15 +19,15 @@ _MOST_BYTES = 2.0**62
 _EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-#: Bars whose times are fetched at once.
+#: Number of bars whose times are fetched at once.
 _BLOCK = 1024
 
 
 class BarTimes(State):
-    """The times and chunks of the next bars of a core: scratch.
+    """The times and chunks of the next bars of a core: work space.
 
-    Tasks lie in memory by job, so that each of a core's is a miss of the cache. Fetched together these overlap; fetched between
-    calls of OTF2, each is waited for.
+    Tasks are in memory by job, so each of a core's tasks is a cache miss. Fetched together, the misses overlap; fetched between
+    calls of OTF2, each has to be waited for.
     """
 
     start: Ints
@@ -36,13 +36,13 @@ class BarTimes(State):
 
     @classmethod
     def empty(cls) -> BarTimes:
-        """Return one to be filled."""
+        """Return an empty one."""
         return cls(*(np.zeros(_BLOCK, np.int64) for _ in range(3)))
 
 
 class CoreEvents(State):
-    """What cores did, sent and received; ``number`` are the cores that have a location, in ascending order, and ``wait_bar``
-    and ``wait_from`` are ``traces.waits.bar_waits``'s; ``block`` is scratch."""
+    """The tasks, sends and receives of cores; ``number``: the cores that have a location, in ascending order; ``wait_bar`` and
+    ``wait_from`` are from ``traces.waits.bar_waits``; ``block`` is work space."""
 
     number: Ints
     bars: CoreBars
@@ -67,10 +67,11 @@ def _write_messages(
     send: CFunction,
     receive: CFunction,
 ) -> tuple[int, int, int, int]:
-    """Write what a core sent before ``sends_before`` and received before ``receives_before``, which is no earlier.
+    """Write a core's sends before ``sends_before`` and receives before ``receives_before``, which is no earlier.
 
-    ``next_send`` and ``next_receive`` are the first in ``send_row`` and ``receive_row`` that are not written yet, the core's
-    end at ``send_stop`` and ``receive_stop``. Returned are 0 or an error code, the next of each, and when the sooner is.
+    ``next_send`` and ``next_receive`` are the first rows of ``send_row`` and ``receive_row`` not written yet; the core's rows
+    end at ``send_stop`` and ``receive_stop``. Returns 0 or an error code, the next row of each, and the time of the earlier
+    one.
     """
     while True:
         sent_ns = messages.sent[messages.send_row[next_send]] if next_send < send_stop else _NEVER
@@ -110,7 +111,7 @@ def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: JobTimes, tasks: Ta
 def _enter_task(
     writer: int, attributes: int, start: int, job: int, task: int, chunk: int, add_uint64: CFunction, enter: CFunction
 ) -> int:
-    """Write the Enter of a task, with its attributes; returns 0 or an error code."""
+    """Write the Enter of a task with its attributes; return 0 or an error code."""
     code: int = add_uint64(attributes, TASK, task)
     if code == 0:
         code = add_uint64(attributes, CHUNK, chunk)
@@ -132,14 +133,14 @@ def write_cores(
     send: MpiSend,
     receive: MpiRecv,
 ) -> int:
-    """Write the Enter and Leave of the cores that have a location, and what they sent and received.
+    """Write the Enter and Leave of the cores that have a location, and their sends and receives.
 
     The core's number is its location, the job's row its region; the region after the last job's is for waiting.
 
-    ``attributes`` is an empty attribute list, which OTF2 empties again at every event. At one instant a core first leaves what
-    it did, then sends, then receives, then enters what it does next; what ends a wait is received within it.
+    ``attributes`` is an attribute list, which OTF2 empties at every event. At one instant a core first leaves its task, then
+    sends, then receives, then enters its next task; the message that ends a wait is received within the wait.
     """
-    # In variables: OTF2's functions may have changed any state, for all that the compiler knows.
+    # Local variables: the compiler must assume that OTF2's functions change any state.
     messages, wait_bar, wait_from, waiting = run.messages, run.wait_bar, run.wait_from, len(run.jobs.start)
     bar_first, bar_job, bar_task = run.bars.first, run.bars.job, run.bars.task
     starts, ends, chunks = run.block.start, run.block.end, run.block.chunk
@@ -154,8 +155,8 @@ def write_cores(
         s, s_stop = messages.send_first[core], messages.send_first[core + 1]
         r, r_stop = messages.receive_first[core], messages.receive_first[core + 1]
         how = messages, send, receive
-        # Most bars have no message before them, and most traces none at all; to ask costs as much as to write an event, so
-        # that is done only where the next one is due.
+        # Most bars have no message before them, and most traces have no messages; checking costs as much as writing an event,
+        # so it is done only when the next message is due.
         code, s, r, due_ns = _write_messages(writer, _EARLIEST, _EARLIEST, s, s_stop, r, r_stop, *how)
         for bar in range(bar_first[core], bar_first[core + 1]):
             at = (bar - bar_first[core]) % _BLOCK
@@ -179,7 +180,7 @@ def write_cores(
                 code = leave(writer, 0, start, waiting)
                 if code != 0:
                     return code
-            # What a task of no duration makes is sent behind it.
+            # The data of a task of duration 0 are sent after it.
             if due_ns < start + 1:
                 upto = min(start + 1, end)
                 code, s, r, due_ns = _write_messages(writer, upto, start + 1, s, s_stop, r, r_stop, *how)

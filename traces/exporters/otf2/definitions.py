@@ -1,5 +1,5 @@
-"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and
-whom messages are between."""
+"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and the communicator of
+messages."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,10 +16,10 @@ from traces.exporters.shown.batch_level import COMPUTING, ShownBatchLevel, power
 from traces.exporters.shown.rows import JobNames
 from traces.ledger import STATES, WHY, Ledger, MachineShape
 
-#: Groups of regions have at most this number of members: OTF2 takes no record that is longer than a chunk (256 KiB).
+#: Maximum number of members in a group of regions: a record must not be longer than a chunk of OTF2 (256 KiB).
 GROUP_MEMBERS = 1 << 15
 
-# Upper bound of the length of a 32-bit number in a record, and of what a record has besides its text or its members.
+# Upper bounds of the length of a 32-bit number in a record, and of a record besides its text or its members.
 _NUMBER_BYTES, _RECORD_BYTES = 5, 64
 
 
@@ -31,14 +31,14 @@ class CoreLocations(NamedTuple):
 
 
 class _Strings:
-    """String definitions, numbered as they are written; string 0 is the empty one, then come those of attributes."""
+    """String definitions, numbered in order; string 0 is empty, then come the attributes' strings."""
 
     def __init__(self, call: Calls, writer: Any, strings: Sequence[str]) -> None:
         self._call, self._writer, self._next = call, address_of(writer), 0
         self.add(strings)
 
     def add(self, names: Sequence[str]) -> int:
-        """Define some strings; return the reference of the first, whom the others follow."""
+        """Define some strings; return the reference of the first; the others follow."""
         encoded = [name.encode() + b"\0" for name in names]
         text = np.frombuffer(b"".join(encoded), np.uint8)
         offsets = np.zeros(len(encoded) + 1, np.int64)
@@ -50,7 +50,7 @@ class _Strings:
 
 
 def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
-    """Return an upper bound of the length of the longest definition (bytes), for :func:`write_definitions`' arguments."""
+    """Return an upper bound of the length of the longest definition (bytes); arguments as for :func:`write_definitions`."""
     machine = ledger.machine
     texts = [machine.name, *machine.host_names, *ledger.techniques, *batch.cut_because]
     texts += [f"job {ledger.jobs.job_id.max()} {name}" for name in batch.job_names]
@@ -72,11 +72,11 @@ def write_definitions(
     """Write all global definitions.
 
     - ``archive``: the binding's handle; all events are written and their files closed.
-    - ``ledger``: what to define.
-    - ``cores``: their locations.
-    - ``batch``: what is shown beside what cores did.
+    - ``ledger``: the machine and the jobs.
+    - ``cores``: the locations of cores.
+    - ``batch``: the batch level.
     - ``further``: list of Location, the locations that follow the cores.
-    - ``messages``: whether cores send any.
+    - ``messages``: whether cores send messages.
     """
     machine, jobs = ledger.machine, ledger.jobs
     writer = binding.Archive_GetGlobalDefWriter(archive)
@@ -126,9 +126,9 @@ def write_definitions(
 
 
 def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
-    """Groups of regions for each technique: those of the jobs whose tasks it gave to their cores.
+    """Write groups of regions for each technique: the jobs whose tasks it distributed.
 
-    A technique of more jobs than a group holds has several groups of its name, in the order of the jobs.
+    A technique with more jobs than a group holds has several groups of its name, in the order of the jobs.
     """
     if ledger.technique is None:
         return
@@ -147,7 +147,7 @@ def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_grou
 
 
 def _write_communicator(writer: Any, strings: _Strings, number: Array) -> None:
-    """The communicator of all cores that have a location, in ascending order."""
+    """Write the communicator of all cores that have a location, in ascending order."""
     name = strings.add(["cores"])
     kinds = binding.GroupType
     for reference, (kind, members) in enumerate(
@@ -162,7 +162,7 @@ def _write_communicator(writer: Any, strings: _Strings, number: Array) -> None:
 
 
 def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
-    """The region in which a core is while it waits for data."""
+    """Write the region in which a core waits for data."""
     name = strings.add(["wait for data", "the core is free, but what its next task needs has not arrived"])
     undefined = binding.UNDEFINED_STRING.value
     role, paradigm = binding.RegionRole.POINT2POINT, binding.Paradigm.MPI
@@ -171,7 +171,7 @@ def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
 
 
 def _describe(strings: _Strings, ledger: Ledger) -> Array:
-    """The string of each job row that says how its attempt went; every text is defined once."""
+    """Return the string of each job row that describes its attempt; every text is defined once."""
     jobs = ledger.jobs
     ways, way = np.unique((jobs.attempt * len(WHY) + jobs.why) * len(STATES) + jobs.state, return_inverse=True)
     texts = []
@@ -195,7 +195,7 @@ def _write_attributes(writer: Any, strings: _Strings, of_jobs: Sequence[tuple[st
 
 
 def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
-    """The system tree (node 0 the cluster, node 1 + h the host h) and a group a host."""
+    """Write the system tree (node 0 the cluster, node 1 + h the host h) and one group per host."""
     machine = ledger.machine
     cluster = strings.add([machine.name, "cluster", "host"])
     domain = binding.SystemTreeDomain
@@ -211,7 +211,7 @@ def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
 
 
 def _write_further(writer: Any, strings: _Strings, machine: MachineShape, further: list[Location], lanes: str) -> None:
-    """The locations that follow the cores, and the groups of those that are of no host; that of ``lanes``, if there are any."""
+    """Write the locations after the cores, and the groups of those without a host; the group ``lanes`` if there are any."""
     groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
     name = strings.add(groups)
     for place in range(len(groups)):
@@ -232,10 +232,11 @@ def _write_further(writer: Any, strings: _Strings, machine: MachineShape, furthe
 
 
 def _write_metrics(writer: Any, strings: _Strings, batch: ShownBatchLevel) -> None:
-    """The counters, and classes of them for the scheduler, for hosts, and of power, each of the location that records it.
+    """Write the counters, and classes of them for the scheduler, for hosts, and for power, each with the location that records
+    it.
 
-    The classes are recorded themselves. An instance could say that the scheduler's is the whole cluster's, but ViTE takes its
-    reference for that of a class and crashes.
+    The classes are recorded directly. Instances could say that the scheduler's counters are the whole cluster's, but ViTE takes
+    an instance's reference for a class and crashes.
     """
     members = [
         ("queue length", "jobs that wait for their start", "jobs", 0),

@@ -1,7 +1,7 @@
-"""The loops that call OTF2's C functions: metrics, and long lists of definitions; the cores' are in
+"""The loops that call OTF2's C functions: metrics, and long lists of definitions. Those of cores are in
 :mod:`traces.exporters.otf2.cores`.
 
-Each kernel returns 0, or the error code of the first call that failed, and stops there.
+Each kernel returns 0, or the error code of the first call that failed, where it stops.
 """
 
 from pathlib import Path
@@ -24,13 +24,13 @@ from traces.exporters.otf2.library import (
 )
 from traces.kernels.signatures import Ints
 
-#: Returned where OTF2 gave no writer; it has no code for it.
+#: Returned if OTF2 gave no writer; it has no code for this.
 NO_WRITER = -100
 
 #: References of the attributes.
 TASK, CHUNK = 0, 1
 
-#: Reference of the communicator of all cores that have a location, in which a core's rank is its place among them.
+#: Reference of the communicator of all cores that have a location; a core's rank is its index among them.
 COMMUNICATOR = 0
 
 
@@ -49,9 +49,9 @@ def write_metrics(
     close_writer: CloseEvtWriter,
     write_metric: Metric,
 ) -> int:
-    """Write one metric event an instant: location ``first_location + k`` has the rows ``first[k]:stop[k]``.
+    """Write one metric event per instant: location ``first_location + k`` has the rows ``first[k]:stop[k]``.
 
-    ``value_types`` is the address of ``n_values`` bytes, ``values`` that of as many 64-bit values a row.
+    ``value_types`` is the address of ``n_values`` bytes, ``values`` the address of as many 64-bit values per row.
     """
     for location in range(len(first)):
         writer = get_writer(archive, first_location + location)
@@ -71,7 +71,7 @@ def write_metrics(
 def write_local_definitions(
     archive: int, locations: Ints, get_writer: GetDefWriter, close_writer: CloseDefWriter
 ) -> int:
-    """Write the local definitions of some locations: none, but readers miss the files."""
+    """Write the local definitions of some locations: empty, but readers need the files."""
     for place in range(len(locations)):
         writer = get_writer(archive, locations[place])
         if writer == 0:
@@ -84,7 +84,7 @@ def write_local_definitions(
 
 @compiled()
 def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, write: WriteString) -> int:
-    """Define strings from ``first_reference`` on: NUL-terminated ones at ``text`` plus each offset."""
+    """Define strings from ``first_reference`` on: NUL-terminated, at ``text`` plus each offset."""
     for k in range(len(offsets)):
         code: int = write(writer, first_reference + k, text + offsets[k])
         if code != 0:
@@ -115,7 +115,7 @@ def write_regions(
     no_file: int,
     write: WriteRegion,
 ) -> int:
-    """Define a region a job row (reference: the row) with its description (a string), without source file."""
+    """Define one region per job row (reference: the row) with its description (a string), without source file."""
     for k in range(len(descriptions)):
         name = first_name + k
         code: int = write(writer, k, name, name, descriptions[k], role, paradigm, flags, no_file, 0, 0)
@@ -125,7 +125,7 @@ def write_regions(
 
 
 class Calls:
-    """Calls a kernel with the C functions it needs, and checks what it returned.
+    """Calls a kernel with the C functions that it needs, and checks its result.
 
     - ``path``: the anchor file, for errors.
     - ``archive``: address of the archive.
@@ -137,8 +137,8 @@ class Calls:
         self.functions = c_functions()
 
     def __call__(self, kernel: Any, *values: Any) -> None:
-        """Run ``kernel(*values, *functions)`` with the functions that its annotations name. Raises TwolevelError if a call of
-        it failed."""
+        """Run ``kernel(*values, *functions)`` with the functions that its annotations name. Raises TwolevelError if a call
+        failed."""
         using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, OTF2Call)]
         code = int(kernel(*values, *using))
         if code == NO_WRITER:

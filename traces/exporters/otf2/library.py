@@ -1,12 +1,10 @@
-"""The one door to OTF2: the Python binding's calls, and the C functions behind them for our kernels.
+"""The only module that imports OTF2: the Python binding, and the C functions below it for our kernels.
 
-The binding spends about 4 µs on an event, nearly all of it in Python. The functions behind it cost some 15
-ns; they are in the shared library that the binding has loaded, where a compiled loop can call them through a
-pointer.
+The binding takes about 4 µs per event, nearly all of it in Python. The C functions take some 15 ns; they are in the shared
+library that the binding has loaded, so a compiled loop can call them through a pointer.
 
-Every integer argument is declared as 64 bits wide in the kernel's signature: on the 64-bit Linux calling
-conventions each takes one register or one 8-byte slot, of which C reads as much as it declared. ctypes, which
-calls when the JIT is off, is told C's own types.
+Kernels declare every integer argument with 64 bits: in the 64-bit Linux calling conventions each takes one register or one
+8-byte slot, of which C reads the bits that it declared. ctypes, which calls if the JIT is off, gets C's own types.
 """
 
 from __future__ import annotations
@@ -53,8 +51,8 @@ __all__ = [
 
 _C = {"p": ctypes.c_size_t, "Q": ctypes.c_uint64, "I": ctypes.c_uint32, "B": ctypes.c_uint8}
 
-#: What our kernels call: name without ``OTF2_`` → C's parameters (p pointer, Q, I, B unsigned of 64, 32, 8
-#: bits) and whether it returns a pointer (NULL where it fails) or an error code (0 where it does not).
+#: The functions called by kernels: name without ``OTF2_`` → C's parameters (p pointer, Q, I, B unsigned of 64, 32, 8
+#: bits) and whether the result is a pointer (NULL on failure) or an error code (0 on success).
 _PROTOTYPES = {
     "Archive_GetEvtWriter": ("pQ", "pointer"),
     "Archive_CloseEvtWriter": ("pp", "code"),
@@ -78,29 +76,29 @@ _ERROR_CALLBACK = ctypes.CFUNCTYPE(
     *[ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p],
 )
 
-# The least and the largest chunk that OTF2 allows. A writer clears its chunk when it is opened, which is what a location
-# costs. A record must fit into one chunk; OTF2 crashes on longer strings.
+# The smallest and the largest chunk of OTF2. A writer clears its chunk when it is opened, which is the cost of a location. A
+# record must fit into one chunk; OTF2 crashes on longer strings.
 _CHUNK_BYTES, _MOST_CHUNK_BYTES = binding.CHUNK_SIZE_MIN.value, binding.CHUNK_SIZE_MAX.value
 
-# More than a chunk has besides its longest record.
+# Upper bound of a chunk's contents besides its longest record.
 _CHUNK_HEADER_BYTES = 1024
 
 
 @dataclass(frozen=True)
 class OTF2Call(FunctionKind):
-    """The kind of one of OTF2's functions, for the annotations of kernels; ``name`` is its own without ``OTF2_``."""
+    """The kind of an OTF2 function, for the annotations of kernels; ``name`` is its name without ``OTF2_``."""
 
     name: str
 
     @classmethod
     def of(cls, name: str) -> OTF2Call:
-        """The kind of the function of this name."""
+        """Return the kind of the function with this name."""
         parameters, returned = _PROTOTYPES[name]
         result = types.int64 if returned == "pointer" else types.int32
         return cls(result(*[types.int64] * len(parameters)), name)
 
 
-#: What kernels that call OTF2 take; :class:`traces.exporters.otf2.kernels.Calls` gives it to them.
+#: Arguments of kernels that call OTF2; :class:`traces.exporters.otf2.kernels.Calls` passes them.
 GetEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_GetEvtWriter")]
 CloseEvtWriter = Annotated[CFunction, OTF2Call.of("Archive_CloseEvtWriter")]
 GetDefWriter = Annotated[CFunction, OTF2Call.of("Archive_GetDefWriter")]
@@ -118,12 +116,11 @@ WriteRegion = Annotated[CFunction, OTF2Call.of("GlobalDefWriter_WriteRegion")]
 
 
 def c_functions() -> dict[str, CFunction]:
-    """The functions that kernels call, ready to be passed to them, by :class:`OTF2Call` name."""
+    """Return the functions for kernels, by :class:`OTF2Call` name."""
     library = binding.Config.conf.lib
     found = {}
     for name, (parameters, returned) in _PROTOTYPES.items():
-        # Looked up as an item: an attribute would be the binding's own object, whose types are not ours to
-        # set.
+        # Looked up as an item: an attribute would be the binding's own object, whose types must not be changed.
         function = library[f"OTF2_{name}"]
         function.argtypes = [_C[letter] for letter in parameters]
         function.restype = ctypes.c_size_t if returned == "pointer" else ctypes.c_int
@@ -132,29 +129,29 @@ def c_functions() -> dict[str, CFunction]:
 
 
 def address_of(handle: Any) -> int:
-    """The address that a binding's handle points to."""
+    """Return the address that a binding's handle points to."""
     address = ctypes.cast(handle, ctypes.c_void_p).value
     if address is None:
         raise TwolevelError("OTF2 gave no handle (out of memory?)")
     return address
 
 
-#: Codes of OTF2 for a full disk.
+#: OTF2's codes for a full disk.
 _FULL_DISK = frozenset(getattr(binding, f"ERROR_{errno.errorcode[number]}").value for number in NO_ROOM)
 
 
 def failure(path: Path, code: int) -> TwolevelError:
-    """The error for an OTF2 error code, in OTF2's own words."""
+    """Return the error for an OTF2 error code, with OTF2's message."""
     kind = FullDiskError if code in _FULL_DISK else TwolevelError
     return kind(f"{path}: OTF2 could not write the trace: {binding.Error(binding.ErrorCode(code)).message}")
 
 
 @contextlib.contextmanager
 def _noting_errors() -> Iterator[list[int]]:
-    """A list to which OTF2 adds the code of everything that goes wrong, instead of printing it.
+    """Provide a list to which OTF2 adds its error codes, instead of printing them.
 
-    Some functions return success although what they were to write did not reach the disk, so return codes
-    alone are not enough. The list is of the whole process: archives are written one at a time.
+    Some functions return success although their data did not reach the disk, so return codes are not enough. The list is
+    global to the process: archives are written one at a time.
     """
     codes: list[int] = []
 
@@ -175,7 +172,7 @@ def _noting_errors() -> Iterator[list[int]]:
 
 
 def _chunk_bytes(path: Path, record_bytes: int) -> int:
-    """Return the least chunk that holds a record of this length."""
+    """Return the smallest chunk that holds a record of this length."""
     chunk: int = _CHUNK_BYTES
     while chunk < record_bytes + _CHUNK_HEADER_BYTES:
         chunk *= 2
@@ -186,10 +183,10 @@ def _chunk_bytes(path: Path, record_bytes: int) -> int:
 
 @contextlib.contextmanager
 def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
-    """An archive handle of the binding, open for writing ``path`` (an anchor file); closed on the way out.
+    """Provide the binding's archive handle for writing ``path`` (an anchor file); it is closed afterwards.
 
     - ``path``: the anchor file.
-    - ``longest_definition``: upper bound of the length of a definition (bytes); default 0: all definitions are short.
+    - ``longest_definition``: upper bound of the length of a definition (bytes); 0: all definitions are short.
 
     Raises TwolevelError if OTF2 cannot create, write or finish the archive, or a definition is longer than its largest
     chunk (16 MiB).
@@ -216,14 +213,14 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
                 binding.Archive_SetSerialCollectiveCallbacks(archive)
                 yield archive
             except BaseException:
-                # The archive is lost, and what went wrong first is what is worth saying.
+                # The archive is lost; only the first error matters.
                 with contextlib.suppress(binding.Error):
                     binding.Archive_Close(archive)
                 raise
             binding.Archive_Close(archive)
         except binding.Error as error:
             raise failure(path, _cause(codes) if codes else error.code.value) from error
-        except TwolevelError as error:  # of a call, whose code is often what a full disk has led to
+        except TwolevelError as error:  # of a call; its code is often a consequence of a full disk
             if _cause(codes) in _FULL_DISK:
                 raise failure(path, _cause(codes)) from error
             raise
@@ -232,14 +229,14 @@ def writing(path: Path, longest_definition: int = 0) -> Iterator[Any]:
 
 
 def _cause(codes: Sequence[int]) -> int:
-    # What went wrong first, but for a full disk, which OTF2 notes after some of what it leads to; 0: nothing.
+    # Return a full disk's code, which OTF2 may note after its consequences, else the first error; 0: none.
     return next((code for code in codes if code in _FULL_DISK), codes[0] if codes else 0)
 
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """The binding's reader of a trace (tens of µs an event). Raises TwolevelError if OTF2 cannot read it."""
-    with _noting_errors():  # of a damaged archive the library prints many lines
+    """Provide the binding's reader of a trace (tens of µs per event). Raises TwolevelError if OTF2 cannot read it."""
+    with _noting_errors():  # for a damaged archive the library prints many lines
         try:
             with otf2.reader.open(str(path)) as trace:
                 yield trace

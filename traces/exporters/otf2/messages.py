@@ -1,4 +1,4 @@
-"""What each core sent and received, in the order of time: a counting sort by core, then each core's own by instant."""
+"""The sends and receives of each core by time: a counting sort by core, then a sort by instant."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from traces.ledger import Ledger, TransferRecords
 
 
 class CoreMessages(State):
-    """The transfers of a run as their cores see them.
+    """The transfers of a run by core.
 
     - ``send_first``, ``receive_first``: int64 (n_cores + 1,), core ``c`` sends ``send_row[send_first[c]:send_first[c +
-      1]]``; likewise what it receives.
-    - ``send_row``, ``receive_row``: int64 (m,), rows of transfers: a core's by the instant at which they were sent, or
-      arrived, then by row.
+      1]]``; the same for its receives.
+    - ``send_row``, ``receive_row``: int64 (m,), rows of transfers: each core's by the instant of sending, or of arrival, then
+      by row.
     """
 
     # ndarray of int32, shape (m,): cores of each transfer
@@ -31,7 +31,7 @@ class CoreMessages(State):
 
 @compiled()
 def transfer_cores(transfers_first: Ints, task: Shorts, rows_first: Ints, task_core: Shorts, core: Shorts) -> None:
-    """Write the core of each transfer's ``task``, be it the source or the target."""
+    """Write the core of each transfer's ``task``, its source or its target."""
     for job in range(len(transfers_first) - 1):
         for k in range(transfers_first[job], transfers_first[job + 1]):
             core[k] = task_core[rows_first[job] + task[k]]
@@ -41,8 +41,8 @@ def transfer_cores(transfers_first: Ints, task: Shorts, rows_first: Ints, task_c
 def place_messages(core: Shorts, instant: Ints, first: Ints, cursor: Ints, row: Ints) -> None:
     """Sort transfers by core, then by instant, then by row.
 
-    ``first`` (int64, shape (n_cores + 1,)) is to begin with 0, and says afterwards which of ``row`` (int64, shape (m,)) are a
-    core's; ``cursor`` (int64, shape (n_cores,)) is scratch.
+    ``first`` (int64, shape (n_cores + 1,)) initially begins with 0, and afterwards delimits each core's part of ``row`` (int64,
+    shape (m,)); ``cursor`` (int64, shape (n_cores,)) is work space.
     """
     for k in range(len(core)):
         first[core[k] + 1] += 1
@@ -60,13 +60,13 @@ def place_messages(core: Shorts, instant: Ints, first: Ints, cursor: Ints, row: 
                 break
         if not ascending:
             mine = row[first[c] : first[c + 1]].copy()
-            order = np.argsort(instant[mine], kind="mergesort")  # stable, so that rows remain ascending at one instant
+            order = np.argsort(instant[mine], kind="mergesort")  # stable: rows ascend at one instant
             for k in range(len(mine)):
                 row[first[c] + k] = mine[order[k]]
 
 
 def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
-    """The transfers of a sound ledger (``traces.checks.ledger.check_ledger``), by core; none where ``transfers`` has none."""
+    """Return the transfers of a checked ledger (``traces.checks.ledger.check_ledger``) by core; empty without transfers."""
     n_cores, n = ledger.machine.n_cores, len(transfers)
     cores = []
     for task in (transfers.source, transfers.target):
@@ -85,7 +85,7 @@ def core_messages(ledger: Ledger, transfers: TransferRecords) -> CoreMessages:
 
 
 def ranked(messages: CoreMessages, number: Array) -> CoreMessages:
-    """The same messages between ranks in place of cores: the places of cores in ``number``, which ascends."""
+    """Replace cores by ranks: their indices in ``number``, which ascends."""
     source, target = (
         np.searchsorted(number, core).astype(np.int32) for core in (messages.source_core, messages.target_core)
     )

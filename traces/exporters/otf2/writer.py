@@ -9,41 +9,39 @@ A core
     than 4,096 cores (:data:`traces.exporters.shown.detail.MOST_CORES`) only cores with events are defined, and only counters
     of hosts with events: readers open the files of all locations at once.
 A job
-    Region ``job <job number>``, or ``job <job number> <name>`` where the log has a name for the job; reference: the job's
-    row, so one a row also where a job was tried again. The region's description says the attempt, why it started and what
-    became of it: ``attempt 0, backfill, completed``.
+    Region ``job <job number>``, or ``job <job number> <name>`` if the log has a name for the job; reference: the job's row, so
+    each attempt at a job has its own region. The description states the attempt, the reason of its start and its end:
+    ``attempt 0, backfill, completed``.
 A task
     Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
-What one task made and another needed that ran on another core
-    A message: MpiSend on the core of the one, MpiRecv on that of the other, in the communicator ``cores``, in which a core's
-    rank is its number (on a machine of more than 4,096 cores, its place among the cores that have a location). Its length is
-    in bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo 2**31: so that each MpiSend has its
-    own MpiRecv, whichever arrives first.
+A transfer between tasks on different cores
+    A message: MpiSend on the producer's core, MpiRecv on the consumer's core, in the communicator ``cores``, in which a core's
+    rank is its number (on a machine of more than 4,096 cores, its index among the cores that have a location). Its length is
+    the bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo 2**31, so that each MpiSend has its
+    own MpiRecv, whatever the order of arrival.
 A core that waits for data
-    Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which what it waited for is received.
+    Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which the message is received.
 The batch scheduler
     Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs), ``busy cores`` (cores)
-    and, where tasks are known, ``computing cores`` (cores inside tasks, the mean until the busy cores change next), at every
-    change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` as each job comes;
-    location ``scheduling passes``, where the ledger has them: of region ``scheduling pass``, with attributes ``waiting`` and
-    ``started``; location ``hints``, where jobs are told who waits for their cores: of region ``hint``, with attributes;
-    location ``widths``, where they are given cores, or asked for some, or wish for others: of region ``width``; location
-    ``scales``, where their speeds are scaled: of region ``scale``; location ``releases``, where they give cores back: of region
-    ``release``.
+    and, if tasks are known, ``computing cores`` (cores inside tasks, the mean until the next change of the busy cores), at
+    every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` for each job. The
+    following locations exist if the ledger has such events, each with attributes: ``scheduling passes``, region ``scheduling
+    pass``;
+    ``hints``, region ``hint``; ``widths``, region ``width`` (cores given to, taken from or requested by running jobs);
+    ``scales``, region ``scale`` (changed core speeds); ``releases``, region ``release`` (cores returned).
 A host's load
     Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
-What became of the jobs
-    Location group ``jobs``, locations ``lane <n>``, as few as are needed. A job is on one lane from its submit to the end of
-    its last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while
-    it holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, with ``job name``
-    where the log has one, as at the submit, and one more (:data:`traces.exporters.shown.batch_level.CUT`) on that of
-    ``running`` of those whose cores were all lost. Where that
-    takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` alone.
+The states of jobs
+    Location group ``jobs``, locations ``lane <n>``, as few as possible. A job is on one lane from its submit to the end of its
+    last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while it
+    holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, with ``job name`` if the log
+    has names, and with :data:`traces.exporters.shown.batch_level.CUT` for ``running`` jobs that lost all their cores. If this
+    takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` only.
 
 A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
-each of the cores it holds. A job that never started has a region, and no event but on a lane and at its submit; a task that
-never ran has none. A run without transfers has no communicator and no region for waiting. At one instant a core leaves what it
-did, sends, receives, and enters what it does next.
+each of its cores. A job that never started has a region, and events only on its lane and at its submit; a task that never ran
+has no events. A run without transfers has no communicator and no region for waiting. At one instant a core leaves its task,
+sends, receives, and enters the next task.
 """
 
 from pathlib import Path
@@ -69,7 +67,7 @@ from traces.waits import bar_waits
 __all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
 
 
-#: Name of the file that a reader opens; some readers insist on it.
+#: Name of the file that a reader opens; some readers require it.
 ANCHOR = "traces.otf2"
 
 _NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
@@ -79,34 +77,33 @@ _NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBER
 def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES) -> Path:
     """Write a ledger as an OTF2 archive.
 
-    Writing one ledger twice gives equal files, byte for byte, but for the eight bytes in ``traces.otf2`` that
-    are the archive's identifier, which OTF2 draws at random. (The archive has no wall-clock time in it.)
+    Writing a ledger twice gives equal files except for the archive's identifier, eight bytes in ``traces.otf2`` that OTF2 draws
+    at random.
 
     Parameters
     ----------
     ledger : Ledger
-        Any ledger, with or without tasks, also one of no jobs. Beside it, 8 bytes a task of memory are needed, some 200 a
-        job and 32 for each host that a job uses; with transfers, 40 bytes a task and 24 a transfer.
+        Any ledger, with or without tasks or jobs. Besides the ledger it needs 8 bytes of memory per task, some 200 per job and
+        32 for each host that a job uses; with transfers, 40 bytes per task and 24 per transfer.
     directory : Path
         Where to write; created if it does not exist.
     most_lanes : int
-        Jobs are shown from their submits on if that takes no more lanes, otherwise from their starts on; default 1000.
+        Jobs are shown from their submits on if this takes at most this many lanes, otherwise from their starts on.
 
     Returns
     -------
     Path
-        ``directory / "traces.otf2"``, which readers open. Beside it are ``traces.def`` and the folder
-        ``traces`` with two files a location.
+        ``directory / "traces.otf2"``, which readers open. It has ``traces.def`` and the folder ``traces``, with two files per
+        location, next to it.
 
     Raises
     ------
     InputError
-        If there is a trace already, the folder cannot be made, or a job is submitted before time 0, which a tick cannot
-        say.
+        If there is a trace already, the folder cannot be made, or a job is submitted before time 0.
     InvariantError
-        If a core runs two tasks at once, or a transfer is between tasks that cannot have had it.
+        If a core runs two tasks at once, or a transfer does not match its tasks.
     TwolevelError
-        If OTF2 cannot write, in its own words.
+        If OTF2 cannot write, with its message.
     """
     path = Path(directory) / ANCHOR
     if path.exists():
@@ -134,7 +131,7 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
 
 
 def _transfers(ledger: Ledger) -> TransferRecords:
-    """The ledger's transfers, checked, or none."""
+    """Return the ledger's transfers, checked; empty if there are none."""
     if ledger.transfers is not None:
         check_transfers(ledger.jobs, ledger.tasks, ledger.transfers)
         return ledger.transfers
@@ -145,16 +142,16 @@ def _transfers(ledger: Ledger) -> TransferRecords:
 def _write_events(
     call: Calls, archive: Any, ledger: Ledger, bars: CoreBars, transfers: TransferRecords, batch: ShownBatchLevel
 ) -> tuple[CoreLocations, list[Location]]:
-    """Write all event files in sequence, so that one is open at a time whatever the number of cores.
+    """Write all event files in sequence, so that only one is open at a time.
 
-    Return the locations of cores, and those that follow them.
+    Return the locations of cores, and the others.
     """
     messages = core_messages(ledger, transfers)
     wait_bar, wait_from = bar_waits(ledger, bars, transfers)
     n_waits = np.diff(np.searchsorted(wait_bar, bars.first))
     n_messages = np.diff(messages.send_first) + np.diff(messages.receive_first)
     n_events = 2 * (np.diff(bars.first) + n_waits) + n_messages
-    # Each location is two files, which a reader opens all at once.
+    # Each location is two files, and a reader opens all at once.
     few = ledger.shows == "cores" and ledger.machine.n_cores <= MOST_CORES
     number = np.arange(len(n_events)) if few else np.flatnonzero(n_events)
     jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)

@@ -1,4 +1,4 @@
-"""What a Pajé trace defines before its events: forms of events, types, containers, values with their colours."""
+"""The definitions at the beginning of a Pajé trace: forms of events, types, containers, values with colours."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from traces.ledger import Ledger
 
 _CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
 
-#: Numbers of the forms of events.
+#: Numbers of the event forms.
 PUSH_JOB, PUSH_LANE, POP, VARIABLE, EVENT, LINK_START, LINK_END = range(10, 17)
 
 _TYPE = "Alias string,Type string"
@@ -41,13 +41,13 @@ _FORMS = (
 
 _GREY, _COUNTED = '"0.7 0.7 0.7"', '"0.12 0.47 0.71"'
 
-#: What is on lanes, by place in REGIONS, and its colours. What happens besides are events, whose values ViTE wants undefined.
+#: The states on lanes, by index in REGIONS, and their colours. Other regions are events, whose values ViTE wants undefined.
 LANE_STATES = tuple(REGIONS)[:3]
 _BATCH = ('"0.8 0.8 0.8"', '"0.99 0.75 0.44"', '"0.2 0.63 0.17"')
 
 
 def header() -> bytes:
-    """The forms of all events."""
+    """Return the forms of all events."""
     lines: list[str] = []
     for number, name, fields in _FORMS:
         lines += [f"%EventDef {name} {number}", *(f"%       {field}" for field in fields.split(",")), "%EndEventDef"]
@@ -55,7 +55,7 @@ def header() -> bytes:
 
 
 def palette(row: Array) -> Array:
-    """A colour for each job row, in thousandths, int64 (n, 3): hues a golden ratio apart, none very light or dark."""
+    """Return a colour for each job row, in thousandths, int64 (n, 3): hues a golden ratio apart, none very light or dark."""
     hue = (row * 0.6180339887498949) % 1.0
     value, chroma = 0.60 + 0.30 * (row % 3) / 2, 0.55
     parts = [(5.0, 0), (3.0, 1), (1.0, 2)]
@@ -68,12 +68,12 @@ def palette(row: Array) -> Array:
 
 
 def _name(text: str) -> str:
-    # A quote would end the name, and no escape is defined.
+    # A quote would end the name, and the format has no escapes.
     return '"' + text.replace('"', "'").replace("\n", " ") + '"'
 
 
 def write_definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Series], begin: str) -> Iterator[bytes]:
-    """Types, containers and values; ``begin`` is the time of the containers. Cores that no job ever held have none."""
+    """Yield types, containers and values; ``begin`` is the time of the containers. Only cores that a job held have one."""
     machine = ledger.machine
     lines = [f'{_CONTAINER_TYPE} {alias} {of} "{name}"' for alias, of, name in (
         ("M", "0", "cluster"), ("B", "M", "batch scheduler"), ("H", "M", "host"), ("C", "H", "core"), ("L", "M", "lane")

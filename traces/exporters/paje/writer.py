@@ -1,23 +1,21 @@
-"""Pajé's text: for ViTE, Paje and the tools of pajeng (``pj_dump``).
+"""Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``).
 
 Containers
-    The cluster; in it ``batch scheduler``, a container a host and in that one a core that any job ever held, and ``lane <n>``.
+    The cluster; in it ``batch scheduler``, one container per host with one per core that any job held, and ``lane <n>``.
 On a core
-    Pushed and popped states ``job <number>``, or ``job <number> <name>`` where the log has a name for the job, a colour a
-    job; with fields ``Task`` and ``Chunk``, -1 of a job without tasks;
-    ``wait for data`` where a core waits for that.
+    Pushed and popped states ``job <number>``, or ``job <number> <name>`` if the log has a name for the job, one colour per
+    job; with fields ``Task`` and ``Chunk``, -1 for a job without tasks; ``wait for data`` while a core waits for data.
 On a lane
     States ``held``, ``queued`` and ``running``, with ``Job``, ``Attempt``, ``Why`` and ``State``.
-Of the batch scheduler
-    Events ``submit`` and, where they are known, ``scheduling pass`` and others, with ``Job`` (-1 of a pass); variables
-    ``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and those of power. Of each host the variable
-    ``busy cores``.
+For the batch scheduler
+    Events ``submit`` and, if known, ``scheduling pass`` and others, with ``Job`` (-1 for a pass); variables ``queue length``,
+    ``busy cores``, ``computing cores`` if tasks are known, and the power variables. For each host the variable ``busy cores``.
 Links
-    ``transfer`` between cores, with ``Bytes``; ``cause`` between lanes: a job that waited started on cores that another left
-    at that instant.
+    ``transfer`` between cores, with ``Bytes``; ``cause`` between lanes: a waiting job started on cores that another job
+    released at that instant.
 
-Events are in the order of time, as the format asks for; at one instant states end before others begin. Times are seconds
-since the workload's time 0 with nine decimals.
+Events are in the order of time, as the format requires; at one instant states end before others begin. Times are seconds since
+the workload's time 0 with nine decimals.
 
 Source: B. de Oliveira Stein, J. Chassin de Kergommeaux, L. M. Schnorr, "Pajé trace file format" (2013).
 """
@@ -59,15 +57,15 @@ from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
 
-#: Of so many intervals one is looked at, to see how many begin and end when.
+#: One in this many intervals is sampled to estimate how many begin and end when.
 _SAMPLE = 64
 
 
 class Timed:
-    """Intervals of which those are found that begin, or end, in a window of time.
+    """Intervals, for finding those that begin or end in a window of time.
 
-    Of each block of rows the first and last instants are kept: where rows are roughly in the order of time, as tasks of jobs
-    are, only few blocks are looked through for a window. A start below 0 is no interval.
+    The first and last instants of each block of rows are kept: rows such as tasks are roughly in the order of time, so only a
+    few blocks are searched for a window. Rows with a start below 0 are ignored.
     """
 
     def __init__(self, start_ns: Array, end_ns: Array) -> None:
@@ -75,15 +73,15 @@ class Timed:
         self._spans = [_spans(column) for column in self._columns]
 
     def sample(self) -> Array:
-        """Some of the instants, evenly chosen."""
+        """Return some of the instants, evenly chosen."""
         return np.concatenate([column[::_SAMPLE][self._columns[0][::_SAMPLE] >= 0] for column in self._columns])
 
     def beginning(self, since: int, until: int) -> Array:
-        """Rows that begin at ``since`` or later, and before ``until``."""
+        """Return the rows that begin at ``since`` or later, and before ``until``."""
         return self._within(0, since, until)
 
     def ending(self, since: int, until: int) -> Array:
-        """Likewise those that end."""
+        """Return the rows that end at ``since`` or later, and before ``until``."""
         return self._within(1, since, until)
 
     def _within(self, which: int, since: int, until: int) -> Array:
@@ -104,25 +102,25 @@ def _spans(column: Array) -> tuple[Array, Array]:
 
 
 def boundaries(timed: Sequence[Timed], most: int) -> list[int]:
-    """Ascending instants, from the first to beyond the last, between which there are some ``most`` begins and ends."""
+    """Return ascending instants, from the first to beyond the last, with some ``most`` begins and ends between each two."""
     sample = np.sort(np.concatenate([one.sample() for one in timed] or [np.zeros(0, np.int64)]))
     inner = sample[:: max(1, most // _SAMPLE)]
     least, beyond = 0, int(np.iinfo(np.int64).max)
     return [least, *np.unique(inner[inner > least]).tolist(), beyond]
 
 
-#: Name of the file that is written.
+#: Name of the written file.
 FILE = "trace.paje"
 
-#: So many events are put into the order of time at once.
+#: Number of events sorted by time at once.
 _MOST = 1 << 16
 
-#: Events of one instant come in this order; a state of no length begins and ends in one row.
+#: Order of events at one instant; a state of length 0 begins and ends in one row.
 _ENDS, _BOTH, _BEGINS, _ALL, _LINK_BEGINS, _LINK_ENDS = range(6)
 
 
 class _Source(NamedTuple):
-    # What happens: intervals, or instants, and the lines of some of them as they begin and end.
+    # Intervals, or instants, and functions that write the lines of some of them at their begin and end.
     timed: Timed
     start_ns: Array
     end_ns: Array
@@ -134,8 +132,8 @@ class _Source(NamedTuple):
 def write_paje(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.paje"``; equal ledgers give equal bytes.
 
-    Beside the ledger some 400 bytes a job of memory are needed, and a window of some 65,000 events. Raises InputError if
-    there is one already, it cannot be written, or a job is submitted before time 0.
+    Besides the ledger it needs some 400 bytes of memory per job, and a window of some 65,000 events. Raises InputError if the
+    file exists or cannot be written, or a job is submitted before time 0.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -182,7 +180,7 @@ def _line(form: int, instant: Array) -> Rows:
 
 
 def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Callable[[Array, Rows], Rows]) -> _Source:
-    # States on cores; ``core`` and ``said`` are asked of some rows.
+    # States on cores; ``core`` and ``said`` are called for some rows.
     def begin(rows: Array) -> tuple[Array, Rows]:
         at = start[rows]
         line = _line(PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
@@ -205,7 +203,7 @@ def _cores(ledger: Ledger) -> Iterator[_Source]:
             job, task, since, until = waits(ledger)
             row = tasks.first[job] + task
             yield _states(since, until, lambda rows: tasks.core[row[rows]], lambda rows, line: line.put(b"w -1 -1"))
-    # Jobs of which no tasks are known, on each core that they held.
+    # Jobs with unknown tasks, on each core that they held.
     held = holdings(ledger)
     bare = np.ones(len(jobs), np.bool_) if tasks is None else np.diff(tasks.first) == 0
     shown = np.flatnonzero(bare[held.job])

@@ -1,4 +1,4 @@
-"""What is interned, and the tracks of a trace and how they lie within each other."""
+"""Interned names, and the hierarchy of a trace's tracks."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, blocks
 from traces.ledger import Ledger, MachineShape
 
-# InternedData's fields.
+# Fields of InternedData.
 _CATEGORIES, _EVENTS, _ANNOTATIONS, _STRINGS = b"\x0a", b"\x12", b"\x1a", b"\xea\x01"
 
 _FURTHER = ("wait for data", "send", "receive", "frees", "freed")
 
-#: iids of names of events: those of the batch level, and of what cores do beside tasks; behind them those of jobs, by row.
+#: iids of event names: the batch level's, and those of cores besides tasks; followed by those of jobs, by row.
 EVENTS = {
     name: 1 + place for place, name in enumerate((*REGIONS, *(kind.event() for kind in records.EVENTS), *_FURTHER))
 }
 JOBS = 1 + len(EVENTS)
 
-#: iids of categories; behind them those of techniques.
+#: iids of categories; followed by those of techniques.
 CATEGORIES = {name: 1 + place for place, name in enumerate((*KINDS, "batch", "transfer", "cause"))}
 TECHNIQUES = 1 + len(CATEGORIES)
 
-#: iids of names of annotations.
+#: iids of annotation names.
 ANNOTATIONS = {
     name: 1 + place
     for place, name in enumerate(
@@ -40,7 +40,7 @@ ANNOTATIONS = {
                 *("task", "chunk", "bytes", "source", "target"),
                 *(name for name, _, _ in (*ATTRIBUTES, CUT)),
                 *(name for kind in records.EVENTS for name, _, _ in kind.attributes),
-                JOB_NAME[0],  # the last one, as it is written only where jobs have names
+                JOB_NAME[0],  # the last one, since it is written only if jobs have names
             )
         )
     )
@@ -48,7 +48,7 @@ ANNOTATIONS = {
 
 
 def write_names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
-    """All packets that intern something; what attributes of the batch level refer to has the same numbers."""
+    """Yield all packets that intern something; strings of the batch level's attributes keep their numbers."""
     # The first packet of the sequence: nothing was interned before.
     yield b"\x0a\x04\x50\x01\x68\x01"
     yield interned(_EVENTS, 1, text(b"\x12", list(EVENTS))).tobytes()
@@ -72,13 +72,13 @@ _DESCRIPTOR = b"\xe2\x03"
 class Tracks(NamedTuple):
     """The uuids of tracks."""
 
-    # the machine, and within it the batch scheduler and the jobs' lanes
+    # the machine, and in it the batch scheduler and the jobs' lanes
     cluster: int
     scheduler: int
     jobs: int
-    points: dict[str, int]  # within the scheduler, by name: ``submits``, and what else is there
-    counters: int  # of the first of the machine's series; the others follow
-    # of the first host, its counter, the first core, the first lane; the others follow
+    points: dict[str, int]  # in the scheduler, by name: ``submits``, and the others
+    counters: int  # the first of the machine's series; the others follow
+    # the first host, its counter, the first core, the first lane; the others follow
     hosts: int
     host_counters: int
     cores: int
@@ -86,7 +86,7 @@ class Tracks(NamedTuple):
 
     @classmethod
     def of(cls, machine: MachineShape, batch: ShownBatchLevel, series: Sequence[Series]) -> Tracks:
-        """Those of a run; what a counter of the machine's share of busy cores is, follows the series."""
+        """Return the tracks of a run; the counter of the share of busy cores follows the machine's series."""
         points = {name: 4 + place for place, name in enumerate(batch.points)}
         counters = 4 + len(points)
         hosts = counters + len(series) + 1
@@ -96,7 +96,7 @@ class Tracks(NamedTuple):
 
 
 def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: Sequence[Series]) -> Iterator[bytes]:
-    """A TrackDescriptor of each: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
+    """Yield the TrackDescriptors: the cluster; in it the batch scheduler with its counters, hosts with their cores, lanes."""
     machine = ledger.machine
     top = [(machine.name, tracks.cluster, 0), ("batch scheduler", tracks.scheduler, tracks.cluster)]
     top += [("jobs" if batch.waiting else "running jobs", tracks.jobs, tracks.cluster)]
@@ -127,7 +127,7 @@ def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series:
 
 def _descriptor(names: Sequence[str], uuid: Array, parent: Array) -> Rows:
     rows = varint(Rows(len(names)).put(b"\x08"), uuid).add(text(b"\x12", names))
-    # A track of the top has no parent; siblings of one name are not one track.
+    # A top track has no parent; siblings of the same name stay separate tracks.
     return rows.add(varint(Rows(len(names)).put(b"\x28"), parent), parent > 0).put(b"\x78\x02")
 
 

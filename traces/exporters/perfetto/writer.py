@@ -1,26 +1,26 @@
-"""Perfetto's protobuf: what `ui.perfetto.dev`_ and its trace processor open.
+"""Perfetto's protobuf, for `ui.perfetto.dev`_ and its trace processor.
 
 The machine
-    Track of its name; within it a track a host, and within that a track a core, ``<host> core <n>``, and the counter
+    Track of its name; in it one track per host, and in that one track per core, ``<host> core <n>``, and the counter
     ``busy cores``.
 A task on its core
-    A slice ``job <number>``, followed by the job's name where the log has one, one colour a job; category ``task`` and, where
-    it is known, the technique; annotations ``task`` and ``chunk``. A job without tasks is one slice on each core that it holds,
-    of category ``job``.
-What one task made and another needed that ran on another core
-    Instants ``send`` and ``receive`` on the two cores, with a flow from the one to the other; ``bytes``, and the tasks.
+    A slice ``job <number>``, followed by the job's name if the log has one, one colour per job; category ``task`` and, if
+    known, the technique; annotations ``task`` and ``chunk``. A job without tasks is one slice on each of its cores, with the
+    category ``job``.
+A transfer between tasks on different cores
+    Instants ``send`` and ``receive`` on the two cores, connected by a flow; ``bytes``, and the tasks.
 A core that waits for data
     A slice ``wait for data``.
 The batch scheduler
-    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``computing cores`` where tasks are known,
-    ``utilisation`` (busy cores over cores, a fraction) and those of power; within it tracks of instants: ``submits``, and
-    what else there is of ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
-What became of the jobs
+    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``computing cores`` if tasks are known,
+    ``utilisation`` (busy cores over cores, a fraction) and the power counters; in it tracks of instants: ``submits`` and, if
+    there are any, ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
+The states of jobs
     Track ``jobs`` with tracks ``lane <n>``: slices ``held``, ``queued``, ``running``, as in OTF2, with its attributes as
-    annotations, among them ``job``, its number, and ``job name`` where the log has one.
-Why a job started when it did
-    Instants ``frees`` and ``freed`` with a flow: a job that waited started at the very instant at which another left cores
-    that it took (:mod:`traces.exporters.shown.core_slices`).
+    annotations, among them ``job``, its number, and ``job name`` if the log has one.
+The reason of a start
+    Instants ``frees`` and ``freed`` with a flow: a waiting job started at the instant at which another job released cores that
+    it took (:mod:`traces.exporters.shown.core_slices`).
 
 Timestamps are nanoseconds since the workload's time 0.
 
@@ -59,19 +59,18 @@ from traces.exporters.shown.written import check_begin, fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
-#: Name of the file that is written.
+#: Name of the written file.
 FILE = "trace.perfetto-trace"
 
-#: Flows of causes have ids from here on, those of transfers below.
+#: Ids of flows of causes begin here; ids of transfers are below.
 _CAUSES = 1 << 62
 
 
 def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as ``directory / "trace.perfetto-trace"``; equal ledgers give equal bytes.
 
-    Beside the ledger 8 bytes a task of memory are needed, some 300 a job, and a block of packets. Raises InputError if
-    there is one already, it cannot be written, or a job is submitted before time 0, which a timestamp cannot say. Raises
-    InvariantError if a core does two things at once.
+    Besides the ledger it needs 8 bytes of memory per task, some 300 per job, and a block of packets. Raises InputError if the
+    file exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     path = Path(directory) / FILE
     batch = batch_level(ledger, MOST_LANES)
@@ -89,7 +88,7 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
 
 
 def _cores(tracks: Tracks, ledger: Ledger, slices: CoreSlices) -> bytes:
-    """A begin and an end of each, one behind the other: so a core has left what it did when it enters what follows."""
+    """Write a begin and an end of each slice in sequence, so that a core leaves a slice before it enters the next."""
     track, waits = tracks.cores + slices.core, slices.kind == KINDS.index("wait for data")
     name = np.where(waits, EVENTS["wait for data"], JOBS + slices.job)
     said = varint(Rows(len(track)).put(b"\x18"), slices.kind + CATEGORIES[KINDS[0]])
@@ -116,7 +115,7 @@ def _pair(
     flow: Array,
     said: Rows,
 ) -> bytes:
-    """Two instants, the first with a flow to the second."""
+    """Write two instants, the first with a flow to the second."""
     rows = Rows(len(flow))
     for name, instant, track, tag in zip(names, instants, tracks, (b"\xf9\x02", b"\x81\x03"), strict=True):
         content = Rows(len(flow)).put(bytes([0x18, CATEGORIES[category], 0x50, EVENTS[name]])).add(_flow(tag, flow))
@@ -171,7 +170,7 @@ def _said(spans: Spans, at: slice, keys: list[int]) -> Rows:
     for place, (reference, kind) in enumerate(zip(spans.attributes.tolist(), spans.types.tolist(), strict=True)):
         values = spans.values[spans.row[at], place]
         name = keys[reference - 2]
-        if kind == STRING:  # of which OTF2 counts the empty one, too
+        if kind == STRING:  # OTF2 also counts the empty string
             rows.add(annotation(name, np.maximum(values, 0), string=True), values >= 0 if (values < 0).any() else None)
         else:
             rows.add(annotation(name, values))

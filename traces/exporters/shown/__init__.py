@@ -1,1 +1,1 @@
-"""What every trace shows of a ledger, whatever its format."""
+"""The contents of traces, independent of their format."""

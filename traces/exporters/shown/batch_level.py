@@ -1,4 +1,4 @@
-"""What the batch level shows in a trace: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
+"""The batch level in a trace: spans of jobs on lanes, their submits, scheduling passes, counters of hosts."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -14,10 +14,10 @@ from traces.records import EVENTS
 from traces.records.events import INT64, STRING, UINT64
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
 
-#: Each lane is a row of a viewer, and in some formats a file, and thousands of them show nobody anything.
+#: Maximum number of lanes: each is a row of a viewer, and in some formats a file; thousands of them are unreadable.
 MOST_LANES = 1000
 
-#: What a job or the scheduler does; references of these regions follow one another.
+#: Activities of a job or the scheduler; references of these regions are consecutive.
 REGIONS = {
     "held": "the job is submitted, but must wait for another one to end",
     "queued": "the job may start and waits for that",
@@ -28,7 +28,7 @@ REGIONS = {
 HELD, QUEUED, RUNNING, SUBMIT, PASS = range(len(REGIONS))
 
 
-#: Attributes of their Enter: name, description, type; references are 2 and those that follow.
+#: Attributes of their Enter: name, description, type; references are consecutive from 2.
 ATTRIBUTES = (
     ("job", "number of the job in the workload", INT64),
     ("cores", "how many cores it asked for", UINT64),
@@ -42,33 +42,30 @@ ATTRIBUTES = (
     ("started", "jobs that the pass started", UINT64),
 )
 
-#: The attribute before that, where the log has names for single jobs: of the Enter of their submits and on lanes.
+#: The attribute after these, if the log has names for single jobs: on the Enter of their submits and on lanes.
 JOB_NAME = ("job name", "what the log calls the job", STRING)
 
-#: The last attribute, where there are attempts that were cut as all their cores were lost: of the Enter of what they ran.
+#: The last attribute, if attempts were cut because all their cores were lost: on the Enter of ``running``.
 CUT = ("cut because", "how all its cores were lost, and which was the last", STRING)
 
 _FIRST_ATTRIBUTE, _OF_SUBMIT, _OF_JOB = 2, 4, 8
 
-#: The strings that attributes refer to; string 0 is the empty one, then come these, then why attempts were cut, then the
-#: names of jobs.
+#: The strings of attributes; string 0 is empty, then come these, then the causes of cut attempts, then the names of jobs.
 WORDS = (*WHY, *STATES)
 
 
 class Spans(State):
-    """What is shown on some locations, of each in the order of time."""
+    """Spans on some locations, each in the order of time."""
 
     first: Ints  # (n_locations + 1,): location ``k`` has the spans ``first[k]:first[k + 1]``
-    # ndarray of int64: its instants (ns), its region as a place in :data:`REGIONS`, and the row of ``values`` that
-    # tells of it
+    # ndarray of int64: its instants (ns), its region as an index in :data:`REGIONS`, and its row of ``values``
     start: Ints
     end: Ints
     region: Ints
     row: Ints
-    # (rows, attributes): what attributes say: numbers, and references of strings; -1 of a string that this row does not
-    # have
+    # (rows, attributes): values of attributes: numbers, and references of strings; -1 for a string that the row does not have
     values: Ints2
-    # (attributes,): the references and types of those that are written, which may be fewer
+    # (attributes,): the references and types of the written attributes, which may be fewer
     attributes: Ints
     types: Ints
 
@@ -79,56 +76,56 @@ class Spans(State):
 
     @property
     def location(self) -> Array:
-        """The location of each span."""
+        """Location of each span."""
         return np.repeat(np.arange(self.n_locations), np.diff(self.first))
 
 
 class ShownBatchLevel(NamedTuple):
-    """What is shown of a run beside what its cores did."""
+    """The contents of a trace besides the activities of cores."""
 
-    load: LoadSeries  # what the scheduler's counters say
-    # on one location; of no length. ``passes`` has no location where they were not kept.
+    load: LoadSeries  # the scheduler's counters
+    # on one location; of length 0. ``passes`` has no location if they were not kept.
     submits: Spans
     passes: Spans
-    told: dict[str, Spans]  # likewise, by names of kinds (:data:`traces.records.EVENTS`): events of running jobs
-    hosts: HostSeries  # what the hosts' counters say
-    # what became of the jobs, each on one lane; where they are too many for that, of the attempts that ran
+    events: dict[str, Spans]  # the same for events of running jobs, by kind (:data:`traces.records.EVENTS`)
+    hosts: HostSeries  # the hosts' counters
+    # states of the jobs, each on one lane; if there are too many for this, attempts that ran
     lanes: Spans
-    waiting: bool  # whether lanes show what waits, too
-    power: PowerRecords | None  # what the machine draws
-    # what attempts say that were cut as all their cores were lost: strings that follow :data:`WORDS`
+    waiting: bool  # whether lanes also show waiting jobs
+    power: PowerRecords | None  # the power draw of the machine
+    # causes of attempts that were cut because all their cores were lost: strings that follow :data:`WORDS`
     cut_because: tuple[str, ...]
-    window_ns: tuple[int, int] | None = None  # (int, int) or None: the part of the run that is shown; None if it is all
-    # ndarray of int64, or None: cores inside tasks, in thousandths, by the rows of ``load``
+    window_ns: tuple[int, int] | None = None  # (int, int) or None: the shown part of the run; None: all
+    # ndarray of int64, or None: cores inside tasks, in thousandths, for the rows of ``load``
     # (:func:`traces.series.computing_cores`); None without tasks
     computing: Array | None = None
-    job_names: tuple[str, ...] = ()  # the names that the log has for jobs: strings that follow ``cut_because``
+    job_names: tuple[str, ...] = ()  # the log's names of jobs: strings that follow ``cut_because``
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """All strings that attributes refer to, by their numbers."""
+        """All strings of attributes, in the order of their references."""
         return ("", *WORDS, *self.cut_because, *self.job_names)
 
     @property
     def attributes(self) -> tuple[tuple[str, str, int], ...]:
         """All attributes, in the order of their references."""
-        return attributes_of(self.told, named=bool(self.job_names), cut=bool(self.cut_because))
+        return attributes_of(self.events, named=bool(self.job_names), cut=bool(self.cut_because))
 
     @property
     def regions(self) -> dict[str, str]:
-        """What a job or the scheduler does, with what it is, in the order of references: :data:`REGIONS`, then events."""
-        return REGIONS | {kind.event(): kind.shown for kind in EVENTS if kind.name in self.told}
+        """Activities of a job or the scheduler with descriptions, in the order of references: :data:`REGIONS`, then events."""
+        return REGIONS | {kind.event(): kind.shown for kind in EVENTS if kind.name in self.events}
 
     @property
     def points(self) -> dict[str, Spans]:
-        """What has no length, each on one location, by its name."""
+        """The events of length 0, each kind on one location, by its name."""
         passes = {"scheduling passes": self.passes} if self.passes.n_locations else {}
-        return {"submits": self.submits} | passes | self.told
+        return {"submits": self.submits} | passes | self.events
 
     @property
     def span_ns(self) -> tuple[int, int]:
-        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 where there are none. Of a window
-        its own."""
+        """First and last instant of the run: of its jobs and its scheduling passes (ns); 0 if there are none. For a window,
+        its own instants."""
         if self.window_ns is not None:
             return self.window_ns
         every = np.concatenate(
@@ -137,11 +134,11 @@ class ShownBatchLevel(NamedTuple):
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
     def lane_of_rows(self, ledger: Ledger) -> Array:
-        """The lane on which each row of a ledger's jobs runs, int64 (n,); 0 of those that do not."""
+        """Return the lane on which each row of a ledger's jobs runs, int64 (n,); 0 for jobs that do not run."""
         location = self.lanes.location
         ran = self.lanes.region == RUNNING
         row, n = self.lanes.row[ran], len(ledger.jobs)
-        if (row >= n).any():  # attempts that were cut have further rows of values (_with_cuts)
+        if (row >= n).any():  # cut attempts have further rows of values (_with_cuts)
             cut = np.array(sorted(ledger.cut_because), np.int64)
             row = np.where(row < n, row, cut[np.maximum(row - n, 0)])
         lane = np.zeros(n, np.int64)
@@ -150,7 +147,7 @@ class ShownBatchLevel(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """A counter: a value times ten to the power of ``exponent`` is in its unit."""
+    """A counter: its values times ten to the power of ``exponent`` are in its unit."""
 
     name: str
     description: str
@@ -159,12 +156,12 @@ class Counter(NamedTuple):
     values: Array
 
 
-#: Of the cores inside tasks: name, description, unit, exponent.
+#: Counter of the cores inside tasks: name, description, unit, exponent.
 COMPUTING = ("computing cores", "cores inside tasks, the mean until busy cores change next", "cores", -3)
 
 
 def power_counters(power: PowerRecords) -> list[Counter]:
-    """What is shown of power. A counter has a value at every instant: where there is no limit, it is the full power."""
+    """Return the power counters. A counter always has a value: without a limit, the full power."""
     found = [Counter("power", "what the machine draws", "W", -3, power.power_mw)]
     if (limit := power.limit_mw) is not None:
         words = "the lowest limit to it; where there is none, what is drawn if all cores work at full speed"
@@ -175,7 +172,7 @@ def power_counters(power: PowerRecords) -> list[Counter]:
 
 
 def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
-    """What a ledger's batch level shows; jobs that wait are shown if that takes no more lanes than ``most_lanes``."""
+    """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes."""
     jobs = ledger.jobs
     values = np.column_stack(
         [
@@ -184,7 +181,7 @@ def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
             1 + len(WHY) + jobs.state.astype(np.int64),
         ]
     ).astype(np.int64, copy=False)
-    # What was submitted before a window is in it from its begin on, but its submit is not.
+    # Jobs submitted before a window are in it from its begin on, but their submits are not.
     first = np.flatnonzero((jobs.attempt == 0) & (jobs.submit_ns >= _begin_ns(ledger)))
     arrived = first[np.argsort(jobs.submit_ns[first], kind="stable")]
     submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
@@ -192,13 +189,13 @@ def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
     if passes is None:
         points = _nowhere()
     else:
-        told = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
-        points = _points(PASS, passes.now_ns, np.arange(len(passes)), told, _attributes(_OF_JOB, len(ATTRIBUTES)))
+        counts = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
+        points = _points(PASS, passes.now_ns, np.arange(len(passes)), counts, _attributes(_OF_JOB, len(ATTRIBUTES)))
     lanes = _lanes(ledger, values, waiting=True)
     waiting = lanes.n_locations <= most_lanes
     if not waiting:
         lanes = _lanes(ledger, values, waiting=False)
-    reached = _told(ledger)
+    reached = _events(ledger)
     because = tuple(sorted(set(ledger.cut_because.values())))
     names = JobNames(ledger).texts
     known = tuple(dict.fromkeys(filter(None, names)))
@@ -225,57 +222,57 @@ def _nowhere() -> Spans:
     return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
 
 
-def _told(ledger: Ledger) -> dict[str, Spans]:
-    # In the order of time; at one instant in that of the ledger.
+def _events(ledger: Ledger) -> dict[str, Spans]:
+    # By time; at one instant in the order of the ledger.
     shown: dict[str, Spans] = {}
     every = attributes_of([one.name for one in ledger.events], named=False, cut=False)
     for place, one in enumerate(ledger.events):
         at, columns = one.points(ledger.jobs)
-        order, told = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
+        order, values = np.argsort(at, kind="stable"), np.column_stack(columns).astype(np.int64, copy=False)
         if one.holds:
-            order = order[at[order] > _begin_ns(ledger)]  # what was so at a window's begin was told before
+            order = order[at[order] > _begin_ns(ledger)]  # the state at a window's begin was set before
         of = np.array([every.index(attribute) for attribute in one.attributes])
         kinds = np.array([kind for _, _, kind in one.attributes], np.int64)
-        shown[one.name] = _points(len(REGIONS) + place, at[order], order, told, (_FIRST_ATTRIBUTE + of, kinds))
+        shown[one.name] = _points(len(REGIONS) + place, at[order], order, values, (_FIRST_ATTRIBUTE + of, kinds))
     return shown
 
 
-def attributes_of(told: Collection[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
-    """All attributes of a trace, in the order of their references: where some kinds of events are known, jobs have names, and
-    some were cut, more."""
-    further = dict.fromkeys(one for kind in EVENTS if kind.name in told for one in kind.attributes)
+def attributes_of(kinds: Collection[str], *, named: bool, cut: bool) -> tuple[tuple[str, str, int], ...]:
+    """Return all attributes of a trace, in the order of their references; kinds of events, names of jobs and cut attempts add
+    some."""
+    further = dict.fromkeys(one for kind in EVENTS if kind.name in kinds for one in kind.attributes)
     return (*ATTRIBUTES, *further, *((JOB_NAME,) if named else ()), *((CUT,) if cut else ()))
 
 
 def _attributes(first: int, stop: int) -> tuple[Array, Array]:
-    # References and types of those of these places.
+    # References and types of the attributes at these indices.
     kinds = [kind for _, _, kind in ATTRIBUTES[first:stop]]
     return _FIRST_ATTRIBUTE + np.arange(first, stop), np.array(kinds, np.int64)
 
 
 def _points(region: int, instant_ns: Array, row: Array, values: Array, attributes: tuple[Array, Array]) -> Spans:
-    # Of no length, on one location.
+    # Spans of length 0 on one location.
     n, at = len(row), np.ascontiguousarray(instant_ns, np.int64)
     return Spans(np.array([0, n]), at, at, np.full(n, region), np.asarray(row, np.int64), values, *attributes)
 
 
-def _with_names(spans: Spans, string: Array, told: Collection[str]) -> Spans:
-    """Spans of jobs with a further attribute, their names: the string of each job row, -1 for none."""
+def _with_names(spans: Spans, string: Array, kinds: Collection[str]) -> Spans:
+    """Add the names of jobs to spans as a further attribute: the string of each job row, -1 for none."""
     return Spans(
         *(spans.first, spans.start, spans.end, spans.region, spans.row),
         np.column_stack([spans.values[:, : len(spans.types)], string]),
-        np.append(spans.attributes, _FIRST_ATTRIBUTE + len(attributes_of(told, named=False, cut=False))),
+        np.append(spans.attributes, _FIRST_ATTRIBUTE + len(attributes_of(kinds, named=False, cut=False))),
         np.append(spans.types, STRING),
     )
 
 
 def _with_cuts(lanes: Spans, because: Mapping[int, str], texts: Sequence[str], before: Sequence[object]) -> Spans:
-    """The same lanes, on which what ran of an attempt that was cut says why: ``texts`` are strings behind :data:`WORDS`,
-    ``before`` all other attributes of the trace."""
+    """Add the cause to running spans of cut attempts on the lanes: ``texts`` are strings after :data:`WORDS`, ``before`` all
+    other attributes of the trace."""
     rows = np.array(sorted(because), np.int64)
     string = np.array([1 + len(WORDS) + texts.index(because[row]) for row in rows.tolist()], np.int64)
     none = np.full(len(lanes.values), -1)
-    # Only what ran has it, so it has a row of its own.
+    # Only running spans have it, so they need their own row.
     values = np.concatenate([np.column_stack([lanes.values, none]), np.column_stack([lanes.values[rows], string])])
     ran = (lanes.region == RUNNING) & np.isin(lanes.row, rows)
     row = np.where(ran, len(none) + np.searchsorted(rows, lanes.row), lanes.row)
@@ -292,11 +289,11 @@ def _begin_ns(ledger: Ledger) -> int:
 
 
 def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
-    """Each job on one lane from its submit to the end of its last attempt, or, without ``waiting``, each attempt from its
-    start; on as few lanes as that needs."""
+    """Return each job on one lane from its submit to the end of its last attempt, or, without ``waiting``, each attempt from
+    its start; on as few lanes as possible."""
     jobs = ledger.jobs
     begin = np.maximum(np.where(jobs.attempt == 0, jobs.submit_ns, jobs.eligible_ns), _begin_ns(ledger))
-    # One that was withdrawn before its submit left then; one that was so before it could start was held until then.
+    # A job withdrawn before its submission ends at the withdrawal; one withdrawn before it could start was held until then.
     gone = np.maximum(np.where(jobs.started, jobs.start_ns, jobs.left_ns), begin)
     eligible = np.where(jobs.eligible_ns < 0, gone, np.maximum(jobs.eligible_ns, begin))
     edges = np.column_stack([begin, eligible, gone, np.where(jobs.started, jobs.end_ns, gone)])
@@ -311,7 +308,7 @@ def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
     lane, order = pack_lanes(first_ns, last_ns)
     place = np.empty(n, np.int64)
     place[order] = np.arange(n)
-    by_lane = np.argsort(place[whose], kind="stable")  # attempts follow one another as they do in the ledger
+    by_lane = np.argsort(place[whose], kind="stable")  # attempts keep their order in the ledger
     row, lane = row[by_lane], lane[whose[by_lane]]
     shown, edges = shown[row], edges[row]
     upto = np.concatenate([[0], np.cumsum(shown.sum(axis=1))])
@@ -327,7 +324,7 @@ def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
 
 
 class Series(NamedTuple):
-    """A step function of time: ``values`` (int64) times ten to the power of ``exponent``, in ``unit``, each holds until the
+    """A step function of time: ``values`` (int64) times ten to the power of ``exponent``, in ``unit``; each holds until the
     next."""
 
     name: str
@@ -338,7 +335,7 @@ class Series(NamedTuple):
 
 
 def machine_series(batch: ShownBatchLevel) -> list[Series]:
-    """``queue length``, ``busy cores``, ``computing cores`` where tasks are known, and what is known of power."""
+    """Return ``queue length``, ``busy cores``, ``computing cores`` if tasks are known, and the known power series."""
     load = batch.load
     found = [
         Series("queue length", "jobs", 0, load.instant_ns, load.queue_length.astype(np.int64)),
@@ -356,7 +353,7 @@ def machine_series(batch: ShownBatchLevel) -> list[Series]:
 
 
 def series_of_hosts(batch: ShownBatchLevel, machine: MachineShape) -> Iterator[tuple[int, Series]]:
-    """``busy cores`` of each host that ever has any."""
+    """Yield ``busy cores`` of each host that ever has any."""
     hosts = batch.hosts
     for host in range(machine.n_hosts):
         rows = slice(int(hosts.first[host]), int(hosts.stop[host]))

@@ -1,4 +1,4 @@
-"""What cores did, in blocks of slices that follow one another, and why waiting jobs started when they did."""
+"""The activities of cores in blocks of consecutive slices, and the causes of starts after waiting."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,28 +12,28 @@ from traces.holdings import holdings
 from traces.ledger import Ledger
 from traces.waits import bar_waits
 
-#: What a slice is: a task; a job, of which no tasks are known; or the core's wait for what its next task needs.
+#: Kinds of slices: a task; a job with unknown tasks; the core's wait for data of its next task.
 KINDS = ("task", "job", "wait for data")
 
 
 class CoreSlices(NamedTuple):
-    """Some slices, one column each; a core's are in the order of time, and never lie over one another."""
+    """Some slices, one column each; a core's slices are in the order of time and do not overlap."""
 
-    # ndarray of int64: where, and from when to when
+    # ndarray of int64: core, start and end
     core: Array
     start_ns: Array
     end_ns: Array
     job: Array  # ndarray of int64: row of ``ledger.jobs``
-    kind: Array  # ndarray of int64: a place in :data:`KINDS`
-    # ndarray of int64: numbers within the job; of a wait those of the task that is waited for. -1 of a job.
+    kind: Array  # ndarray of int64: an index in :data:`KINDS`
+    # ndarray of int64: numbers within the job; for a wait those of the task that needs the data. -1 for a job.
     task: Array
     chunk: Array
 
 
 def core_slices(ledger: Ledger) -> Iterator[CoreSlices]:
-    """All slices of a ledger, core by core, in blocks of some :data:`traces.exporters.shown.rows.BLOCK`.
+    """Yield all slices of a ledger, core by core, in blocks of some :data:`traces.exporters.shown.rows.BLOCK`.
 
-    Beside the ledger 8 bytes a task are held, and with transfers 16 more. Raises InvariantError if a core does two things
+    Besides the ledger it needs 8 bytes per task, and 16 more with transfers. Raises InvariantError if a core does two things
     at once.
     """
     jobs, tasks, transfers = ledger.jobs, ledger.tasks, ledger.transfers
@@ -67,8 +67,8 @@ def _with_waits(block: CoreSlices, at: Array, since: Array) -> CoreSlices:
 
 
 class Causes(NamedTuple):
-    """One row a pair of jobs: ``cause`` left cores at the instant ``at_ns`` at which ``job`` started on some of them, for
-    which it had waited. Rows of ``ledger.jobs``; by ``job``, then by ``cause``."""
+    """One row per pair of jobs: ``cause`` released cores at the instant ``at_ns`` at which the waiting ``job`` started on some
+    of them. Rows of ``ledger.jobs``; by ``job``, then by ``cause``."""
 
     job: Array
     cause: Array
@@ -76,11 +76,10 @@ class Causes(NamedTuple):
 
 
 def causes(ledger: Ledger) -> Causes:
-    """Who waited for whose cores.
+    """Return the jobs whose release of cores started others.
 
-    A job that could start earlier, but did not, started as others left cores that it then took. That is what a trace can
-    show; a job may have waited for something else besides, as for its turn. Of one that started on cores that were free
-    before, nothing is said.
+    A job that could have started earlier started when other jobs released cores that it then took. The job may also have waited
+    for something else, such as its turn. Jobs that started on cores that were free before have no row.
     """
     jobs, held = ledger.jobs, holdings(ledger)
     count = np.diff(held.first)
@@ -91,7 +90,7 @@ def causes(ledger: Ledger) -> Causes:
     waited = begins & (jobs.eligible_ns[held.job] < held.start_ns)
     took = row[waited[row]]
     took_lo, took_hi = held.lo[waited[row]], held.hi[waited[row]]
-    # What was left at one instant are disjoint intervals: in the order of their lows they are in that of their highs.
+    # The releases at one instant are disjoint intervals: sorted by their lower ends, they are also sorted by their upper ends.
     instants, rank = np.unique(held.end_ns[left], return_inverse=True)
     order = np.lexsort((lo, rank))
     left, lo, hi, rank = left[order], lo[order], hi[order], rank.reshape(-1)[order]

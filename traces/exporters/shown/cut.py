@@ -14,9 +14,9 @@ from traces.ledger import Ledger, MachineShape, TaskRecords
 
 
 class Excerpt(NamedTuple):
-    """Half-open intervals of time (ns), of global core numbers and of job numbers; None is all of it.
+    """Half-open intervals of time (ns), of global core numbers and of job numbers; None: everything.
 
-    ``job_words`` are the words in which the user named the jobs, for errors.
+    ``job_words`` is the user's text for the jobs, for errors.
     """
 
     window_ns: tuple[int, int] | None = None
@@ -25,19 +25,19 @@ class Excerpt(NamedTuple):
     job_words: str = ""
 
 
-#: All of a run.
+#: The whole run.
 WHOLE = Excerpt()
 
 
 def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
-    """What of a ledger is in a part; instants stay what they are.
+    """Return the part of a ledger; instants keep their values.
 
-    - ``part``: of a window: what lies in it at least in part, and of that only what is in it. A job that waits at its end
-      has not started. Of cores: these, and the jobs that held some of them, of which what they did elsewhere is left out.
-      Of jobs: these alone.
+    - ``part``: for a window: everything that is in it at least partly, cut at its ends; a job that waits at the window's end
+      has not started. For cores: these cores, and the jobs that held some of them, without their other cores. For jobs: only
+      these.
 
-    Returns Ledger: a ledger that writers take, and no more: jobs have in it what they had of cores and tasks in the whole.
-    Raises InputError if nothing of the ledger is in the part.
+    The ledger is for writers only: its jobs have their numbers of cores and tasks in the whole run. Raises InputError if the
+    part is empty.
     """
     if part.cores is not None:
         ledger = _of_cores(ledger, part.cores)
@@ -53,7 +53,7 @@ def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
 
 
 def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
-    """The ledger of some rows of its jobs."""
+    """Return the ledger of some rows of its jobs."""
     rows = np.flatnonzero(kept)
     place = np.full(len(kept), -1, np.int64)
     place[rows] = np.arange(len(rows))
@@ -68,8 +68,8 @@ def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
 
 
 def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape, Array]:
-    """Return the part of a machine that has these cores, and which cores those are, bool (n_cores,). Raises InputError if one
-    of them is no core of the machine."""
+    """Return the part of a machine with these cores, and which cores they are, bool (n_cores,). Raises InputError if the
+    machine does not have one of them."""
     check_ends(chosen, machine.n_cores, "cores", f"the machine has 0-{machine.n_cores - 1}")
     shown = within(np.arange(machine.n_cores), chosen)
     place = np.concatenate([[0], np.cumsum(shown)])
@@ -84,7 +84,7 @@ def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape,
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
     jobs = ledger.jobs
     smaller, shown = cut_machine(ledger.machine, chosen)
-    # The number that a core has among those that are kept; at the machine's end how many those are.
+    # The number of a core among the kept cores; at the machine's end their number.
     place = np.concatenate([[0], np.cumsum(shown)])
     lo, hi = place[jobs.allocation_lo], place[jobs.allocation_hi]
     owner, some = jobs.owner, hi > lo
@@ -103,7 +103,7 @@ def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:
 
 
 def _tasks(tasks: TaskRecords, ran: Array, place: Array | None = None) -> TaskRecords:
-    # Those that did not run, for who looks at the part, are as those that never ran: the numbers of the others stay.
+    # Tasks that did not run in the part become tasks that never ran, so that the other tasks keep their numbers.
     core = tasks.core if place is None else place[tasks.core].astype(np.int32)
     return replace(
         tasks,
@@ -115,7 +115,7 @@ def _tasks(tasks: TaskRecords, ran: Array, place: Array | None = None) -> TaskRe
 
 
 def _with_transfers(ledger: Ledger) -> Ledger:
-    # Of the transfers those of which both tasks are there.
+    # Keep the transfers between kept tasks.
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is None or transfers is None:
         return replace(ledger, transfers=None)

@@ -1,4 +1,4 @@
-"""The detail of a trace: what has rows, and what is shown on cores."""
+"""The detail of a trace: which rows it has, and what is shown on cores."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from traces.ledger import Ledger, MachineShape, TaskRecords
 #: From the least to the most.
 DETAILS = ("lane", "host", "job", "chunk", "task")
 
-#: Viewers open traces of this number of cores, or of hosts; some need an open file for each row. On machines of more cores,
-#: only those that do anything have rows.
+#: Viewers open traces with this number of cores, or of hosts; some need an open file for each row. On larger machines, only
+#: cores and hosts that are used have rows.
 MOST_CORES, MOST_HOSTS = 4096, 1000
 
 
@@ -35,7 +35,7 @@ def _used_cores(ledger: Ledger) -> Array:
 
 
 def shown_bars(ledger: Ledger) -> CoreBars:
-    """Return the bars of cores that a trace has: none if it shows no cores. Raises InvariantError, InputError as
+    """Return the bars of cores in a trace: none if it shows no cores. Raises InvariantError, InputError as
     :func:`traces.checks.ledger.core_bars`."""
     if ledger.shows == "cores":
         return core_bars(ledger)
@@ -52,7 +52,7 @@ def shown_cores(ledger: Ledger, *, used: bool = False) -> Array:
 
 
 def shown_hosts(ledger: Ledger) -> Array:
-    """Return the hosts that have rows, int64: all, those that a job ever held cores of (on large machines), or none."""
+    """Return the hosts that have rows, int64: all, those with cores that a job ever held (on large machines), or none."""
     machine = ledger.machine
     if ledger.shows == "lanes":
         return np.zeros(0, np.int64)
@@ -64,11 +64,11 @@ def shown_hosts(ledger: Ledger) -> Array:
 def with_detail(ledger: Ledger, detail: str) -> Ledger:
     """Return the ledger that a writer shows in this detail.
 
-    - ``detail``: ``lane``: jobs on lanes, and no rows of hosts or cores. ``host``: besides, the number of busy cores of
-      each host. The others have rows of cores, too. ``task``: all there is. ``chunk``: chunk k of a job in place of its
-      tasks, as task k, from the start of the first to the end of the last; where a chunk's tasks ran on several cores,
-      each core has a row of it, the further ones behind all. ``job``: each job on the cores that it held, from when to
-      when it held them. Transfers, which are between tasks, are shown with tasks alone.
+    - ``detail``: ``lane``: jobs on lanes, without rows of hosts or cores. ``host``: also the number of busy cores of each host.
+      The others have rows of cores, too. ``task``: everything. ``chunk``: chunk k of a job instead of its tasks, as task k,
+      from the start of the first to the end of the last task; if a chunk's tasks ran on several cores, each core has a row, the
+      further ones after all chunks. ``job``: each job on its cores while it held them. Transfers, which are between tasks, are
+      shown with tasks only.
     """
     tasks = ledger.tasks
     if detail in ("lane", "host"):
@@ -94,7 +94,7 @@ def _chunks(ledger: Ledger, tasks: TaskRecords) -> TaskRecords:
     whose, number = job[begin], chunk[begin]
     again = np.zeros(len(begin), np.bool_)
     again[1:] = (whose[1:] == whose[:-1]) & (number[1:] == number[:-1])
-    # Row k of a job is its chunk k, even where that never ran; behind them come the further cores of chunks.
+    # Row k of a job is its chunk k, even if it never ran; the further cores of chunks follow.
     most = np.zeros(n_jobs, np.int64)
     np.maximum.at(most, whose, number + 1)
     further = np.bincount(whose[again], minlength=n_jobs)
@@ -124,7 +124,7 @@ def _chunks(ledger: Ledger, tasks: TaskRecords) -> TaskRecords:
 
 
 def _held(ledger: Ledger) -> TaskRecords:
-    # Where jobs gave cores back, or were given some, each core that one held, and when: rows in place of tasks.
+    # If jobs released or got cores: a row for each core that a job held instead of tasks.
     held = holdings(ledger)
     width = held.hi - held.lo
     row = np.repeat(np.repeat(np.arange(len(held)), np.diff(held.first)), width)

@@ -1,8 +1,8 @@
-"""Rows of bytes that are built column by column: many lines of text, or messages, in a few operations of numpy.
+"""Rows of bytes that are built column by column: many lines of text, or messages, in a few numpy operations.
 
-A trace has millions of rows of a few forms. What a form has in common is written once for a whole block of rows; what not
-every row has, as leading zeros, is masked, and left out when the block becomes bytes. That passes some millions of rows per
-second and needs nothing compiled.
+A trace has millions of rows of a few forms. The common parts of a form are written once for a whole block of rows; parts that
+some rows lack, such as leading zeros, are masked, and left out when the block becomes bytes. This handles some millions of rows
+per second without compiled code.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from traces.base.errors import escaped
 from traces.compiled import Array
 from traces.ledger import Ledger
 
-#: So many rows are built at once: enough to forget what a call costs, and few enough for the processor's cache.
+#: Number of rows built at once: enough to hide the cost of calls, and few enough for the processor's cache.
 BLOCK = 1 << 14
 
 _THREE = np.array([list(f"{number:03d}".encode()) for number in range(1000)], np.uint8)
@@ -28,7 +28,7 @@ def blocks(n: int) -> Iterator[slice]:
 
 
 class Words(NamedTuple):
-    """Some texts, to be chosen from: ``letters`` uint8 (k, longest), and ``lengths`` (k,) of them."""
+    """Texts to choose from: ``letters`` uint8 (k, longest), and their ``lengths`` (k,)."""
 
     letters: Array
     lengths: Array
@@ -45,9 +45,9 @@ def words(texts: Sequence[str]) -> Words:
 
 
 class _Part(NamedTuple):
-    content: bytes | Array  # of all rows, or uint8 (n, width)
+    content: bytes | Array  # the same for all rows, or uint8 (n, width)
     width: int
-    keep: Array | None  # bool (n,) or (n, width); None: all of it
+    keep: Array | None  # bool (n,) or (n, width); None: everything
 
 
 class Rows:
@@ -58,14 +58,14 @@ class Rows:
         self._parts: list[_Part] = []
 
     def put(self, content: bytes | Array, keep: Array | None = None) -> Rows:
-        """Append bytes, the same for all rows or uint8 (n, width), where ``keep`` (bool (n,) or (n, width)) says so."""
+        """Append bytes, the same for all rows or uint8 (n, width), where ``keep`` (bool (n,) or (n, width)) is set."""
         width = len(content) if isinstance(content, bytes) else content.shape[1]
         if width:
             self._parts.append(_Part(content, width, keep))
         return self
 
     def add(self, other: Rows, keep: Array | None = None) -> Rows:
-        """Append what other rows have, where ``keep`` (bool (n,)) says so."""
+        """Append other rows, where ``keep`` (bool (n,)) is set."""
         for content, _, own in other._parts:
             if own is None or keep is None:
                 self.put(content, keep if own is None else own)
@@ -87,7 +87,7 @@ class Rows:
         return self.put(_digits(values, width), keep)
 
     def decimal(self, values: Array, places: int) -> Rows:
-        """Append whole numbers with their last so many digits behind a point; ``places`` is a multiple of 3."""
+        """Append whole numbers with a point before their last ``places`` digits; ``places`` is a multiple of 3."""
         whole, rest = np.divmod(np.asarray(values, np.int64), 10**places)
         return self.number(whole).put(b".").put(_digits(rest, places))
 
@@ -107,13 +107,13 @@ class Rows:
         return self.put(known.letters[which], np.arange(known.letters.shape[1]) < lengths[:, None])
 
     def text(self, known: Sequence[str], which: Array) -> Rows:
-        """Append one of many texts in each row; a table is made of those in these rows, as others may be long."""
+        """Append one of many texts in each row; only the texts in these rows are tabulated, since others may be long."""
         there, place = np.unique(which, return_inverse=True)
         return self.word(words([known[one] for one in there.tolist()]), place)
 
     @property
     def lengths(self) -> Array:
-        """How many bytes each row has, int64 (n,)."""
+        """Return the number of bytes of each row, int64 (n,)."""
         found = np.zeros(self.n, np.int64)
         for _, width, keep in self._parts:
             if keep is None:
@@ -124,11 +124,11 @@ class Rows:
 
     @property
     def uniform(self) -> int | None:
-        """The number of bytes of all rows, if nothing is masked."""
+        """Return the number of bytes of all rows if nothing is masked, else None."""
         return None if any(part.keep is not None for part in self._parts) else sum(part.width for part in self._parts)
 
     def matrix(self) -> tuple[Array, Array]:
-        """Bytes, and which of them there are: uint8 and bool (n, width)."""
+        """Return the bytes, and which of them are kept: uint8 and bool (n, width)."""
         width = sum(part.width for part in self._parts)
         out, mask = np.empty((self.n, width), np.uint8), np.ones((self.n, width), np.bool_)
         at = 0
@@ -140,13 +140,13 @@ class Rows:
         return out, mask
 
     def tobytes(self) -> bytes:
-        """All rows, one behind the other."""
+        """Return all rows, concatenated."""
         out, mask = self.matrix()
         return out.tobytes() if self.uniform is not None else out[mask].tobytes()
 
 
 def merged(groups: Sequence[tuple[Array, Rows]]) -> bytes:
-    """Rows of several forms in the order of their instants; at one instant in that of the groups."""
+    """Merge rows of several forms by their instants; at one instant in the order of the groups."""
     instants = np.concatenate([instant for instant, _ in groups]) if groups else np.zeros(0, np.int64)
     built = [rows.matrix() for _, rows in groups]
     width = max((out.shape[1] for out, _ in built), default=0)
@@ -161,7 +161,7 @@ def merged(groups: Sequence[tuple[Array, Rows]]) -> bytes:
 
 
 def _digits(values: Array, width: int) -> Array:
-    # The last digits of numbers from 0, uint8 (n, width), with leading zeros.
+    # The last digits of non-negative numbers, uint8 (n, width), with leading zeros.
     groups = -(-width // 3)
     out = np.empty((len(values), 3 * groups), np.uint8)
     for group in range(groups - 1, -1, -1):
@@ -174,11 +174,10 @@ def _digits(values: Array, width: int) -> Array:
 class JobNames:
     """The names of a ledger's jobs by row, each in one line (:func:`traces.base.errors.escaped`).
 
-    - ``form``: quotes a name as the format asks for.
-    - ``apart``: characters that names must not have, as they part fields.
+    - ``form``: quotes a name as the format requires.
+    - ``apart``: characters that names must not contain, since they separate fields.
 
-    - ``texts``: list of str, one per row, empty where the log has no name; no rows at all where it has none for any of
-      these jobs.
+    - ``texts``: list of str, one per row, empty if the log has no name; an empty list if none of these jobs has a name.
     """
 
     def __init__(self, ledger: Ledger, form: Callable[[str], str] = str, *, apart: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The file of a trace: new, or an error in one line."""
+"""The file of a trace: a new file, or a one-line error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,13 +10,13 @@ from traces.base.written_file import whole_file
 from traces.exporters.shown.batch_level import ShownBatchLevel
 from traces.ledger import JobRecords
 
-#: So many bytes are kept before they are written.
+#: Number of bytes buffered before writing.
 _BUFFER = 1 << 20
 
 
 @contextmanager
 def fresh(path: Path) -> Iterator[BinaryIO]:
-    """A new file to write to, in a folder that is made if need be. Raises InputError if there is one already, or it cannot be
+    """Open a new file for writing; its folder is made if necessary. Raises InputError if the file exists or cannot be
     written."""
     if path.exists():
         raise InputError(f"{path} exists already")
