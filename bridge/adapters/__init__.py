@@ -1,1 +1,1 @@
-"""Other simulators at an end of the bridge, each in a folder named as the simulator: programs that speak ``PROTOCOL.md``."""
+"""Other simulators at one end of the bridge, each in a folder with its name: programs that speak ``PROTOCOL.md``."""

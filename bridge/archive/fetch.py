@@ -132,7 +132,7 @@ def one_line(text: str) -> str:
     return "".join(sign if sign.isprintable() else " " for sign in str(text)).strip()
 
 
-__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "told"]
+__all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download", "summary"]
 
 #: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]
@@ -210,7 +210,7 @@ def download(
     return Download(log, place, url, size, *sums, checked, owed)
 
 
-def told(brought: Download) -> str:
+def summary(brought: Download) -> str:
     """Text for the user: the file, its checksums, and the acknowledgement that the log's authors ask for."""
     against = {
         "given": "as given with --sha256",
@@ -258,7 +258,7 @@ def _beside(place: Path) -> Iterator[tuple[Path, IO[bytes]]]:
     # A new file in the same folder, so that renaming is atomic; it is always removed at the end.
     partial = place.with_name(f".{place.name}.partial-{secrets.token_hex(4)}")
     with _writing(place):
-        file = open(partial, "xb")  # noqa: SIM115  closed below, where a full disk is told apart
+        file = open(partial, "xb")  # noqa: SIM115  closed below, which reports a full disk
     try:
         try:
             yield partial, file

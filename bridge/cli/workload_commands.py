@@ -278,7 +278,7 @@ def fetch_command(
     """Download a log of the Parallel Workloads Archive, check it, and say how to cite it; or list the logs."""
     from contextlib import ExitStack
 
-    from bridge.archive.fetch import catalogue_rows, catalogue_table, download, told
+    from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
     from bridge.live.progress import Progress
     from traces.base.errors import InputError, shown
 
@@ -297,7 +297,7 @@ def fetch_command(
             bars[0](size, -1)
 
         brought = download(name, target, base_url=base_url, sha256=sha256, timeout_s=timeout, force=force, watch=watch)
-    for line in told(brought).splitlines():
+    for line in summary(brought).splitlines():
         say(line)
     put(brought.path)
 

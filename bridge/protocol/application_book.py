@@ -1,4 +1,4 @@
-"""The connection of an application: the order of messages about its jobs, and what is remembered of each job."""
+"""The connection of an application: the order of messages about its jobs, and the state of each job."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -18,7 +18,7 @@ from bridge.protocol.session import Book, LocalProtocolError
 from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState, Role, steps
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message
 
-#: Why a hello of the other role is refused, whatever its version.
+#: Why a hello with the other role is refused, in any version.
 IS_SCHEDULER: Final = "it is a scheduler; allowed: an application simulator"
 
 _STEPS: Final = steps(JOB_TABLE)
@@ -43,34 +43,34 @@ class ApplicationBook(Book):
     def __init__(self) -> None:
         self.hello: Hello | None = None
         self._jobs: dict[int, OpenJob] = {}
-        self._states: dict[int, JobState] = {}  # of the open and the cancelled ones
-        self.latest_step: JobStep | None = None  # of all jobs
+        self._states: dict[int, JobState] = {}  # of open and cancelled jobs
+        self.latest_step: JobStep | None = None  # among all jobs
 
     def unwelcome(self, greeting: Greeting) -> str:
-        """As of ``Book``: if it is a scheduler's, or of another version."""
+        """See ``Book``; refused are schedulers, and other versions."""
         return IS_SCHEDULER if greeting.role == "scheduler" else other_version(greeting)
 
     def job_of(self, message: Message) -> int | None:
-        """As of ``Book``."""
+        """See ``Book``."""
         return getattr(message, "job", None)
 
     def open_jobs(self) -> list[int]:
-        """The jobs that are neither ended nor cancelled, in the order they were started."""
+        """The jobs that have neither ended nor been cancelled, in the order of their starts."""
         return list(self._jobs)
 
     def job_state(self, job: int) -> JobState:
-        """Where a job is; ``ABSENT`` if it was never started or has ended."""
+        """State of a job; ``ABSENT`` if it was never started or has ended."""
         return self._states.get(job, JobState.ABSENT)
 
     def open_job(self, job: int) -> OpenJob:
-        """Return what is remembered about a job; LocalProtocolError if it is not open."""
+        """Return the data of an open job; LocalProtocolError if it is not open."""
         try:
             return self._jobs[job]
         except KeyError:
             raise LocalProtocolError(f"job {job} is not open") from None
 
     def judge(self, message: Message) -> bool:
-        """As of ``Book``; answers about a cancelled job are dropped."""
+        """See ``Book``; answers about a cancelled job are dropped."""
         key = self.job_of(message)
         if key is not None:
             return self._judge_job(message, key)
@@ -79,7 +79,7 @@ class ApplicationBook(Book):
         elif isinstance(message, Welcome):
             if self.hello is None or message.version != self.hello.version:
                 raise BrokenRule(f"welcome has version {message.version}; the hello had another")
-        else:  # the bridge's last word
+        else:  # the bridge's last message
             self._jobs.clear()
             self._states.clear()
         return True
@@ -90,8 +90,8 @@ class ApplicationBook(Book):
         after = _STEPS[before].get(event)
         if after is None:
             raise BrokenRule(f"{event!s} is not allowed while the job is {before!s}")
-        heard = before is not JobState.CANCELLED
-        if heard:
+        accepted = before is not JobState.CANCELLED
+        if accepted:
             if job:
                 RULES[type(message)](message, job)
             elif isinstance(message, SimulateJob):
@@ -104,10 +104,10 @@ class ApplicationBook(Book):
             if after is JobState.CANCELLED:
                 self._jobs.pop(key, None)
         self.latest_step = JobStep(key, event, before, after)
-        return heard
+        return accepted
 
     def validate(self) -> None:
-        """Check what must always hold; for tests."""
+        """Check the invariants; for tests."""
         gone = {JobState.ABSENT, JobState.CANCELLED}
         assert self._jobs.keys() == {job for job, state in self._states.items() if state not in gone}
         assert JobState.ABSENT not in self._states.values()
@@ -124,19 +124,19 @@ def _of_lengths(message: Lengths, job: OpenJob | None) -> JobEvent:
     given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
     if not job or given != job.start.tasks:
         return JobEvent.LENGTHS
-    return JobEvent.LENGTHS_BEFORE_EDGES if job.told_edges else JobEvent.LAST_LENGTHS
+    return JobEvent.LENGTHS_BEFORE_EDGES if job.announced_edges else JobEvent.LAST_LENGTHS
 
 
 def _of_edges(message: EdgeSlice, job: OpenJob | None) -> JobEvent:
     given = len(message.source) // 4 + (job.edges if job else 0)
-    return JobEvent.LAST_EDGES if job and given == job.told_edges else JobEvent.EDGES
+    return JobEvent.LAST_EDGES if job and given == job.announced_edges else JobEvent.EDGES
 
 
 def _unsplit(event: JobEvent) -> Callable[[Any, OpenJob | None], JobEvent]:
     return lambda message, job: event
 
 
-#: What each message about a job is: several kinds are split by what they contain, and what came before.
+#: The event of each message about a job: some kinds are split by their content and by earlier messages.
 _EVENTS: Final[dict[type[Message], Callable[[Any, OpenJob | None], JobEvent]]] = {
     SimulateJob: _of_start,
     Lengths: _of_lengths,

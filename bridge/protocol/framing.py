@@ -1,7 +1,7 @@
-"""Frames: how messages lie in a byte stream. Bytes in, payloads out; nothing here knows what a payload means.
+"""Frames: messages in a byte stream. Bytes in, payloads out; this module does not interpret payloads.
 
-A frame is a 4-byte big-endian length, then that many bytes. Both the length and what is buffered are bounded,
-so that nobody can make the other side keep more than it agreed to.
+A frame is a 4-byte big-endian length, then that many bytes. Both the length and the buffer are bounded, so neither side can
+make the other keep more than was agreed.
 """
 
 from collections.abc import Callable
@@ -10,25 +10,25 @@ from typing import Final, TypeVar
 #: Bytes of the length that opens every frame.
 HEADER_BYTES: Final = 4
 
-#: Longest payload in bytes while the two sides have not yet agreed to talk.
+#: Longest payload in bytes before the hello is accepted.
 MAX_FRAME_BEFORE_HELLO: Final = 4 * 1024
 
 #: Longest payload in bytes afterwards.
 MAX_FRAME: Final = 36 * 1024 * 1024
 
-#: Most bytes to read from a socket at once; a reader that is drained after each read never overflows.
+#: Most bytes to read from a socket at once; a reader whose frames are taken after each read never overflows.
 READ_AT_MOST: Final = 256 * 1024
 
 T = TypeVar("T")
 
 
 class FrameError(ValueError):
-    """A length outside the limits, or more bytes than may be waiting."""
+    """A length outside the limits, or more buffered bytes than allowed."""
 
 
 def frame(payload: bytes, limit: int = MAX_FRAME) -> bytes:
-    """The frame that carries a payload of 1 to ``limit`` bytes. Raises FrameError if the payload is empty or longer
-    than ``limit``."""
+    """The frame of a payload of 1 to ``limit`` bytes. Raises FrameError if the payload is empty or longer than
+    ``limit``."""
     _check_length(len(payload), limit)
     return len(payload).to_bytes(HEADER_BYTES, "big") + payload
 
@@ -40,7 +40,7 @@ def _check_length(length: int, limit: int) -> None:
 
 class FrameReader:
     """Cuts a byte stream, which may arrive in pieces of any size, into payloads. ``limit``: longest payload in bytes.
-    ``spare``: how many bytes beyond one whole frame may be waiting. With 0 not a byte may follow an unread frame."""
+    ``spare``: number of bytes beyond one whole frame that may be buffered. With 0 no byte may follow an unread frame."""
 
     __slots__ = ("_buffer", "_capacity", "_limit")
 
@@ -55,23 +55,23 @@ class FrameReader:
 
     @property
     def capacity(self) -> int:
-        """Largest number of bytes that are ever buffered."""
+        """Largest number of bytes in the buffer."""
         return self._capacity
 
     @property
     def full(self) -> bool:
-        """Whether more than the longest frame is buffered: there may be no room for another read."""
+        """Whether more than the longest frame is buffered, so that there may be no room for another read."""
         return len(self._buffer) > HEADER_BYTES + self._limit
 
     def allow(self, limit: int, spare: int) -> None:
-        """Change the limits, for the frames not yet taken."""
+        """Change the limits of the frames that follow."""
         self._limit = limit
         self._capacity = HEADER_BYTES + limit + spare
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes of the stream.
 
-        Raises FrameError if more than the capacity would be waiting. Nothing is added then.
+        Raises FrameError if the buffer would exceed its capacity. Nothing is added then.
         """
         waiting = len(self._buffer) + len(data)
         if waiting > self._capacity:
@@ -79,11 +79,11 @@ class FrameReader:
         self._buffer += data
 
     def take(self, read: Callable[[memoryview], T]) -> T | None:
-        """Remove the next payload and return what ``read`` makes of it, or None if it has not all arrived.
+        """Remove the next payload and return ``read`` of it, or None if it has not arrived completely.
 
-        - ``read``: gets a view of the payload that is valid during the call only. If it raises, the frame stays.
+        - ``read``: receives a view of the payload that is valid during the call only. If it raises, the frame stays.
 
-        Raises FrameError if the length is zero or above the limit; it is refused as soon as the header is there.
+        Raises FrameError if the length is zero or above the limit, as soon as the header has arrived.
         """
         buffer = self._buffer
         if len(buffer) < HEADER_BYTES:
@@ -99,5 +99,5 @@ class FrameReader:
         return result
 
     def clear(self) -> None:
-        """Forget everything that is waiting."""
+        """Clear the buffer."""
         self._buffer = bytearray()

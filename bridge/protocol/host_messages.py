@@ -1,6 +1,6 @@
-"""The messages between a run and another host that has application processes for it, typed and bounded.
+"""The messages between a run and another host that provides application processes, typed and bounded.
 
-What the fields mean is said in ``PROTOCOL.md``, section 14.
+``PROTOCOL.md``, section 14, defines their fields.
 """
 
 from typing import Annotated, Final, Literal
@@ -11,14 +11,14 @@ from bridge.protocol.session import Book
 from bridge.protocol.tables import HOST_TABLE, ConnectionState, Role
 from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 
-#: What the two kinds of connections are called when TLS is agreed upon (ALPN): a host's own, and those of its processes.
+#: ALPN names of the two kinds of TLS connections: those of hosts, and those of application processes.
 HOST_ALPN: Final = "twolevel-host"
 APPLICATION_ALPN: Final = "twolevel-application"
 
-#: Application processes that one host may offer to simulate at once.
+#: Number of simultaneous application processes that one host may offer.
 MAX_HOST_WORKERS: Final = 1024
 
-#: Files that a run may need on every host.
+#: Number of files that a run may need on every host.
 MAX_FILES: Final = 1024
 
 _Words = Annotated[str, Meta(max_length=200)]
@@ -26,7 +26,7 @@ HostName = Annotated[str, Meta(min_length=1, max_length=100)]
 
 
 class Join(Message, frozen=True, kw_only=True):
-    """Host: the first frame. It would have application processes for this run."""
+    """Host: the first frame; offers application processes for this run."""
 
     version: Version
     token: _Words
@@ -54,7 +54,7 @@ class Admitted(Message, frozen=True, kw_only=True):
 
 
 class Dismissed(Message, frozen=True, kw_only=True, tag="refused"):
-    """Bridge: its last word; as ``refused`` to an application."""
+    """Bridge: the join was refused; the last message, like ``refused`` to an application."""
 
     reason: Reason
     blame: Literal["stranger", "host", "bridge"]
@@ -65,19 +65,19 @@ class Ready(Message, frozen=True, kw_only=True):
 
 
 class Declined(Message, frozen=True, kw_only=True):
-    """Host: its last word: it cannot take part, or not any more."""
+    """Host: it cannot take part, or not any more; the last message."""
 
     reason: Reason
 
 
 class Launch(Message, frozen=True, kw_only=True):
-    """Bridge: start an application process of this name."""
+    """Bridge: start an application process with this name."""
 
     worker: _Words
 
 
 class Kill(Message, frozen=True, kw_only=True):
-    """Bridge: kill that process, if it is still there."""
+    """Bridge: kill that process if it still exists."""
 
     worker: _Words
 
@@ -98,13 +98,13 @@ class Unborn(Message, frozen=True, kw_only=True):
 
 
 class Over(Message, frozen=True, kw_only=True):
-    """Bridge: the run is over, or is given up; end all processes, and close the connection."""
+    """Bridge: the run is finished, or was given up; end all processes and close the connection."""
 
     complete: bool
 
 
 class HostGreeting(Greeting, frozen=True, tag_field="type", tag="join"):
-    """The part of a join that is the same in every version."""
+    """The part of a join that is equal in every version."""
 
 
 #: Every message, in the order of ``PROTOCOL.md``.
@@ -114,12 +114,12 @@ HOST_MESSAGES: Final = Vocabulary(
 
 
 class HostBook(Book):
-    """The connection of a host, which needs no memory. Each application process of the host has a connection of its own."""
+    """The connection of a host, which has no state. Each application process of the host has its own connection."""
 
     peer = Role.HOST
     messages = HOST_MESSAGES
     strange = frozenset({ConnectionState.AWAIT_JOIN})
 
     def unwelcome(self, greeting: Greeting) -> str:
-        """As of ``Book``: if it is of another version."""
+        """See ``Book``; refused are other versions."""
         return other_version(greeting)

@@ -1,7 +1,7 @@
-"""What the contents of a message about one job must be, given what was said about that job before.
+"""Rules for the contents of a message about one job, given the earlier messages about it.
 
-The order of messages is the business of the tables in :mod:`bridge.protocol.tables`; here are instants, counts and
-columns. Every rule checks everything before it changes anything.
+The tables in :mod:`bridge.protocol.tables` define the order of messages; this module checks instants, counts and columns.
+Every rule checks everything before it changes anything.
 """
 
 import math
@@ -28,7 +28,7 @@ from bridge.protocol.vocabulary import BrokenRule, Message
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-#: How far a peer's sums may be from exact ones, relatively.
+#: Relative tolerance for sums that a peer computes.
 _ROUNDED: Final = 1e-9
 
 
@@ -43,7 +43,7 @@ def _resume(message: m.Resume, job: OpenJob) -> None:
     job.until_ns, job.stop_ns = message.until_ns, message.stop_ns
     job.loses = job.loses or takes_away(message)
     job.taken |= taken(message)
-    # What was promised without knowing of these holds only up to the first of them.
+    # Earlier promises did not include these changes: they hold only up to the first of them.
     if message.changes:
         job.lower_promise(message.changes[0].at_ns)
     if message.stop_ns is not None:
@@ -57,7 +57,7 @@ def _check_promise(message: m.Promise | m.Suspended, job: OpenJob) -> None:
 
 
 def _promises(job: OpenJob) -> int:
-    """How many there are with one more."""
+    """Number of promises including this one."""
     if job.promises == m.MAX_PROMISES:
         raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {m.MAX_PROMISES} for a job")
     return job.promises + 1
@@ -76,7 +76,7 @@ def _wish(message: m.Wish, job: OpenJob) -> None:
     if not width.least <= message.cores <= width.most:
         raise BrokenRule(f"a wish for {message.cores} cores; allowed: {width.least} to {width.most}")
     at_least("at_ns of a wish", message.at_ns, job.start.start_ns, "the start,")
-    at_least("at_ns of a wish", message.at_ns, job.wished_ns + 1, "1 ns behind the wish before,")
+    at_least("at_ns of a wish", message.at_ns, job.wished_ns + 1, "1 ns after the previous wish,")
     if job.wishes == m.MAX_WISHES:
         raise BrokenRule(f"wish {job.wishes + 1}; allowed: up to {m.MAX_WISHES} for a job")
     job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
@@ -84,20 +84,20 @@ def _wish(message: m.Wish, job: OpenJob) -> None:
 
 def _suspended(message: m.Suspended, job: OpenJob) -> None:
     if job.until_ns is None:
-        raise BrokenRule("suspended, but it was told to run to the end")
+        raise BrokenRule("suspended, but the order was to run to the end")
     at_least("now_ns", message.now_ns, job.now_ns, "the earlier now,")
     if message.now_ns > job.until_ns:
         raise BrokenRule(f"now_ns is {message.now_ns}; allowed: up to until_ns, {job.until_ns}")
     at_least("not_before_ns", message.not_before_ns, message.now_ns, "now_ns,")
     _check_promise(message, job)
-    if message.now_ns < job.until_ns:  # or a job could be suspended for ever without coming any further
+    if message.now_ns < job.until_ns:  # limit these, or a job could be suspended for ever without progress
         job.promises = _promises(job)
     job.now_ns, job.promised_ns = message.now_ns, message.not_before_ns
 
 
 def _records(message: m.Records, job: OpenJob) -> None:
     if not job.start.records:
-        raise BrokenRule("records, but they were not asked for")
+        raise BrokenRule("records, but none were requested")
     count = whole_column("start_ns", message.start_ns)
     columns = (("end_ns", message.end_ns, 8), ("core", message.core, 4), ("chunk", message.chunk, 4))
     for name, column, size in (*columns, ("length_gflop", message.length_gflop, 8)):
@@ -109,7 +109,7 @@ def _records(message: m.Records, job: OpenJob) -> None:
     core, chunk = unpack_int32(message.core), unpack_int32(message.chunk)
     ran = (start >= job.start.start_ns) & (end >= start) & (core >= 0) & (chunk >= 0)
     never = (start == -1) & (end == -1) & (core >= -1) & (chunk >= -1)
-    allowed = ran | never  # if it was stopped, or its cores were lost: that is said in the outcome
+    allowed = ran | never  # tasks that never ran, or ended early, are explained by the outcome
     if not (allowed.all() and core.max() < job.cores):
         bad = int(np.argmin(allowed & (core < job.cores)))
         raise BrokenRule(
@@ -137,7 +137,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
     if job.stop_ns is not None and end_ns > job.stop_ns:
         raise BrokenRule(f"end_ns is {end_ns}; allowed: up to stop_ns, {job.stop_ns}")
     if message.stopped and end_ns != job.stop_ns:
-        expected = "it was told no stop" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
+        expected = "no stop was ordered" if job.stop_ns is None else f"expected: at stop_ns, {job.stop_ns}"
         raise BrokenRule(f"stopped at {end_ns}; {expected}")
     lost = message.last_lost is not None
     if lost and (message.stopped or end_ns == job.stop_ns):
@@ -187,7 +187,7 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
 
 
 def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
-    """An application that conserves work names a core that was taken away before the end; with -1 any core was."""
+    """Check the core that ended a job: one taken away before the end; -1: any core."""
     if core >= job.cores:
         raise BrokenRule(f"last_lost is {core}; allowed: -1 to {job.cores - 1}")
     if not job.conserves_work or any(at <= end_ns and (core < 0 or of in (core, m.ALL_CORES)) for at, of in job.taken):
@@ -197,14 +197,14 @@ def _check_lost(core: int, end_ns: int, job: OpenJob) -> None:
 
 
 def _no_rule(message: Message, job: OpenJob) -> None:
-    """The table says it all."""
+    """No rule beyond the table."""
 
 
 def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
-    """A slice of the edges: each within its part, in order, and no more than were announced."""
+    """Check a slice of the edges: within their parts, in order, and within the announced number."""
     source, target = _pairs(message)
     count = len(source)
-    check_slice("edges", "edge", message.first, count, job.edges, job.told_edges)
+    check_slice("edges", "edge", message.first, count, job.edges, job.announced_edges)
     parts = job.start.parts or ()
     stops = np.cumsum([part.edges for part in parts])
     part = np.searchsorted(stops, np.arange(job.edges, job.edges + count), side="right")
@@ -227,7 +227,7 @@ def _edges(message: m.EdgeSlice, job: OpenJob) -> None:
 
 
 def _transfers(message: m.Transfers, job: OpenJob) -> None:
-    """A slice of the transfers: each between two tasks that were recorded, in order, at instants of the job."""
+    """Check a slice of the transfers: between recorded tasks, in order, at instants of the job."""
     start = job.start
     if start.network is None or start.network.kind == "none":
         raise BrokenRule("transfers, but there is no network")
@@ -235,7 +235,7 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
     count = len(source)
     check_size("sent_ns", message.sent_ns, 8, count, "transfers")
     check_size("arrived_ns", message.arrived_ns, 8, count, "transfers")
-    most = m.MAX_TASKS if start.tasks is None else job.told_edges
+    most = m.MAX_TASKS if start.tasks is None else job.announced_edges
     check_slice("transfers", "transfer", message.first, count, job.transfers, most, "the job has at most")
     tasks = job.records
     good = (source >= 0) & (source < tasks) & (target >= 0) & (target < tasks) & (source != target)
@@ -259,7 +259,7 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
 
 
 def _check_graph(message: m.Outcome, job: OpenJob) -> None:
-    """What an outcome says of graphs."""
+    """Check the part of an outcome about graphs."""
     if message.graph is not None and not job.has_graph:
         raise BrokenRule("graph is given, but no part of the job is a graph")
     if message.transfers != job.transfers:
@@ -269,18 +269,18 @@ def _check_graph(message: m.Outcome, job: OpenJob) -> None:
 
 
 def _pairs(message: m.EdgeSlice | m.Transfers) -> tuple[Array, Array]:
-    """Source and target, once it is clear that the columns go with each other and the bytes are numbers."""
+    """Source and target, after checking that the columns have equal lengths and valid bytes."""
     what = "edges" if isinstance(message, m.EdgeSlice) else "transfers"
     count = whole_column("source", message.source, 4)
     check_size("target", message.target, 4, count, what)
     check_size("bytes", message.bytes, 8, count, what)
-    # What only waits for something else is sent nothing.
+    # A dependency without data has no bytes.
     check_positive("bytes", message.bytes, 0.0 if isinstance(message, m.EdgeSlice) else None)
     return unpack_int32(message.source), unpack_int32(message.target)
 
 
 def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: Array) -> int:
-    """The first that does not come behind the one before it, of which the first one's is ``last``; -1 if there is none."""
+    """The first edge that does not follow its predecessor (``last`` for the first one); -1 if there is none."""
     columns = [np.concatenate([[before], column]) for before, column in zip(last, (part, source, target), strict=True)]
     (part_up, part_same), (source_up, source_same), (target_up, _) = (
         (column[1:] > column[:-1], column[1:] == column[:-1]) for column in columns
@@ -290,8 +290,8 @@ def _unordered(last: tuple[int, int, int], part: Array, source: Array, target: A
 
 
 def _check_cores(message: m.Outcome, job: OpenJob) -> None:
-    """No core works on two tasks at once, longer than until it finished, or less than was recorded of it. And cores
-    neither ask for work, nor wait for data, for longer than the job leaves them."""
+    """Check that no core runs two tasks at once, runs after its finish, or runs less than its records state; and that cores
+    neither request work nor wait for data for longer than the rest of the job."""
     start_ns = job.start.start_ns
     finish_ns, busy_ns = unpack_int64(message.finish_ns), unpack_int64(message.busy_ns)
     longer = busy_ns > finish_ns - start_ns
@@ -305,22 +305,22 @@ def _check_cores(message: m.Outcome, job: OpenJob) -> None:
     if job.spans:
         _check_spans(job, finish_ns, busy_ns)
     of_all_ns = job.cores * (message.end_ns - start_ns)
-    # A sum may be beyond int64; no core is busy for longer than the job lasts.
+    # The sum may exceed int64; no core is busy for longer than the job.
     idle_ns = of_all_ns - (int(busy_ns.sum()) if of_all_ns <= MAX_NS else sum(busy_ns.tolist()))
     asking_ns = idle_ns + _never_begun_ns(message, job)
     if message.scheduling_ns > asking_ns:
         raise BrokenRule(
-            f"scheduling_ns is {message.scheduling_ns}; allowed: up to {asking_ns}, as cores were busy else"
+            f"scheduling_ns is {message.scheduling_ns}; allowed: up to {asking_ns}, the time in which cores were not busy"
         )
     if message.graph is not None and message.graph.transfer_wait_ns > of_all_ns:
         raise BrokenRule(
-            f"transfer_wait_ns is {message.graph.transfer_wait_ns}; allowed: up to {of_all_ns}, all the time of all cores"
+            f"transfer_wait_ns is {message.graph.transfer_wait_ns}; allowed: up to {of_all_ns}, the total time of all cores"
         )
 
 
 def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
     said = "releases = true" if job.start.releases else "resizes"
-    if not job.tells_releases:
+    if not job.reports_releases:
         if message.released_ns is not None:
             raise BrokenRule("released_ns is given, but start said releases = false; allowed: nil")
         return
@@ -337,8 +337,8 @@ def _check_releases(message: m.Outcome, job: OpenJob, finish_ns: Array) -> None:
 
 
 def _never_begun_ns(message: m.Outcome, job: OpenJob) -> int:
-    """How much of ``scheduling_ns`` may be after the end, or while a core does something else. A chunk that is on its
-    way when its core is stopped, or lost, counts up to when it would have begun."""
+    """The part of ``scheduling_ns`` that may lie after the end, or overlap other activity of a core. A chunk on its way to a
+    core that is stopped or lost counts up to the time at which it would have begun."""
     if not (message.stopped or message.last_lost is not None or job.loses):
         return 0
     start = job.start
@@ -350,13 +350,13 @@ def _never_begun_ns(message: m.Outcome, job: OpenJob) -> int:
 
 
 def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
-    # No copies are kept of what was recorded: these are views of the messages' own bytes.
+    # Nothing is copied: these are views of the messages' bytes.
     parts = [(unpack_int64(start), unpack_int64(end), unpack_int32(core)) for start, end, core in job.spans]
     start_ns, end_ns, core = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     task = np.arange(len(core)) if job.ran == job.records else np.flatnonzero(start_ns >= 0)
     if not len(task):
         return
-    # Mostly this is by time, too: a core takes tasks by number. Numbers of two bytes are sorted far faster.
+    # Usually this is also the order in time, as a core takes tasks by number. Two-byte numbers are sorted far faster.
     of_core = core[task]
     order = task[np.argsort(of_core.astype(np.int16) if job.cores <= 2**15 else of_core, kind="stable")]
     of_core, begun, ended = core[order], start_ns[order], end_ns[order]
@@ -373,12 +373,12 @@ def _check_spans(job: OpenJob, finish_ns: Array, busy_ns: Array) -> None:
             )
     first = np.concatenate([[0], np.flatnonzero(~same) + 1])
     cores, last, worked = of_core[first], np.maximum.reduceat(ended, first), np.add.reduceat(ended - begun, first)
-    for name, told, least in (("finish_ns", finish_ns[cores], last), ("busy_ns", busy_ns[cores], worked)):
-        less = told < least
+    for name, reported, least in (("finish_ns", finish_ns[cores], last), ("busy_ns", busy_ns[cores], worked)):
+        less = reported < least
         if less.any():
             at = int(np.argmax(less))
             raise BrokenRule(
-                f"{name} of core {cores[at]} is {told[at]}; allowed: from {least[at]} on, as its tasks were recorded"
+                f"{name} of core {cores[at]} is {reported[at]}; allowed: from {least[at]} on, as its tasks were recorded"
             )
 
 

@@ -1,4 +1,4 @@
-"""The messages of the bridge protocol, typed and bounded, and their parts; ``PROTOCOL.md`` says what the fields mean."""
+"""The messages of the bridge protocol, typed and bounded, and their parts; ``PROTOCOL.md`` defines their fields."""
 
 from typing import Annotated, Final, Literal
 
@@ -11,18 +11,18 @@ from traces.base.time import MAX_NS
 #: The version of the protocol that this module speaks.
 PROTOCOL_VERSION: Final = 11
 
-#: Environment variables that tell an application process where to connect, with which token, and who it is.
+#: Environment variables of an application process: the address of the bridge, the token, and the process's own id.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
 TOKEN_VARIABLE: Final = "TWOLEVEL_TOKEN"
 WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 
-#: Reason for refusing a hello that arrives after all jobs are done; not a fault of the process, which just ends.
+#: Reason for refusing a hello that arrives after all jobs are done; the process then ends without an error.
 OVER: Final = "the run is over"
 
-#: The ``core`` of a :class:`Change` that concerns every core of the job.
+#: The ``core`` of a :class:`Change` of every core of the job.
 ALL_CORES: Final = -1
 
-#: Most cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine,
+#: Limits: cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine,
 #: promises for one job.
 MAX_CORES: Final = 2**20
 MAX_TASKS: Final = 2**31 - 1
@@ -32,26 +32,26 @@ MAX_PARTS: Final = 2**16
 MAX_HOSTS: Final = 2**24
 MAX_PROMISES: Final = 2**16
 
-#: Most hints in one message, and cores in all of them.
+#: Limits: hints in one message, and cores in all of them.
 MAX_HINTS: Final = 2**11
 MAX_HINTED: Final = 2**16
 
-#: Most changes of the width in one message, and cores in all of them.
+#: Limits: changes of the width in one message, and cores in all of them.
 MAX_RESIZES: Final = 2**11
 MAX_RESIZED: Final = 2**16
 
-#: Most wishes of one job.
+#: Limit: wishes of one job.
 MAX_WISHES: Final = 2**16
-#: Most scales of speeds in one message, and cores that all of them name.
+#: Limits: scales of speeds in one message, and cores that all of them name.
 MAX_SCALES: Final = 2**14
 MAX_SCALED: Final = 2**16
 
-#: Most task lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records`` or transfers in one ``transfers``.
+#: Limits: lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records``, transfers in one ``transfers``.
 LENGTHS_PER_FRAME: Final = 2**20
 EDGES_PER_FRAME: Final = 2**20
 RECORDS_PER_FRAME: Final = 2**18
 
-_MAX_FLOAT: Final = 1.7976931348623157e308  # so that infinity is refused; NaN fails every comparison
+_MAX_FLOAT: Final = 1.7976931348623157e308  # excludes infinity; NaN fails every comparison
 
 Version = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Key = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -61,9 +61,9 @@ Count = Annotated[int, Meta(ge=0, le=MAX_TASKS)]
 PositiveCount = Annotated[int, Meta(ge=1, le=MAX_TASKS)]
 Positive = Annotated[float, Meta(gt=0, le=_MAX_FLOAT)]
 NotNegative = Annotated[float, Meta(ge=0, le=_MAX_FLOAT)]
-Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, which is all that MessagePack holds
+Seed = Annotated[int, Meta(ge=0)]  # up to 2**64 - 1, the limit of MessagePack
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
-TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # it may be the path of a file
+TechniqueName = Annotated[str, Meta(min_length=1, max_length=1000)]  # may contain the path of a file
 TopologyText = Annotated[str, Meta(min_length=1, max_length=500)]
 ProgramText = Annotated[str, Meta(max_length=2**20)]
 Reason = Annotated[str, Meta(max_length=500)]
@@ -91,15 +91,15 @@ class Change(Map, frozen=True, kw_only=True):
 
 
 class Hint(Map, frozen=True, kw_only=True):
-    """From ``at_ns`` on other jobs wait for these cores (indices within the job, int32), and for no others of it."""
+    """From ``at_ns`` on the queue waits for exactly these cores of the job (indices within the job, int32)."""
 
     at_ns: Instant
     cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
 
 
 class WidthChange(Map, frozen=True, kw_only=True):
-    """Behind ``at_ns`` cores come to these places of the job (int32), and those at other places are asked for (int32).
-    ``speed_gflops`` (float64) and ``latency_ns`` (int64) are of the cores that come."""
+    """After ``at_ns`` cores are added at these places of the job (int32), and the cores at other places are requested back
+    (int32). ``speed_gflops`` (float64) and ``latency_ns`` (int64) are those of the added cores."""
 
     at_ns: Instant
     places: Annotated[bytes, Meta(max_length=4 * MAX_CORES)]
@@ -109,15 +109,15 @@ class WidthChange(Map, frozen=True, kw_only=True):
 
 
 class WidthRange(Map, frozen=True, kw_only=True):
-    """Between which numbers of cores a job may wish for others."""
+    """The smallest and largest number of cores that a job may request while it runs."""
 
     least: Width
     most: Width
 
 
 class Scale(Map, frozen=True, kw_only=True):
-    """From ``at_ns`` on, behind all that happens at it, these cores of the job (int32; nil: all, and those that come) run at
-    ``factor`` times their own speeds."""
+    """From ``at_ns`` on, after all other events at that instant, these cores of the job (int32; nil: all, and those added
+    later) run at ``factor`` times their own speeds."""
 
     at_ns: Instant
     cores: Annotated[bytes, Meta(max_length=4 * MAX_CORES)] | None
@@ -125,7 +125,7 @@ class Scale(Map, frozen=True, kw_only=True):
 
 
 class Recipe(Map, frozen=True, kw_only=True):
-    """What an application that draws the job's tasks by itself needs to know."""
+    """The data from which an application generates the job's tasks itself."""
 
     seed: Seed
     job_number: Key
@@ -141,7 +141,7 @@ class Recipe(Map, frozen=True, kw_only=True):
 
 
 class Part(Map, frozen=True, kw_only=True):
-    """A part of a job: a loop or a graph with its technique, or a serial part, which has none."""
+    """A part of a job: a loop or a graph with its technique, or a serial part without one."""
 
     tasks: PositiveCount
     technique: TechniqueName | None
@@ -167,7 +167,7 @@ class NetworkFields(Map, frozen=True, kw_only=True):
 
 
 class Measurement(Map, frozen=True, kw_only=True):
-    """What was measured of a job that has a graph."""
+    """Measurements of a job that has a graph."""
 
     critical_path_ns: NotNegative | None
     parallelism: NotNegative | None
@@ -202,14 +202,14 @@ class Hello(Message, frozen=True, kw_only=True):
 
 
 class Promise(Message, frozen=True, kw_only=True):
-    """Application: nothing of this job will be visible before an instant."""
+    """Application: this job has no visible effect before an instant."""
 
     job: Key
     not_before_ns: Instant
 
 
 class Wish(Message, frozen=True, kw_only=True):
-    """Application: from an instant on the job wants so many cores."""
+    """Application: from an instant on the job requests this number of cores."""
 
     job: Key
     at_ns: Instant
@@ -217,7 +217,7 @@ class Wish(Message, frozen=True, kw_only=True):
 
 
 class Suspended(Message, frozen=True, kw_only=True):
-    """Application: it has run everything before ``now_ns`` and waits to be resumed."""
+    """Application: the job was simulated up to, but not including, ``now_ns`` and waits for ``resume``."""
 
     job: Key
     now_ns: Instant
@@ -289,7 +289,7 @@ class Welcome(Message, frozen=True, kw_only=True):
 
 
 class Refused(Message, frozen=True, kw_only=True):
-    """Bridge: its last word before it closes the connection."""
+    """Bridge: the hello was refused; the last message before the connection closes."""
 
     reason: Reason
     blame: Literal["stranger", "application", "bridge"]
@@ -344,7 +344,7 @@ class EdgeSlice(Message, frozen=True, kw_only=True, tag="edges"):
 
 
 class Resume(Message, frozen=True, kw_only=True):
-    """Bridge: go on with a suspended job."""
+    """Bridge: continue a suspended job."""
 
     has_maps = True
 
@@ -355,13 +355,13 @@ class Resume(Message, frozen=True, kw_only=True):
 
 
 class Cancel(Message, frozen=True, kw_only=True):
-    """Bridge: forget a job."""
+    """Bridge: drop a job."""
 
     job: Key
 
 
 class Quit(Message, frozen=True, kw_only=True):
-    """Bridge: no more work; close the connection."""
+    """Bridge: there is no more work; close the connection."""
 
 
 #: Every message, in the order of ``PROTOCOL.md``.
@@ -376,7 +376,7 @@ encode, decode, sender_of = APPLICATION_MESSAGES.encode, APPLICATION_MESSAGES.de
 
 
 def other_version(greeting: Greeting) -> str:
-    """Return why a first message of another version is refused; empty for one of ours."""
+    """Return why a first message of another version is refused; empty for the current version."""
     if greeting.version == PROTOCOL_VERSION:
         return ""
-    return f"protocol version {greeting.version} is not spoken here; spoken: {PROTOCOL_VERSION}"
+    return f"protocol version {greeting.version} is not supported; supported: {PROTOCOL_VERSION}"

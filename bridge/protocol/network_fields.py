@@ -1,4 +1,4 @@
-"""A network as a start tells it: every number of its model and of the platform's links, and the topology as it is written."""
+"""A network as a start message describes it: the numbers of its model and of the platform's links, and its topology as text."""
 
 import functools
 from typing import Final, Literal
@@ -17,7 +17,7 @@ _CODES: Final = {kind: code for code, kind in _KINDS.items()}
 
 
 def network_of(state: NetworkState, spec: str) -> NetworkFields:
-    """A network as messages have it, whose topology is written as ``spec``."""
+    """The message fields of a network whose topology is written as ``spec``."""
     return NetworkFields(
         kind=_KINDS[state.kind],
         topology=spec,
@@ -35,8 +35,8 @@ def network_of(state: NetworkState, spec: str) -> NetworkFields:
 
 @functools.lru_cache(maxsize=8)
 def state_of(network: NetworkFields) -> NetworkState:
-    """The network of a message, bit for bit. Raises InputError if there is no such topology, or it cannot have so many
-    hosts."""
+    """The network of a message, bit for bit. Raises InputError if there is no such topology, or it cannot have this number
+    of hosts."""
     made = topology(network.topology)
     return new_network(
         made.parameters(network.hosts),

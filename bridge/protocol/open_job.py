@@ -1,4 +1,4 @@
-"""What is remembered about a job from its start to its last message, and what its orders must be like."""
+"""The state of a job from its start to its last message, and rules for its orders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traces.compiled import Array
 
 @dataclass(slots=True)
 class OpenJob:
-    """What is remembered about a job from its start to its last message."""
+    """The state of a job from its start to its last message."""
 
     start: SimulateJob
     cores: int
@@ -26,12 +26,12 @@ class OpenJob:
     promised_ns: int  # by the application
     until_ns: int | None
     stop_ns: int | None
-    held_ns: int = 0  # a bound that the bridge computed; the application does not know it
-    lengths: int = 0  # task lengths given so far
-    told_edges: int = 0  # that are to be given, of all parts together
-    edges: int = 0  # given so far, and the last of them: part, source, target
+    held_ns: int = 0  # a bound that the bridge computed; unknown to the application
+    lengths: int = 0  # task lengths sent so far
+    announced_edges: int = 0  # number to be sent, for all parts together
+    edges: int = 0  # sent so far, and the last of them: part, source, target
     last_edge: tuple[int, int, int] = (-1, -1, -1)
-    records: int = 0  # task records reported so far, with those of tasks that ran, the last instant, the largest chunk
+    records: int = 0  # task records reported so far, records of tasks that ran, the last instant, the largest chunk
     ran: int = 0
     last_ns: int = 0
     last_chunk: int = -1
@@ -41,19 +41,21 @@ class OpenJob:
     spans: list[tuple[bytes, bytes, bytes]] = field(
         default_factory=list
     )  # of the tasks: start, end and core, as reported
-    wishes: int = 0  # told so far, and the instant of the last
+    wishes: int = 0  # reported so far, and the instant of the last
     wished_ns: int = -1
-    promises: int = 0  # given so far, and suspensions before it was to suspend
-    taken: set[tuple[int, int]] = field(default_factory=set)  # instants at which cores are taken away, and which
-    conserves_work: bool = False  # else the application may also lose cores that nobody takes away
-    loses: bool = False  # whether a core is, or may be, taken away: its tasks are begun again then, in further chunks
+    promises: int = 0  # reported so far, and suspensions before the required instant
+    taken: set[tuple[int, int]] = field(
+        default_factory=set
+    )  # instants at which cores are taken away, and their numbers
+    conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
+    loses: bool = False  # whether a core is, or may be, taken away: its tasks start again then, in further chunks
 
     @classmethod
     def begin(cls, start: SimulateJob, hello: Hello) -> OpenJob:
-        """The job of a start, for the application of a hello."""
+        """The state after a start, for the application with this hello."""
         drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
-            raise BrokenRule(f"start has not exactly what the hello asked for, which is {hello.tasks}")
+            raise BrokenRule(f"start does not match what the hello requested: {hello.tasks}")
         cores = check_positive("core_speed_gflops", start.core_speed_gflops, lowest=0.0)
         places = cores + _check_resizes(start, cores)
         check_orders(start, start.start_ns, places)
@@ -72,7 +74,7 @@ class OpenJob:
             promised_ns=start.start_ns,
             until_ns=start.until_ns,
             stop_ns=start.stop_ns,
-            told_edges=sum(part.edges for part in start.parts or ()),
+            announced_edges=sum(part.edges for part in start.parts or ()),
             loses=takes_away(start),
             taken=taken(start),
             conserves_work=hello.conserves_work,
@@ -80,45 +82,45 @@ class OpenJob:
 
     @property
     def has_graph(self) -> bool:
-        """Whether a part is, or may be, a graph."""
+        """Whether any part is, or may be, a graph."""
         return self.start.network is not None
 
     @property
-    def tells_releases(self) -> bool:
-        """Whether its outcome is to say when cores were released."""
+    def reports_releases(self) -> bool:
+        """Whether its outcome must report the release times of cores."""
         return self.start.releases or self.start.resizes is not None
 
     @property
     def lowest_gflop(self) -> float | None:
-        """What lengths may be: from here on; None: above 0."""
+        """Smallest allowed length; None: above 0."""
         return 0.0 if self.has_graph else None
 
     @property
     def not_before_ns(self) -> int:
-        """The instant before which the job cannot end."""
+        """The earliest end of the job."""
         return max(self.promised_ns, self.held_ns)
 
     def hold(self, instant_ns: int) -> None:
-        """Hold an application that conserves work to a lower bound that was computed for the end, up to the job's stop.
-        Raises LocalProtocolError if the application did not say that it conserves work."""
+        """Hold an application that conserves work to a computed lower bound of the end, up to the job's stop. Raises
+        LocalProtocolError if the application does not announce that it conserves work."""
         if not self.conserves_work:
-            raise LocalProtocolError(f"job {self.start.job}: the application does not say that it conserves work")
+            raise LocalProtocolError(f"job {self.start.job}: the application does not announce that it conserves work")
         bound_ns = instant_ns if self.stop_ns is None else min(instant_ns, self.stop_ns)
         self.held_ns = max(self.held_ns, bound_ns)
 
     def validate(self, state: JobState) -> None:
-        """Check what must always hold in a state; for tests."""
+        """Check the invariants of a state; for tests."""
         assert self.start.start_ns <= self.now_ns <= self.promised_ns
         assert 0 <= self.lengths <= (self.start.tasks or 0)
         loading = self.start.recipe is None and self.lengths != self.start.tasks
         assert (state is JobState.LOADING) == loading
-        assert 0 <= self.edges <= self.told_edges
-        assert (state in (JobState.LOADING, JobState.LINKING)) == (self.edges != self.told_edges or loading)
+        assert 0 <= self.edges <= self.announced_edges
+        assert (state in (JobState.LOADING, JobState.LINKING)) == (self.edges != self.announced_edges or loading)
         assert (state in (JobState.REPORTING, JobState.SENDING)) == (self.records > 0)
         assert (state is JobState.SENDING) == (self.transfers > 0)
 
     def lower_promise(self, instant_ns: int) -> None:
-        """What was known of the job holds only up to an instant."""
+        """Limit earlier promises and bounds to an instant."""
         self.promised_ns = min(self.promised_ns, instant_ns)
         self.held_ns = min(self.held_ns, instant_ns)
 
@@ -129,7 +131,7 @@ def at_least(name: str, value: int, least: int, why: str) -> None:
 
 
 def whole_column(name: str, column: bytes, size: int = 8) -> int:
-    """How many values of ``size`` bytes a column has."""
+    """Number of values of ``size`` bytes in a column."""
     count, rest = divmod(len(column), size)
     if rest:
         raise BrokenRule(f"{name} has {len(column)} bytes; allowed: a multiple of {size}")
@@ -137,7 +139,7 @@ def whole_column(name: str, column: bytes, size: int = 8) -> int:
 
 
 def check_positive(name: str, column: bytes, lowest: float | None = None) -> int:
-    """How many values a float64 column of positive numbers has, or of numbers from ``lowest`` on."""
+    """Number of values in a float64 column of positive numbers, or of numbers from ``lowest`` on."""
     count = whole_column(name, column)
     low, high = column_extremes(column, "d")
     if not ((low > 0.0 if lowest is None else low >= lowest) and high < np.inf):
@@ -147,13 +149,13 @@ def check_positive(name: str, column: bytes, lowest: float | None = None) -> int
 
 
 def check_size(name: str, column: bytes, size: int, count: int, what: str = "cores") -> None:
-    """Check that a column has one value of ``size`` bytes for each of something."""
+    """Check that a column has one value of ``size`` bytes per ``what``."""
     if len(column) != size * count:
         raise BrokenRule(f"{name} has {len(column)} bytes; {count} {what} need {size * count}")
 
 
 def check_slice(what: str, unit: str, first: int, count: int, given: int, most: int, has: str = "the job has") -> None:
-    """Check that a message goes on after those that were given before it, and not too far."""
+    """Check that a message continues the earlier ones, within the limit."""
     if first != given:
         raise BrokenRule(f"{what} begin at {unit} {first}; expected: {given}")
     if given + count > most:
@@ -182,7 +184,7 @@ def _check_hosts(start: SimulateJob, cores: int) -> None:
 
 def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) -> None:
     if tasks is None:
-        raise BrokenRule("parts, but a recipe was asked for, and its program says them")
+        raise BrokenRule("parts, but the hello requested a recipe, whose program defines them")
     of_parts = sum(part.tasks for part in parts)
     if of_parts != tasks:
         raise BrokenRule(f"parts have {of_parts} tasks; the job has {tasks}")
@@ -201,7 +203,7 @@ def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) ->
 
 def _check_hints(start: SimulateJob, cores: int) -> None:
     if start.hints and not start.releases:
-        raise BrokenRule(f"start has {len(start.hints)} hints and says releases = false; allowed: none")
+        raise BrokenRule(f"start has {len(start.hints)} hints and releases = false; allowed: no hints")
     last, hinted = start.start_ns, 0
     for hint in start.hints:
         at_least("at_ns of a hint", hint.at_ns, last, "start_ns and the hint before,")
@@ -216,7 +218,7 @@ def _check_hints(start: SimulateJob, cores: int) -> None:
 
 
 def _check_scales(start: SimulateJob, places: int) -> None:
-    last, told = start.start_ns, 0
+    last, listed = start.start_ns, 0
     for one in start.scales:
         at_least("at_ns of a scale", one.at_ns, last, "start_ns and the scale before,")
         last = one.at_ns
@@ -225,20 +227,20 @@ def _check_scales(start: SimulateJob, places: int) -> None:
         named = _whole_places("cores", one.cores, "a scale")
         if not len(named) or named.max() >= places:
             raise BrokenRule(f"cores of a scale: {shown(named.tolist())}; allowed: nil, or some of 0 to {places - 1}")
-        told += len(named)
-    if told > MAX_SCALED:
-        raise BrokenRule(f"scales name {told} cores; allowed: up to {MAX_SCALED}")
+        listed += len(named)
+    if listed > MAX_SCALED:
+        raise BrokenRule(f"scales name {listed} cores; allowed: up to {MAX_SCALED}")
 
 
 def _check_resizes(start: SimulateJob, cores: int) -> int:
-    """How many places more than at its start a job has at last."""
+    """Number of places at the end beyond those at the start."""
     if start.resizes is None:
         if start.resize_ns:
             raise BrokenRule(f"resize_ns is {start.resize_ns}, and resizes nil; allowed: 0")
         return 0
     if start.network is not None and start.network.kind != "none":
         raise BrokenRule("resizes, in a job that has a network on which data take time; allowed: nil")
-    last, told, places = start.start_ns, 0, cores
+    last, listed, places = start.start_ns, 0, cores
     for one in start.resizes:
         at_least("at_ns of a resize", one.at_ns, last, "start_ns and the resize before,")
         came = _whole_places("places", one.places)
@@ -254,9 +256,9 @@ def _check_resizes(start: SimulateJob, cores: int) -> int:
         places += len(new)
         if len(asked) and asked.max() >= places:
             raise BrokenRule(f"asked of a resize has {asked.max()}; allowed: 0 to {places - 1}")
-        last, told = one.at_ns, told + len(came) + len(asked)
-    if told > MAX_RESIZED:
-        raise BrokenRule(f"resizes name {told} cores; allowed: up to {MAX_RESIZED}")
+        last, listed = one.at_ns, listed + len(came) + len(asked)
+    if listed > MAX_RESIZED:
+        raise BrokenRule(f"resizes name {listed} cores; allowed: up to {MAX_RESIZED}")
     return places - cores
 
 
@@ -282,7 +284,7 @@ def takes_away(message: SimulateJob | Resume) -> bool:
 
 
 def taken(message: SimulateJob | Resume) -> set[tuple[int, int]]:
-    """Instants at which cores are taken away, and which: an index within the job, or ``ALL_CORES``."""
+    """Instants at which cores are taken away, with an index within the job, or ``ALL_CORES``."""
     return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 

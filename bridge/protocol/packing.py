@@ -1,4 +1,4 @@
-"""Columns of numbers as messages hold them: the values one after another, little-endian, without a header."""
+"""Columns of numbers in messages: consecutive little-endian values without a header."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal
@@ -8,22 +8,22 @@ import numpy as np
 from traces.algorithms.extremes import extremes
 from traces.compiled import Array
 
-#: Python finds the extremes of up to this many numbers sooner than it calls a kernel.
+#: Up to this length Python finds the extremes faster than a kernel call.
 _FEW: Final = 64
 
 
 def pack_float64(values: Any) -> bytes:
-    """A column of float64 as it is sent, from anything that numpy can make an array of."""
+    """A column of float64 in message form, from anything that numpy converts to an array."""
     return np.asarray(values, dtype="<f8").tobytes()
 
 
 def pack_int64(values: Any) -> bytes:
-    """A column of int64 as it is sent."""
+    """A column of int64 in message form."""
     return np.asarray(values, dtype="<i8").tobytes()
 
 
 def pack_int32(values: Any) -> bytes:
-    """A column of int32 as it is sent."""
+    """A column of int32 in message form."""
     return np.asarray(values, dtype="<i4").tobytes()
 
 
@@ -43,11 +43,11 @@ def unpack_int32(column: bytes) -> Array:
 
 
 def column_extremes(column: bytes, code: Literal["d", "q"]) -> tuple[float, float]:
-    """The lowest and the highest number of a column of float64 (``d``) or int64 (``q``) that is not empty; both NaN if there is
-    one among them."""
+    """The lowest and the highest number of a non-empty column of float64 (``d``) or int64 (``q``); both NaN if it has a
+    NaN."""
     if len(column) <= 8 * _FEW:
         numbers: Sequence[float] = memoryview(column).cast(code).tolist()
         total = sum(numbers)
-        if total == total:  # none is NaN
+        if total == total:  # no NaN
             return min(numbers), max(numbers)
     return extremes(unpack_float64(column) if code == "d" else unpack_int64(column))

@@ -27,18 +27,18 @@ from traces.base.errors import shown
 
 _STEPS: Final = steps(SCHEDULED_JOB_TABLE)
 
-#: Why a job that is no longer, or not yet, to be decided about cannot be started or rejected.
+#: Why a job that is not waiting cannot be started or rejected.
 _NOT_WAITING: Final = {
     ScheduledJob.HELD: "waits for another job",
-    ScheduledJob.CHOSEN: "this answer starts already",
-    ScheduledJob.REJECTED: "this answer rejects already",
+    ScheduledJob.CHOSEN: "this answer already starts",
+    ScheduledJob.REJECTED: "this answer already rejects",
     ScheduledJob.RUNNING: "runs",
 }
 
-#: Where ``machine`` says whether a run is for what a scheduler directs.
+#: Fields of ``machine`` that state which directions of a scheduler the run supports.
 _LETS: Final = {"widths": "resizes", "hints": "hints"}
 
-#: What a scheduler may do to jobs that run.
+#: Directions of a scheduler to running jobs.
 _DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")
 
 
@@ -50,7 +50,7 @@ def intervals(column: bytes) -> list[tuple[int, int]]:
 
 @dataclass
 class _Known:
-    """What is known of a job that has not left."""
+    """State of a job that has not left."""
 
     job: m.Submitted
     state: ScheduledJob
@@ -58,7 +58,7 @@ class _Known:
 
 class SchedulerBook(Book):
     """The jobs on the connection of a scheduler, and the decision under way. ``decision``: the number of the latest
-    question. ``directs``: what the scheduler does to running jobs, as its hello says; None before the hello."""
+    question. ``directs``: the directions that the scheduler's hello announces; None before the hello."""
 
     peer = Role.SCHEDULER
     messages = SCHEDULER_MESSAGES
@@ -69,24 +69,24 @@ class SchedulerBook(Book):
         self.decision = 0
         self._now_ns = self._n_cores = 0
         self._whole_hosts = False
-        self._lets: dict[str, bool] = {}  # of what it may direct, what the run is for
+        self._lets: dict[str, bool] = {}  # directions that the run supports
         self._jobs: dict[int, _Known] = {}
 
     def unwelcome(self, greeting: Greeting) -> str:
-        """As of ``Book``: if it is of another role, or another version of this one."""
+        """See ``Book``; refused are other roles and other versions."""
         if greeting.role != SCHEDULER_ROLE:
             return f"role is {shown(greeting.role) if greeting.role else 'missing'}; expected: {SCHEDULER_ROLE!r}"
         if greeting.version == SCHEDULER_VERSION:
             return ""
-        return f"version {greeting.version} of the role of schedulers is not spoken here; spoken: {SCHEDULER_VERSION}"
+        return f"version {greeting.version} of the scheduler role is not supported; supported: {SCHEDULER_VERSION}"
 
     def job_state(self, job: int) -> ScheduledJob:
-        """Where a job is."""
+        """State of a job."""
         known = self._jobs.get(job)
         return ScheduledJob.ABSENT if known is None else known.state
 
     def judge(self, message: Message) -> bool:
-        """As of ``Book``."""
+        """See ``Book``."""
         rule = _RULES.get(type(message))
         if rule is not None:
             rule(self, message)
@@ -129,7 +129,7 @@ class SchedulerBook(Book):
         state = _STEPS[ScheduledJob.ABSENT][event]
         if not message.min_cores <= message.cores <= message.max_cores:
             raise BrokenRule(
-                f"submitted: job {message.job} asks for {message.cores} cores, and may have {message.min_cores} to "
+                f"submitted: job {message.job} requests {message.cores} cores, and may have {message.min_cores} to "
                 f"{message.max_cores}"
             )
         self._jobs[message.job] = _Known(message, state)
@@ -195,9 +195,9 @@ class SchedulerBook(Book):
         if not said:
             return
         if name not in (self.directs or ()):
-            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if directs in its hello has {name!r}")
+            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if its hello has {name!r} in directs")
         if not self._lets.get(name, True):
-            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: where machine says {_LETS[name]} = true")
+            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if machine has {_LETS[name]} = true")
         keys = [one.job for one in said]
         if name != "speeds" and len(set(keys)) < len(keys):
             twice = next(key for place, key in enumerate(keys) if key in keys[:place])
@@ -207,8 +207,8 @@ class SchedulerBook(Book):
             known = self._jobs.get(one.job)
             if known is None or known.state not in states:
                 raise BrokenRule(
-                    f"it {what} {self._named(one.job)}, which does not run; allowed: jobs that run"
-                    + (", or that it starts" if ScheduledJob.CHOSEN in states else "")
+                    f"it {what} {self._named(one.job)}, which is not running; allowed: running jobs"
+                    + (", or jobs that it starts" if ScheduledJob.CHOSEN in states else "")
                 )
 
     def _judge_hint(self, hinted: m.HintJob) -> None:
@@ -217,13 +217,15 @@ class SchedulerBook(Book):
         if hinted.waiting is None:
             if hinted.cores is None:
                 return
-            raise BrokenRule(f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: who waits for these cores")
+            raise BrokenRule(
+                f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: the job that waits for these cores"
+            )
         known = self._jobs.get(hinted.waiting)
         if known is None or known.state is not ScheduledJob.WAITING:
-            why = "is not there" if known is None else _NOT_WAITING[known.state]
+            why = "does not exist" if known is None else _NOT_WAITING[known.state]
             raise BrokenRule(
                 f"it hints to {self._named(hinted.job)} that {self._named(hinted.waiting)} waits, which {why}; "
-                f"allowed: jobs that wait, {self._waiting()}"
+                f"allowed: waiting jobs, {self._waiting()}"
             )
 
     def _judge_named(self, what: str, job: int, cores: bytes) -> list[tuple[int, int]]:
@@ -235,12 +237,12 @@ class SchedulerBook(Book):
     def _take_up(self, key: int, what: str, event: str) -> None:
         known = self._jobs.get(key)
         if known is None:
-            raise BrokenRule(f"it {what}s job {key}, which is not there; allowed: jobs that wait, {self._waiting()}")
+            raise BrokenRule(f"it {what}s job {key}, which does not exist; allowed: waiting jobs, {self._waiting()}")
         after = _STEPS[known.state].get(event)
         if after is None:
             raise BrokenRule(
                 f"it {what}s {self._named(key)}, which {_NOT_WAITING[known.state]}; "
-                f"allowed: jobs that wait, {self._waiting()}"
+                f"allowed: waiting jobs, {self._waiting()}"
             )
         known.state = after
 
@@ -250,11 +252,11 @@ class SchedulerBook(Book):
         found = self._judge_named("places", chosen.job, chosen.cores)
         together, asked = sum(hi - lo for lo, hi in found), self._jobs[chosen.job].job.cores
         if together != asked and not (self._whole_hosts and together > asked):
-            raise BrokenRule(f"it places {self._named(chosen.job)} on {together} cores; it asks for {asked}")
+            raise BrokenRule(f"it places {self._named(chosen.job)} on {together} cores; the request is {asked}")
         return [(lo, hi, chosen.job) for lo, hi in found]
 
     def _named(self, key: int) -> str:
-        # As both the user, who knows the log, and the scheduler's author, who knows keys, call it.
+        # With the number for the user, who knows the log, and the key for the scheduler's author.
         known = self._jobs.get(key)
         number = key if known is None else known.job.number
         return f"job {key}" if number == key else f"job {key} (number {number})"

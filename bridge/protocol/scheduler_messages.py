@@ -1,6 +1,6 @@
-"""The messages between a run and a scheduler of the user's own, which is its batch level: typed and bounded.
+"""The messages between a run and an external scheduler, which is its batch level: typed and bounded.
 
-What the fields mean is said in ``PROTOCOL.md``, section 15.
+``PROTOCOL.md``, section 15, defines their fields.
 """
 
 from typing import Annotated, Final, Literal
@@ -11,13 +11,13 @@ from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 
-#: The version of this part of the protocol, which has a number of its own.
+#: The version of this part of the protocol, which has its own number.
 SCHEDULER_VERSION: Final = 4
 
-#: What the hello of a scheduler says that it is.
+#: The role in the hello of a scheduler.
 SCHEDULER_ROLE: Final = "scheduler"
 
-#: Cores of the machine; intervals of cores in one column; jobs that one answer starts, and rejects; instants that it names.
+#: Limits: cores of the machine; intervals in one column; jobs that one answer starts, and rejects; instants in one answer.
 MAX_MACHINE_CORES: Final = 2**24
 MAX_INTERVALS: Final = 2**20
 MAX_ANSWERS: Final = 2**20
@@ -47,7 +47,7 @@ class SchedulerHello(Message, frozen=True, kw_only=True, tag="hello"):
 
 
 class GivenUp(Message, frozen=True, kw_only=True, tag="refused"):
-    """Bridge: its last word; as ``refused`` to an application."""
+    """Bridge: the hello was refused, or the run given up; the last message, like ``refused`` to an application."""
 
     reason: Reason
     blame: Literal["stranger", "scheduler", "bridge"]
@@ -89,7 +89,7 @@ class WindowOfMachine(Map, frozen=True, kw_only=True):
 
 
 class MachineDescription(Message, frozen=True, kw_only=True, tag="machine"):
-    """Bridge: once, after the welcome: what there is, and what the own batch level does by itself."""
+    """Bridge: once, after the welcome: the machine, and the features that the engine handles itself."""
 
     has_maps = True
 
@@ -107,7 +107,7 @@ class MachineDescription(Message, frozen=True, kw_only=True, tag="machine"):
 
 
 class Submitted(Message, frozen=True, kw_only=True):
-    """Bridge: a job is there; it waits, or is held until another has ended."""
+    """Bridge: a job was submitted; it waits, or is held until another has ended."""
 
     has_maps = True
 
@@ -144,7 +144,7 @@ class Submitted(Message, frozen=True, kw_only=True):
 
 
 class Eligible(Message, frozen=True, kw_only=True):
-    """Bridge: a job that was held waits from now on."""
+    """Bridge: a held job is waiting from now on."""
 
     job: Key
     eligible_ns: Instant
@@ -161,7 +161,7 @@ class Started(Message, frozen=True, kw_only=True):
 
 
 class Expected(Message, frozen=True, kw_only=True):
-    """Bridge: a running job is planned with another end than was told."""
+    """Bridge: the planned end of a running job has changed."""
 
     job: Key
     expected_end_ns: Instant
@@ -175,7 +175,7 @@ class Released(Message, frozen=True, kw_only=True):
 
 
 class Given(Message, frozen=True, kw_only=True):
-    """Bridge: a running job has been given these cores."""
+    """Bridge: a running job has received these cores."""
 
     job: Key
     cores: Intervals
@@ -208,21 +208,21 @@ class Decide(Message, frozen=True, kw_only=True):
 
 
 class StartJob(Map, frozen=True, kw_only=True):
-    """A job that starts, on these cores, or on those that the own allocator chooses."""
+    """A job that starts, on these cores, or on cores that the engine's allocator chooses."""
 
     job: Key
     cores: Intervals | None
 
 
 class RejectedJob(Map, frozen=True, kw_only=True):
-    """A job that is sent away."""
+    """A job that is rejected."""
 
     job: Key
     reason: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class ScaleJob(Map, frozen=True, kw_only=True):
-    """A running job whose cores, these or all, run at so many times their own speed from now on."""
+    """A running job whose cores, these or all, run at a multiple of their own speed from now on."""
 
     job: Key
     factor: Annotated[float, Meta(ge=LOWEST, le=HIGHEST)]
@@ -237,14 +237,14 @@ class EndJob(Map, frozen=True, kw_only=True):
 
 
 class ResizeJob(Map, frozen=True, kw_only=True):
-    """A running job that is to have so many cores."""
+    """A running job whose number of cores is to change."""
 
     job: Key
     cores: _Cores
 
 
 class HintJob(Map, frozen=True, kw_only=True):
-    """A running job that is to serve these cores last, as another job waits for them; or none any more."""
+    """A running job that should use these cores last, as another job waits for them; or no cores any more."""
 
     job: Key
     cores: Intervals | None
@@ -267,14 +267,14 @@ class Decided(Message, frozen=True, kw_only=True):
 
 
 class SchedulerFailed(Message, frozen=True, kw_only=True, tag="failed"):
-    """Scheduler: instead of an answer, its last word: it cannot go on."""
+    """Scheduler: it cannot go on; the last message, instead of an answer."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=500)]
     blame: Literal["user", "bridge", "scheduler"]
 
 
 class SchedulerQuit(Message, frozen=True, kw_only=True, tag="quit"):
-    """Bridge: the run has come to its end, or is given up."""
+    """Bridge: the run has finished, or was given up."""
 
     complete: bool
 

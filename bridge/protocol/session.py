@@ -1,7 +1,7 @@
 """Either end of a connection of any kind, without any I/O: bytes in, messages out.
 
-The tables of ``bridge.protocol.tables`` say which message may come next. Both ends hold the same tables and judge every
-message, sent or received, by the same code. A :class:`Book` remembers earlier messages, and checks the contents of later ones.
+The tables of ``bridge.protocol.tables`` define which message may come next. Both ends use the same tables and check every
+message, sent or received, with the same code. A :class:`Book` keeps the state that earlier messages have left.
 """
 
 import hmac
@@ -15,15 +15,14 @@ from bridge.protocol.tables import END, ConnectionState, Role
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, MessageError, Vocabulary, name_of
 from traces.base.errors import PeerError
 
-#: The side at fault that never showed the token.
+#: The side at fault if the token was never sent.
 STRANGER: Final = "stranger"
 
 
 class ProtocolError(PeerError):
-    """The other side broke the protocol; the connection is of no more use.
+    """The other side broke the protocol; the connection can no longer be used.
 
-    - ``blame``: the side at fault: ``stranger``, ``bridge``, or the bridge's peer; a stranger is one that never showed
-      the token.
+    - ``blame``: the side at fault: ``stranger`` (it never sent the token), ``bridge``, or the bridge's peer.
     - ``farewell``: what to send before closing, possibly nothing.
     """
 
@@ -33,7 +32,7 @@ class ProtocolError(PeerError):
 
 
 class LocalProtocolError(RuntimeError):
-    """This side has requested something that the protocol forbids: a bug of ours. Nothing has changed."""
+    """This side requested something that the protocol forbids: a bug of ours. Nothing has changed."""
 
 
 class Pause(Enum):
@@ -42,18 +41,18 @@ class Pause(Enum):
     NEED_DATA = "need data"
 
 
-#: There is no complete message: give the session more bytes.
+#: There is no complete message: the session needs more bytes.
 NEED_DATA: Final = Pause.NEED_DATA
 
 
 @dataclass(frozen=True)
 class ConnectionClosed:
-    """The other side has closed the connection as the rules allow, or we have refused it."""
+    """The other side has closed the connection as the rules allow, or this side has refused it."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A first message that the session does not accept: send the farewell, close, and log the reason."""
+    """A first message that is not accepted: send the farewell, close, and log the reason."""
 
     reason: str
     blame: str
@@ -61,32 +60,32 @@ class Refusal:
 
 
 class Book:
-    """One kind of connection (the class), and what one end of it remembers in order to judge later messages (the object)."""
+    """The rules of one kind of connection (the class), and the state of one end (the object)."""
 
-    peer: ClassVar[Role]  # the role at the end that is not the bridge's
-    messages: ClassVar[Vocabulary]  # the messages, and the table that says when each may be sent
+    peer: ClassVar[Role]  # the role of the end that is not the bridge
+    messages: ClassVar[Vocabulary]  # the messages, and the table of their order
     # states in which a payload has at most ``MAX_FRAME_BEFORE_HELLO`` bytes
     strange: ClassVar[frozenset[ConnectionState]]
 
     def unwelcome(self, greeting: Greeting) -> str:
-        """Return why a first message of any version, with the right token, is refused; empty if it is not."""
+        """Return why a first message of any version, with the right token, is refused; empty if it is accepted."""
         raise NotImplementedError
 
     def judge(self, message: Message) -> bool:
-        """Judge and remember a message that the table of the connection allows; return False if it is to be dropped.
-        Raises BrokenRule if it does not fit what was said before."""
+        """Check a message that the table allows, and update the state; return False if the message is to be dropped.
+        Raises BrokenRule if it contradicts earlier messages."""
         return True
 
     def job_of(self, message: Message) -> int | None:
-        """Return the job that an error of a message names."""
+        """Return the job that errors of a message name."""
         return None
 
     def open_jobs(self) -> Sequence[int]:
-        """The jobs with which the connection may not end, in the order they were started."""
+        """The jobs that must be finished before the connection may end, in the order of their starts."""
         return ()
 
     def validate(self) -> None:
-        """Check what must always hold; for tests."""
+        """Check the invariants; for tests."""
 
 
 _Book = TypeVar("_Book", bound=Book)
@@ -95,9 +94,9 @@ _Book = TypeVar("_Book", bound=Book)
 class Session(Generic[_Book]):
     """One end (``role``) of one connection, of an application, a host or a scheduler (``kind``).
 
-    The bridge end needs the run's secret, ``token``, to judge the first message. ``book`` remembers the messages so far.
-    Give what was read to :meth:`receive_data`, at most ``READ_AT_MOST`` bytes at once, then call
-    :meth:`next_event` until it says ``NEED_DATA``. What :meth:`send` returns is to be written to the stream.
+    The bridge end needs the run's secret, ``token``, to check the first message. ``book`` has the state. Pass the bytes read to
+    :meth:`receive_data`, at most ``READ_AT_MOST`` bytes at once, then call :meth:`next_event` until it returns
+    ``NEED_DATA``. Write the result of :meth:`send` to the stream.
     """
 
     def __init__(self, kind: type[_Book], role: Role, token: str = "") -> None:
@@ -110,47 +109,46 @@ class Session(Generic[_Book]):
         self._token = token.encode()
         self._first: Final = next(iter(self._steps))
         self._state = self._first
-        # A stranger may send one small frame and not a byte more.
+        # Before the token: one small frame and no byte more.
         self._frames = FrameReader(MAX_FRAME_BEFORE_HELLO, 0 if role is Role.BRIDGE else READ_AT_MOST)
         self._ended = self._token_shown = False
         self._failure: ProtocolError | None = None
 
     @property
     def state(self) -> ConnectionState:
-        """Where the connection is."""
+        """State of the connection."""
         return self._state
 
     @property
     def full(self) -> bool:
-        """Whether so much is waiting that no more may be read before the next event."""
+        """Whether the buffer is so full that no more may be read before the next event."""
         return self._frames.full
 
     def send(self, message: Message) -> bytes:
-        """Judge a message of ours by the tables and return its frame.
+        """Check a message of this side by the tables and return its frame.
 
-        Returns bytes, to be written to the stream; empty if the other side would drop it, since it has cancelled the job or
-        said that the run is over. Raises LocalProtocolError if it may not be sent now, or has a field out of range.
-        Nothing has changed then.
+        The frame is empty if the other side would drop it, as it has cancelled the job or ended the run. Raises
+        LocalProtocolError if the message is not allowed now, or has a field out of range. Nothing has changed then.
         """
         name = name_of(message)
         if self._messages.senders.get(type(message)) is not self.role:
-            raise LocalProtocolError(f"{name} is not for the {self.role} to send")
+            raise LocalProtocolError(f"{name} is not a message of the {self.role}")
         try:
             payload = self._messages.encode(message)
-            self._messages.read(payload, self.role)  # what we send must be what we would accept
+            self._messages.read(payload, self.role)  # never send what would not be accepted
             data = frame(payload, MAX_FRAME_BEFORE_HELLO if self._state in self.book.strange else MAX_FRAME)
-            heard = self._apply(message, name)
+            accepted = self._apply(message, name)
         except (MessageError, FrameError, BrokenRule) as error:
             raise LocalProtocolError(f"{name} cannot be sent: {self._with_job(message, error)}") from error
-        return data if heard else b""
+        return data if accepted else b""
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes that were read from the stream; no bytes are its end. :meth:`next_event` says what is wrong with them.
+        """Add bytes that were read from the stream; no bytes are its end. :meth:`next_event` reports errors in them.
 
-        Raises LocalProtocolError after the end, or if so much is waiting that the events cannot have been taken.
+        Raises LocalProtocolError after the end, or if the buffer is so full that events cannot have been taken.
         """
         if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
-            return  # nothing is read from a side that broke the protocol
+            return  # ignore a side that broke the protocol
         if not data:
             self._ended = True
             return
@@ -165,10 +163,10 @@ class Session(Generic[_Book]):
                 raise LocalProtocolError(f"take the events first: {error}") from error
 
     def next_event(self) -> Message | Refusal | ConnectionClosed | Pause:
-        """The next message, judged, or why there is none.
+        """The next message, checked, or the reason why there is none.
 
-        Returns ``NEED_DATA`` if more bytes are needed. The bridge end first gets a message whose token and version are
-        right, to be accepted or refused, or else a Refusal. Raises ProtocolError if the other side broke the protocol;
+        Returns ``NEED_DATA`` if more bytes are needed. At the bridge end the first event is a message with the right token and
+        version, to be accepted or refused, or else a Refusal. Raises ProtocolError if the other side broke the protocol, and
         again at every later call.
         """
         while True:
@@ -185,15 +183,14 @@ class Session(Generic[_Book]):
             if isinstance(event, Refusal):
                 return event
             try:
-                heard = self._apply(event, name_of(event))
+                accepted = self._apply(event, name_of(event))
             except BrokenRule as error:
                 raise self._fail(self._with_job(event, error), self.book.job_of(event)) from None
-            if heard:
+            if accepted:
                 return event
 
     def validate(self) -> None:
-        """Check what must always hold; for tests. Raises AssertionError if the session is in a state it can never be
-        in."""
+        """Check the invariants; for tests. Raises AssertionError if one is violated."""
         assert (self._failure is not None) == (self._state is ConnectionState.ERROR)
         assert self._state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
         assert self._frames.waiting <= self._frames.capacity
@@ -202,7 +199,7 @@ class Session(Generic[_Book]):
     # How bytes become events
 
     def _greets(self) -> bool:
-        """Whether this is the bridge's end, and awaits the first message."""
+        """Whether this is the bridge's end, waiting for the first message."""
         return self._state is self._first and self.role is Role.BRIDGE
 
     def _read(self, payload: memoryview) -> Message | Refusal:
@@ -212,7 +209,7 @@ class Session(Generic[_Book]):
 
     def _greet(self, payload: memoryview) -> Refusal | None:
         greeting = self._messages.greeting(payload)
-        # The token first: without it, a peer gets no information.
+        # The token first: without it, a peer learns nothing.
         if not hmac.compare_digest(greeting.token.encode(), self._token):
             return self._refuse("wrong token", STRANGER)
         self._token_shown = True
@@ -255,7 +252,7 @@ class Session(Generic[_Book]):
     # The tables
 
     def _apply(self, message: Message, name: str) -> bool:
-        """Judge a message, sent or received, and take the step. False if it is to be dropped."""
+        """Check a message, sent or received, and take the step. Return False if it is to be dropped."""
         after = self._steps[self._state].get(name)
         if after is None:
             raise BrokenRule(f"{name} is not allowed while the connection is in the state {self._state!s}")

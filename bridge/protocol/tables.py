@@ -1,7 +1,7 @@
-"""Who may send what when: a table for each kind of connection, and one for its jobs. Anything else is an error of its sender.
+"""The order of messages: a table for each kind of connection, and one for its jobs. Everything else is an error of the sender.
 
-A table has for each state the senders, for each sender its messages, and for each message the next state. ``PROTOCOL.md`` says
-what the messages mean; tests compare its tables and pictures with these.
+A table has for each state the senders, for each sender its messages, and for each message the next state. ``PROTOCOL.md``
+explains the messages; tests compare its tables and pictures with these.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 
 class Role(StrEnum):
-    """Who is at an end of a connection: the bridge, or one of the others."""
+    """One end of a connection: the bridge, or one of the others."""
 
     BRIDGE = "bridge"
     APPLICATION = "application"
@@ -19,7 +19,7 @@ class Role(StrEnum):
 
 
 class ConnectionState(StrEnum):
-    """Where a connection is; every kind of connection begins with the first state of its table."""
+    """State of a connection; every kind of connection begins with the first state of its table."""
 
     AWAIT_HELLO = "await hello"
     AWAIT_WELCOME = "await welcome"
@@ -36,7 +36,7 @@ class ConnectionState(StrEnum):
 
 
 class JobState(StrEnum):
-    """Where a job is on the connection of an application."""
+    """State of a job on the connection of an application."""
 
     ABSENT = "absent"
     LOADING = "loading"
@@ -49,7 +49,7 @@ class JobState(StrEnum):
 
 
 class JobEvent(StrEnum):
-    """What happens to a job: a message of this ``type``, or of one that is split by what it contains."""
+    """Event of a job: the ``type`` of a message, or one of several kinds of a message that is split by its content."""
 
     START = "start with a recipe"
     START_LENGTHS = "start with tasks"
@@ -70,7 +70,7 @@ class JobEvent(StrEnum):
 
 
 class ScheduledJob(StrEnum):
-    """Where a job is on the connection of a scheduler."""
+    """State of a job on the connection of a scheduler."""
 
     ABSENT = "ABSENT"
     HELD = "HELD"
@@ -85,10 +85,10 @@ Table = Mapping[_State, Mapping[str, Mapping[str, _State]]]
 _S, _J, _E, _W = ConnectionState, JobState, JobEvent, ScheduledJob
 _BRIDGE, _APPLICATION, _HOST, _SCHEDULER = Role
 
-#: The end of the stream, which either side may bring about.
+#: The end of the stream, which either side may cause.
 EITHER, END = "either", "end of stream"
 
-#: Messages about one job, by what a table has for all of them.
+#: Messages about one job, by their common entry in a table.
 ORDER, ANSWER = "order", "answer"
 LUMPED: Final = {
     ORDER: ("start", "lengths", "edges", "resume", "cancel"),
@@ -108,7 +108,7 @@ APPLICATION_TABLE: Final[Table[ConnectionState]] = {
         _APPLICATION: {ANSWER: _S.READY},
         EITHER: {END: _S.CLOSED},  # an error while a job is open
     },
-    # What was sent before the quit was read is dropped.
+    # Messages sent before the quit was read are dropped.
     _S.CLOSING: {_APPLICATION: {ANSWER: _S.CLOSING}, EITHER: {END: _S.CLOSED}},
 }
 
@@ -118,7 +118,7 @@ JOB_TABLE: Final[Table[JobState]] = {
         _BRIDGE: {
             _E.START: _J.RUNNING,
             _E.START_LENGTHS: _J.LOADING,
-            _E.CANCEL: _J.CANCELLED,  # it crossed the job's last answer
+            _E.CANCEL: _J.CANCELLED,  # it crossed the last answer about the job
         }
     },
     _J.LOADING: {
@@ -150,11 +150,11 @@ JOB_TABLE: Final[Table[JobState]] = {
         _APPLICATION: {_E.TRANSFERS: _J.SENDING, _E.OUTCOME: _J.ABSENT, _E.FAILED: _J.ABSENT},
         _BRIDGE: {_E.CANCEL: _J.CANCELLED},
     },
-    # What was sent before the cancel was read is dropped.
+    # Messages sent before the cancel was read are dropped.
     _J.CANCELLED: {_APPLICATION: {_E(answer): _J.CANCELLED for answer in LUMPED[ANSWER]}},
 }
 
-#: The connection of a host; each of its application processes has one of its own.
+#: The connection of a host; each of its application processes has its own connection.
 HOST_TABLE: Final[Table[ConnectionState]] = {
     _S.AWAIT_JOIN: {_HOST: {"join": _S.AWAIT_ADMITTED}, _BRIDGE: {"refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
     _S.AWAIT_ADMITTED: {_BRIDGE: {"admitted": _S.PREPARING, "refused": _S.CLOSED}, EITHER: {END: _S.CLOSED}},
@@ -168,7 +168,7 @@ HOST_TABLE: Final[Table[ConnectionState]] = {
         _HOST: {"gone": _S.READY, "unborn": _S.READY, "declined": _S.CLOSED},
         EITHER: {END: _S.CLOSED},
     },
-    # What was on its way when the run ended is dropped.
+    # Messages under way at the end of the run are dropped.
     _S.CLOSING: {_HOST: dict.fromkeys(("ready", "declined", "gone", "unborn"), _S.CLOSING), EITHER: {END: _S.CLOSED}},
 }
 
@@ -195,7 +195,7 @@ SCHEDULER_TABLE: Final[Table[ConnectionState]] = {
         _SCHEDULER: {"decided": _S.TELLING, "failed": _S.CLOSED},
         _BRIDGE: {"refused": _S.CLOSED, "quit": _S.CLOSING},
     },
-    # What was on its way when the run was given up is dropped.
+    # Messages under way when the run was given up are dropped.
     _S.CLOSING: {_SCHEDULER: {"decided": _S.CLOSING, "failed": _S.CLOSING}, EITHER: {END: _S.CLOSED}},
 }
 
@@ -203,13 +203,13 @@ SCHEDULER_TABLE: Final[Table[ConnectionState]] = {
 SUBMITTED_HELD, SUBMITTED_WAITING = "submitted, held", "submitted, waiting"
 DECIDED_START, DECIDED_REJECT = "decided: start", "decided: reject"
 
-#: A job on the connection of a scheduler; one that has left is absent, and its key is not used again.
+#: A job on the connection of a scheduler; a job that has left is absent, and its key is not used again.
 SCHEDULED_JOB_TABLE: Final[Table[ScheduledJob]] = {
     _W.ABSENT: {_BRIDGE: {SUBMITTED_HELD: _W.HELD, SUBMITTED_WAITING: _W.WAITING}},
     _W.HELD: {_BRIDGE: {"eligible": _W.WAITING, "ended": _W.ABSENT}},
     _W.WAITING: {
         _SCHEDULER: {DECIDED_START: _W.CHOSEN, DECIDED_REJECT: _W.REJECTED},
-        _BRIDGE: {"started": _W.RUNNING, "ended": _W.ABSENT},  # started: it runs from the beginning of the run
+        _BRIDGE: {"started": _W.RUNNING, "ended": _W.ABSENT},  # started: running since the beginning of the run
     },
     _W.CHOSEN: {_BRIDGE: {"started": _W.RUNNING}},
     _W.REJECTED: {_BRIDGE: {"ended": _W.ABSENT}},
@@ -226,7 +226,7 @@ def rows(table: Table[_State]) -> Iterator[tuple[_State, str, str, _State]]:
 
 
 def steps(table: Table[_State]) -> dict[_State, dict[str, _State]]:
-    """Return the next state by state, of which the table's come first, and event, or message where events are lumped."""
+    """Return the next state by state (the table's order) and event, or message if several events are one message."""
     found: dict[_State, dict[str, _State]] = {state: {} for state in (*table, *type(next(iter(table))))}
     for before, event, _, after in rows(table):
         found[before].update(dict.fromkeys(LUMPED.get(event, (event,)), after))
@@ -234,7 +234,7 @@ def steps(table: Table[_State]) -> dict[_State, dict[str, _State]]:
 
 
 def senders(table: Table[_State]) -> dict[str, Role]:
-    """Return who sends each message."""
+    """Return the sender of each message."""
     return {
         message: Role(sender)
         for _, event, sender, _ in rows(table)

@@ -1,9 +1,9 @@
-"""The tasks of a job in as many messages as it takes: as they are sent to a worker that requests lengths, and reported."""
+"""The tasks of a job as messages: for workers that request lengths, and as workers report them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,17 +18,19 @@ from bridge.protocol.messages import (
     Records,
     Transfers,
 )
-from bridge.protocol.packing import pack_float64, pack_int32, pack_int64, unpack_float64, unpack_int32
+from bridge.protocol.packing import pack_float64, pack_int32, unpack_float64, unpack_int32
 from bridge.protocol.session import ProtocolError
 from traces.compiled import Array
 
-#: A column of what has happened, by task or transfer.
+_M = TypeVar("_M", Records, Transfers)
+
+#: A column of reported values, by task or transfer.
 Column: TypeAlias = Array | memoryview
 
 
 @dataclass(frozen=True, eq=False)
 class TaskPayload:
-    """The tasks of a job as they are sent to a worker that requests their lengths."""
+    """The tasks of a job for a worker that requests their lengths."""
 
     lengths: Array  # float64 (N,)
     parts: tuple[Part, ...] | None = None  # None: one loop
@@ -39,7 +41,7 @@ class TaskPayload:
 
     @property
     def total_gflop(self) -> float:
-        """Their work, added one after the other, as the application engine does: another order would be another sum."""
+        """Total work, summed in task order like the application engine: another order would give another sum."""
         return float(np.cumsum(self.lengths)[-1])
 
     @property
@@ -48,7 +50,7 @@ class TaskPayload:
         return float(length_cov(self.lengths, 0, len(self.lengths)))
 
     def messages(self, job: int) -> Iterator[Lengths | EdgeSlice]:
-        """What follows a start."""
+        """The messages that follow a start."""
         for first in range(0, len(self.lengths), LENGTHS_PER_FRAME):
             lengths = pack_float64(self.lengths[first : first + LENGTHS_PER_FRAME])
             yield Lengths(job=job, first=first, length_gflop=lengths)
@@ -63,7 +65,7 @@ class TaskPayload:
             )
 
     def are_edges(self, source: Array, target: Array, n_bytes: Array) -> bool:
-        """Whether these transfers, tasks counted within the job, are along the edges and of their bytes."""
+        """Whether these transfers, with tasks counted within the job, match the edges and their bytes."""
         edges = self._edges
         wanted = source.astype(np.int64) * len(self.lengths) + target
         at = np.searchsorted(edges, wanted)
@@ -73,7 +75,7 @@ class TaskPayload:
 
     @cached_property
     def _edges(self) -> Array:
-        # A number for each pair of tasks of the job that an edge is between; ascending, as parts and edges are.
+        # A number for each pair of tasks of the job with an edge between them; ascending, as parts and edges are.
         parts, n = self.parts or (), len(self.lengths)
         tasks = np.array([part.tasks for part in parts], np.int64)
         first = np.repeat(np.cumsum(tasks) - tasks, np.array([part.edges for part in parts], np.int64))
@@ -81,18 +83,18 @@ class TaskPayload:
 
 
 def check_payload(payload: TaskPayload | None, message: Records | Transfers) -> None:
-    """Hold a worker to what it was told, if it was told anything. Raises ProtocolError if it reports other lengths, or
-    transfers along other edges."""
+    """Check a worker's report against the lengths and edges that were sent to it. Raises ProtocolError if it reports other
+    lengths, or transfers along other edges."""
     if payload is None:
         return
     if isinstance(message, Records):
         last = message.first + len(message.length_gflop) // 8
         same = pack_float64(payload.lengths[message.first : last]) == message.length_gflop
-        what = "records of tasks with other lengths than it was told"
+        what = "records of tasks with other lengths than the bridge sent"
     else:
         pairs = unpack_int32(message.source), unpack_int32(message.target)
         same = payload.are_edges(*pairs, unpack_float64(message.bytes))
-        what = "transfers along other edges, or of other bytes, than it was told"
+        what = "transfers along other edges, or with other bytes, than the bridge sent"
     if not same:
         raise ProtocolError(f"job {message.job}: {what}", blame="application", job=message.job)
 
@@ -101,31 +103,26 @@ def record_slices(
     job: int, start_ns: Column, end_ns: Column, core: Column, chunk: Column, lengths: Column
 ) -> Iterator[Records]:
     """The columns of a job's tasks, in task order: int64, int64, int32, int32 and float64."""
-    for first in range(0, len(lengths), RECORDS_PER_FRAME):
-        part = slice(first, first + RECORDS_PER_FRAME)
-        yield Records(
-            job=job,
-            first=first,
-            start_ns=start_ns[part].tobytes(),
-            end_ns=end_ns[part].tobytes(),
-            core=core[part].tobytes(),
-            chunk=chunk[part].tobytes(),
-            length_gflop=lengths[part].tobytes(),
-        )
+    columns = {"start_ns": start_ns, "end_ns": end_ns, "core": core, "chunk": chunk, "length_gflop": lengths}
+    return _slices(Records, job, len(lengths), columns)
 
 
 def transfer_slices(
     job: int, source: Array, target: Array, n_bytes: Array, sent_ns: Array, arrived_ns: Array
 ) -> Iterator[Transfers]:
     """The columns of a job's transfers, ascending by source and target."""
-    for first in range(0, len(source), RECORDS_PER_FRAME):
+    columns: dict[str, Column] = {
+        "source": np.asarray(source, "<i4"),
+        "target": np.asarray(target, "<i4"),
+        "bytes": np.asarray(n_bytes, "<f8"),
+        "sent_ns": np.asarray(sent_ns, "<i8"),
+        "arrived_ns": np.asarray(arrived_ns, "<i8"),
+    }
+    return _slices(Transfers, job, len(source), columns)
+
+
+def _slices(kind: type[_M], job: int, size: int, columns: Mapping[str, Column]) -> Iterator[_M]:
+    # Messages of a kind that together have columns of this size.
+    for first in range(0, size, RECORDS_PER_FRAME):
         part = slice(first, first + RECORDS_PER_FRAME)
-        yield Transfers(
-            job=job,
-            first=first,
-            source=pack_int32(source[part]),
-            target=pack_int32(target[part]),
-            bytes=pack_float64(n_bytes[part]),
-            sent_ns=pack_int64(sent_ns[part]),
-            arrived_ns=pack_int64(arrived_ns[part]),
-        )
+        yield kind(job=job, first=first, **{name: column[part].tobytes() for name, column in columns.items()})

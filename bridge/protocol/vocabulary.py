@@ -1,6 +1,6 @@
-"""The messages of one kind of connection and their MessagePack form: one map, its ``type`` and all of its fields, no others.
+"""The messages of one kind of connection in MessagePack: one map with its ``type`` and exactly its fields.
 
-Decoding is strict. :mod:`bridge.protocol.session` judges whether a message may be sent now.
+Decoding is strict. :mod:`bridge.protocol.session` checks whether a message may be sent now.
 """
 
 import functools
@@ -16,13 +16,13 @@ from traces.base.errors import shown
 class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
     """Base of all messages: frozen, built from keywords. Field units and ranges are in ``PROTOCOL.md``."""
 
-    #: Whether there may be maps within.
+    #: Whether fields may contain maps.
     has_maps: ClassVar[bool] = False
 
 
 class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
-    """The part of a first message that is the same in every version, so that one of any version can be answered, and for every
-    role, of which an application says none."""
+    """The part of a first message that is the same in every version and role, so that other versions can be answered;
+    applications send no role."""
 
     version: int
     token: str
@@ -30,11 +30,11 @@ class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
 
 
 class MessageError(ValueError):
-    """Bytes that are no message, or a message that has no bytes. The text is one line."""
+    """Bytes that are not a message, or a message that cannot be encoded. The text is one line."""
 
 
 class BrokenRule(ValueError):
-    """A message that may not be sent as it is, or not now. The text is one line."""
+    """A message whose content is not allowed, or not at this time. The text is one line."""
 
 
 def name_of(message: Message) -> str:
@@ -45,10 +45,9 @@ def name_of(message: Message) -> str:
 class Vocabulary:
     """The messages of one kind of connection.
 
-    - ``table``: who may send what when.
-    - ``types``: all messages, in the order of ``PROTOCOL.md``.
-    - ``greeting``: reads the first message, of whatever version.
-    - ``types``: the messages by their names on the wire.
+    - ``table``: the order of messages.
+    - ``types``: all messages, in the order of ``PROTOCOL.md``; the attribute has them by their names on the wire.
+    - ``greeting``: reads the first message of any version.
     - ``steps``: the next state by state and name, or end of stream.
     - ``senders``: the only side that may send a message, by type.
     """
@@ -75,18 +74,17 @@ class Vocabulary:
         return self.senders[type(message)]
 
     def encode(self, message: Message) -> bytes:
-        """The MessagePack form of a message. Raises MessageError if a field holds something MessagePack has no form
-        for."""
+        """The MessagePack form of a message. Raises MessageError if a field has a value without a MessagePack form."""
         try:
             return self._encoder.encode(message)
         except (TypeError, ValueError, OverflowError) as error:
             raise MessageError(f"{name_of(message)} cannot be written: {shown(str(error), 160)}") from error
 
     def decode(self, payload: bytes | memoryview, sender: Role) -> Message:
-        """The message in a payload, of those that ``sender`` may send. Raises MessageError if it is not exactly one map
-        with a known ``type`` and that type's fields, each once and in its range."""
+        """The message in a payload, one that ``sender`` may send. Raises MessageError unless it is exactly one map with a
+        known ``type`` and the fields of that type, each once and in its range."""
         message = self.read(payload, sender)
-        # All fields are there and no others, so that their number tells; maps within are those of our own encoding, mostly.
+        # All fields are present and no others, so a wrong number of entries shows repeated keys; inner maps are mostly ours.
         several = _entries(payload) != self._entries[type(message)]
         if several or (message.has_maps and payload != self._encoder.encode(message)):
             key = _repeated_key(payload)
@@ -95,12 +93,12 @@ class Vocabulary:
         return message
 
     def read(self, payload: bytes | memoryview, sender: Role) -> Message:
-        """As :meth:`decode`, where no key can occur twice."""
+        """Like :meth:`decode`, for payloads in which no key can occur twice."""
         message: Message = _decoded(self._decoders[sender], payload)
         return message
 
     def greeting(self, payload: bytes | memoryview) -> Greeting:
-        """The version, token and role of a first message of any version. Raises MessageError if it is none."""
+        """The version, token and role of a first message of any version. Raises MessageError if it is not one."""
         greeting: Greeting = _decoded(self._greeting, payload)
         return greeting
 
@@ -108,35 +106,35 @@ class Vocabulary:
 def _decoded(decoder: msgpack.Decoder[Any], payload: bytes | memoryview) -> Any:
     try:
         return decoder.decode(payload)
-    except (ValueError, RecursionError) as error:  # text that is no UTF-8; arrays nested without end
-        # Without the cause: its traceback would keep the buffer that the payload lies in.
+    except (ValueError, RecursionError) as error:  # text that is not UTF-8; arrays nested without end
+        # Without the cause: its traceback would keep the buffer of the payload.
         raise MessageError(f"not a message: {shown(str(error), 160)}") from None
 
 
-# Keys that occur twice in a map of MessagePack: a decoder would keep the last one silently
+# Keys that occur twice in a map of MessagePack: a decoder would silently keep the last one
 
-_MAP, _ARRAY, _STR, _NIL = 0x80, 0x90, 0xA0, 0xC0  # where the short forms begin, and where they end
+_MAP, _ARRAY, _STR, _NIL = 0x80, 0x90, 0xA0, 0xC0  # first bytes of the short forms, and the first after them
 _NEGATIVE: Final = 0xE0
 _ARRAYS, _MAPS = (0xDC, 0xDD), (0xDE, 0xDF)
 
-#: Bytes of a value behind its first byte: nil, booleans, numbers.
+#: Number of bytes after the first one: nil, booleans, numbers.
 _FIXED: Final = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8} | {
     0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8
 }  # fmt: skip
 
-#: Bytes of the length behind the first byte: bin, str, array, map.
+#: Number of bytes of the length, after the first byte: bin, str, array, map.
 _SIZED: Final = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4, 0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}
 
 
 def _entries(payload: bytes | memoryview) -> int:
-    """How many entries the map has that is a payload."""
+    """Number of entries of the map that is the payload."""
     kind = payload[0]
     return kind - _MAP if kind < _ARRAY else int.from_bytes(payload[1 : 1 + _SIZED[kind]], "big")
 
 
 def _repeated_key(payload: bytes | memoryview) -> str:
-    """The first key that occurs twice in one map of a payload, or an empty string. ``payload``: a message that has been
-    decoded, so that it is well formed and not deep."""
+    """The first key that occurs twice in one map of a payload, or an empty string. ``payload``: a decoded message, hence
+    well formed and not deeply nested."""
     try:
         _after(payload, 0)
     except _Repeated as error:
@@ -145,11 +143,11 @@ def _repeated_key(payload: bytes | memoryview) -> str:
 
 
 class _Repeated(Exception):
-    """A key has occurred before."""
+    """A key occurred before."""
 
 
 def _after(data: bytes | memoryview, at: int) -> int:
-    """Where the value ends that begins at an index."""
+    """End of the value that begins at an index."""
     kind, at = data[at], at + 1
     if kind < _MAP or kind >= _NEGATIVE:
         return at

@@ -1,1 +1,1 @@
-"""Replay: an unmodified slurmctld decides at the batch level, under a clock of ours (docs/reference/replay.md)."""
+"""Replay: an unmodified slurmctld decides at the batch level, with a simulated clock (docs/reference/replay.md)."""

@@ -1,6 +1,6 @@
-"""What happens next in a replay: an agenda, jobs that wait for others, states of nodes, and answers that are awaited.
+"""The next events of a replay: an agenda, jobs that wait for others, states of nodes, and jobs whose ends are not known yet.
 
-Events of one instant come in this order: ends of jobs, changes of nodes, submissions, withdrawals.
+At one instant the order is: ends of jobs, changes of nodes, submissions, withdrawals.
 """
 
 import heapq
@@ -20,14 +20,14 @@ from bridge.replay.book import ReplayedRows
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-#: A row ends; a host goes down or comes back; one is drained, or no longer; a job of the workload comes, or leaves; Slurm may
-#: find something by itself.
+#: Kinds of events: a row ends; a host goes down or comes back; a host is drained, or no longer; a job of the workload is
+#: submitted, or withdrawn; Slurm may have something to do.
 END, NODE, DRAIN, SUBMIT, WITHDRAWN, LOOK = range(6)
 
 
 class Agenda:
-    """Events to come: (instant, what, which). ``window``: int64 (n,), the window of each job, -1 for none; at the end
-    of its window a job is withdrawn."""
+    """Future events: (instant, kind, index). ``window``: int64 (n,), the window of each job, -1 for none; at the end of its
+    window a job is withdrawn."""
 
     def __init__(self, workload: Workload, windows: Windows | None, window: Array) -> None:
         submitted = np.flatnonzero(workload.preset == 0).tolist()
@@ -43,25 +43,25 @@ class Agenda:
         heapq.heapify(self._heap)
 
     def push(self, instant_ns: int, what: int, which: int = -1) -> None:
-        """Something more is to happen."""
+        """Add an event."""
         heapq.heappush(self._heap, (instant_ns, what, which))
 
     def first(self) -> tuple[int, int, int] | None:
-        """What is next."""
+        """Return the next event."""
         return self._heap[0] if self._heap else None
 
     def pop(self) -> tuple[int, int, int]:
-        """What is next, and no longer to happen."""
+        """Remove and return the next event."""
         return heapq.heappop(self._heap)
 
     def leaves_again(self, job: int, now_ns: int) -> None:
-        """A job that was cut waits again: it may leave as it could have before."""
+        """Let a job that was cut, and waits again, be withdrawn as before."""
         for instant in self._leaves.get(job, ()):
             if instant >= now_ns:
                 self.push(instant, WITHDRAWN, job)
 
     def forget_past(self, book: ReplayedRows) -> None:
-        """What is next is not of a job that is over, nor the withdrawal of one that runs."""
+        """Drop next events of finished jobs, and withdrawals of running ones."""
         state, start = book.columns.state, book.columns.start_ns
         while self._heap:
             _, what, which = self._heap[0]
@@ -73,7 +73,7 @@ class Agenda:
             heapq.heappop(self._heap)
 
     def only_nodes(self) -> bool:
-        """Whether nothing more will become of a job, but by Slurm or by nodes."""
+        """Whether further events of jobs can only come from Slurm or from nodes."""
         return all(what in (NODE, DRAIN, LOOK) for _, what, _ in self._heap)
 
 
@@ -82,51 +82,51 @@ class Dependents:
 
     def __init__(self, found: Dependencies | None) -> None:
         if found is not None and found.several:
-            raise InputError(f"{DEPENDENCIES}: jobs that wait for several others are not replayed; allowed: one each")
+            raise InputError(f"{DEPENDENCIES}: jobs that wait for several others cannot be replayed; allowed: one each")
         self._found = found
         self._held_back: dict[int, list[int]] = {}
 
     def parent(self, job: int) -> int:
-        """The job that one waits for; -1 for none."""
+        """The job that a job waits for; -1 for none."""
         return -1 if self._found is None else int(self._found.depends_on[job])
 
     def think_ns(self, job: int) -> int:
-        """How long after that one's end it may start."""
+        """The delay of its start after that job's end."""
         return 0 if self._found is None else int(self._found.think_ns[job])
 
     def children(self, job: int) -> list[int]:
-        """The jobs that wait for one."""
+        """The jobs that wait for a job."""
         if self._found is None:
             return []
         first, stop = self._found.child_first[job : job + 2]
         return list(self._found.child_row[first:stop].tolist())
 
     def hold_back(self, job: int) -> None:
-        """A job is to be submitted, and the one that it waits for has not been yet."""
+        """Hold the submission of a job until the job that it waits for is submitted."""
         self._held_back.setdefault(self.parent(job), []).append(job)
 
     def let_go(self, job: int) -> list[int]:
-        """A job is submitted, or has left before it was: who was held back for it."""
+        """A job is submitted, or withdrawn before that: return the jobs that were held for it."""
         return self._held_back.pop(job, [])
 
 
 class Answers:
-    """Rows of jobs whose end is awaited; ``recorded``: none is, as jobs last for as long as the log says."""
+    """Rows of jobs whose ends are to be determined; ``recorded``: none, as jobs last their recorded run times."""
 
     def __init__(self, recorded: bool) -> None:
         self.recorded = recorded
-        self.started: list[int] = []  # that await an answer
-        self.unknown: dict[int, None] = {}  # of running jobs whose end is not known yet
-        self.cut: list[int] = []  # of which nobody has been told yet
+        self.started: list[int] = []  # started since the last query
+        self.unknown: dict[int, None] = {}  # running jobs whose end is unknown
+        self.cut: list[int] = []  # cut since the last query
         self.stop_ns: dict[int, int] = {}
 
     def ask(self, row: int) -> None:
-        """A job has started."""
+        """Note the start of a job."""
         self.started.append(row)
         self.unknown[row] = None
 
     def note_cut(self, row: int, now_ns: int) -> None:
-        """Slurm has cut a job."""
+        """Note that Slurm has cut a job."""
         if not self.recorded:
             self.stop_ns[row] = now_ns
             self.cut.append(row)
@@ -134,13 +134,13 @@ class Answers:
 
 
 class NodeStates:
-    """Which hosts are down, or are drained, and what comes next of each."""
+    """Hosts that are down or drained, and their next changes."""
 
     def __init__(self, found: Outages | None) -> None:
         self._found = found
         n_hosts = 0 if found is None else found.n_hosts
         self._coming = [self._outages(host) for host in range(n_hosts)]
-        self._up_ns: dict[int, int] = {}  # of those that are down: when they will come back
+        self._up_ns: dict[int, int] = {}  # return of each host that is down
         self._been: list[tuple[int, int, int]] = []
 
     def _outages(self, host: int) -> Iterator[tuple[int, int]]:
@@ -161,7 +161,7 @@ class NodeStates:
 
     @property
     def any_down(self) -> bool:
-        """Whether a host is down that will come back."""
+        """Whether any host is down that will come back."""
         return any(up < NEVER for up in self._up_ns.values())
 
     def down(self, host: int) -> bool:
@@ -180,7 +180,7 @@ class NodeStates:
         return outage[0]
 
     def change(self, host: int) -> int | None:
-        """A host goes down, or comes back; returns the instant of its next change."""
+        """Change the state of a host; return the instant of its next change."""
         if host in self._up_ns:
             del self._up_ns[host]
             return self._next(host)
@@ -188,7 +188,7 @@ class NodeStates:
         return self._up_ns[host] if self._up_ns[host] < NEVER else None
 
     def downtime(self, platform: Platform, constraints: JobConstraints, now_ns: int) -> Downtime:
-        """When hosts were down, or in maintenance, up to an instant."""
+        """Times at which hosts were down, or in maintenance, up to an instant."""
         spans = list(self._been)
         for host, pairs in enumerate(planned_outages(constraints.windows, platform.n_hosts)):
             spans += [(host, begin, end) for begin, end in pairs]

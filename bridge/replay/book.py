@@ -1,6 +1,6 @@
-"""What is known of the jobs of a replay: a row for each attempt, its cores, and Slurm's number of it.
+"""The jobs of a replay: a row for each attempt, its cores, and its number in Slurm.
 
-Slurm says how many cores a job has on which nodes; there it has the lowest that are free.
+Slurm decides how many cores a job has on which nodes; on each node it gets the lowest free ones.
 """
 
 import re
@@ -19,42 +19,42 @@ from traces.lifecycle import Ending, Reason
 
 
 class FreeCores:
-    """The cores of a machine, and which of them are free; host h has ``first_core[h]`` up to ``first_core[h + 1]``."""
+    """The cores of a machine, and the free ones; host h has ``first_core[h]`` up to ``first_core[h + 1]``."""
 
     def __init__(self, first_core: Array) -> None:
         self._first = first_core
         self._free = np.ones(int(first_core[-1]), bool)
 
-    def take(self, launch: SlurmLaunch, host: Mapping[str, int], who: str) -> list[tuple[int, int]]:
-        """Take the cores of a job, ``who``; return half-open intervals, ascending. Raises PeerError if there are
-        none."""
+    def take(self, launch: SlurmLaunch, host: Mapping[str, int], called: str) -> list[tuple[int, int]]:
+        """Take the cores of a job, ``called`` in errors; return half-open intervals, ascending. Raises PeerError if they
+        are not free."""
         names = expanded(launch.nodes)
         if len(names) != len(launch.cpus):
-            raise PeerError(f"Slurm starts {who} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")
+            raise PeerError(f"Slurm starts {called} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")
         taken: list[int] = []
         for name, count in zip(names, launch.cpus, strict=True):
             if name not in host:
-                raise PeerError(f"Slurm starts {who} on {name}, which is no node of the machine")
+                raise PeerError(f"Slurm starts {called} on {name}, which is not a node of the machine")
             lo, hi = int(self._first[host[name]]), int(self._first[host[name] + 1])
             free = lo + np.flatnonzero(self._free[lo:hi])[:count]
             if len(free) < count:
-                raise PeerError(f"Slurm starts {who} on {count} cores of {name}, of which {len(free)} are free")
+                raise PeerError(f"Slurm starts {called} on {count} cores of {name}, which has {len(free)} free ones")
             self._free[free] = False
             taken += free.tolist()
         return joined_numbers(sorted(taken))
 
     def free(self, held: Iterable[tuple[int, int]]) -> None:
-        """These are free again."""
+        """Free these intervals."""
         for lo, hi in held:
             self._free[lo:hi] = True
 
 
-#: What slurmctld writes when its backfilling, or its main scheduler, starts a job.
+#: Messages of slurmctld when its backfilling, or its main scheduler, starts a job.
 _STARTED = re.compile(r"(sched/backfill: _start_job: Started|sched: Allocate) JobId=(\d+)")
 
 
 class ReplayedRows:
-    """The rows of jobs: first those of the workload, then later attempts. ``host``: the host of a node's name."""
+    """The rows of jobs: first those of the workload, then later attempts. ``host``: the host of each node name."""
 
     def __init__(self, workload: Workload, first_core: Array, host: Mapping[str, int]) -> None:
         n = len(workload)
@@ -69,7 +69,7 @@ class ReplayedRows:
             why=Reason.NEVER,
         )
         self.held: dict[int, list[tuple[int, int]]] = {}
-        #: The row of Slurm's number of a job: that of its latest attempt.
+        #: The row of the latest attempt of each job number in Slurm.
         self.row_of: dict[int, int] = {}
         #: Slurm's number of a row's job.
         self.number: dict[int, int] = {}
@@ -86,11 +86,11 @@ class ReplayedRows:
         return int(self._workload.job_id[self.columns.origin[row]])
 
     def waits(self, row: int) -> bool:
-        """Whether a row's job has not started, nor left."""
+        """Whether a row has neither started nor left."""
         return bool(self.columns.start_ns[row] < 0 and self.columns.state[row] < 0)
 
     def over_for_good(self, job: int) -> int:
-        """When a job of the workload has ended or left, and will not come back; -1 if it may."""
+        """The instant at which a job of the workload has finally ended or left; -1 if it may come back."""
         row = self.latest[job]
         columns = self.columns
         if columns.state[row] < 0:
@@ -98,12 +98,12 @@ class ReplayedRows:
         return int(columns.end_ns[row] if columns.start_ns[row] >= 0 else columns.cancel_ns[row])
 
     def submit(self, row: int, number: int) -> None:
-        """Slurm has taken a job."""
+        """Note that Slurm has accepted a job."""
         self.row_of[number], self.number[row] = row, number
         self.waiting += 1
 
     def start(self, row: int, launch: SlurmLaunch, now_ns: int, *, preset: bool = False) -> None:
-        """Slurm has started a job. Raises PeerError if its cores are not free."""
+        """Note that Slurm has started a job. Raises PeerError if its cores are not free."""
         self.held[row] = self._cores.take(launch, self._host, f"job {self.job(row)}")
         self.columns.start_ns[row] = now_ns
         self.columns.held_cores[row] = sum(hi - lo for lo, hi in self.held[row])
@@ -113,7 +113,7 @@ class ReplayedRows:
         self.running.add(row)
 
     def end(self, row: int, state: int, now_ns: int) -> None:
-        """A job that runs has ended."""
+        """Note the end of a running job."""
         self.columns.end_ns[row] = now_ns
         self.columns.state[row] = state
         self._cores.free(self.held[row])
@@ -121,17 +121,17 @@ class ReplayedRows:
         self.ended += state != Ending.REQUEUED
 
     def withdraw(self, row: int, now_ns: int, *, held: bool) -> None:
-        """A job that waits has left; ``held`` if it could not have started until then, as it waited for another job."""
+        """Note that a waiting job has left; ``held``: it could not have started, as it waited for another job."""
         columns = self.columns
         if held or row not in self.number or (columns.attempt[row] == 0 and columns.eligible_ns[row] >= now_ns):
-            columns.eligible_ns[row] = -1  # it never was
+            columns.eligible_ns[row] = -1  # it never became eligible
         columns.cancel_ns[row] = now_ns
         self.columns.state[row] = Ending.CANCELLED
         self.waiting -= row in self.number
         self.ended += 1
 
     def requeue(self, row: int, now_ns: int) -> int:
-        """A job that was cut waits again, under its number; returns its new row."""
+        """Queue a job that was cut again, under its number; return its new row."""
         fresh, columns = len(self), self.columns
         columns.grow(rows=fresh + 1)
         columns.origin[fresh], columns.attempt[fresh] = columns.origin[row], columns.attempt[row] + 1
@@ -154,10 +154,10 @@ class ReplayedRows:
         return first, flat[:, 0].copy(), flat[:, 1].copy()
 
     def note_reasons(self, log: str) -> None:
-        """Who has started each job, by slurmctld's log: its main scheduler, or its backfilling; one attempt after the other."""
+        """Read from slurmctld's log whether its main scheduler or its backfilling has started each job; attempts in order."""
         how: dict[int, list[bool]] = {}
-        for who, number in _STARTED.findall(log):
-            how.setdefault(int(number), []).append("backfill" in who)
+        for name, number in _STARTED.findall(log):
+            how.setdefault(int(number), []).append("backfill" in name)
         for row in range(len(self)):
             if self.columns.start_ns[row] >= 0 and self.columns.why[row] != Reason.PRESET:
                 said, attempt = how.get(self.number[row], []), int(self.columns.attempt[row])

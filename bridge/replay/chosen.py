@@ -1,4 +1,4 @@
-"""What a command or a cell of a study chooses for a replay: the Slurm, its configuration and its clock."""
+"""The choices of a command or a study's cell for a replay: the Slurm, its configuration and its clock."""
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -20,25 +20,25 @@ from traces.base.errors import InputError
 from traces.base.options import check
 from traces.base.time import NS_PER_S, format_ns
 
-#: Two passes of backfilling are made in this time, and one of all else that Slurm does by itself, but for priorities.
+#: Interval with two passes of backfilling, and one of every other periodic activity of Slurm except priorities.
 _SETTLE_S = 70.0
 
-#: Multiples of the golden ratio's fraction fill a cycle evenly, however many there are.
+#: Multiples of the golden ratio's fraction fill a cycle evenly, for any number of them.
 _GOLDEN = 0.6180339887498949
 
 _MS = 1_000_000
 
 
 def replay_options(plain: Scenario) -> ReplayOptions:
-    """The options of a run in which Slurm decides: as those of a run, but jobs end at their limit."""
+    """The options of a run in which Slurm decides: those of a run, but jobs end at their limit."""
     given = {one.name: getattr(plain, one.name) for one in fields(plain)}
-    allocator = plain.batch.allocator if plain.batch.switches is None else "topology"  # Slurm looks at switches
+    allocator = plain.batch.allocator if plain.batch.switches is None else "topology"  # Slurm uses switches
     given["batch"] = replace(plain.batch, kill_at_walltime=True, allocator=allocator)
     return ReplayOptions(**given)
 
 
 def phase_of(repeat: int, cycle_ns: int) -> int | None:
-    """The phase of a repeat, by its number, ms in ns: None of 0; however many there are, the others fill a cycle evenly."""
+    """The phase of a repeat, by its number, ms in ns: None for 0; the others fill a cycle evenly, for any number of repeats."""
     return round(repeat * _GOLDEN % 1.0 * cycle_ns) // _MS * _MS if repeat else None
 
 
@@ -83,7 +83,7 @@ class SlurmChoice(SlurmOptions):
 
     @property
     def settles_s(self) -> float:
-        """When nothing has happened for this time the date jumps; 0: never. By default 70 s, or never if the clock runs."""
+        """Idle time after which the date jumps; 0: never. By default 70 s, or never with a running clock."""
         return self.settle if self.settle is not None else 0.0 if self.rate else _SETTLE_S
 
     def phase_ns(self, found: Configuration, repeat: int) -> int | None:
@@ -99,12 +99,12 @@ class SlurmChoice(SlurmOptions):
         return phase_ns
 
     def check(self, machine: Platform) -> None:
-        """Check what is known before a replay. Raises InputError if there is no Slurm, or a choice cannot be used."""
+        """Check everything known before a replay. Raises InputError if there is no Slurm, or a choice is not allowed."""
         installed_slurm()
         self.phase_ns(self.configuration(machine), 0)
 
     def replay(self, scenario: ReadyScenario, folder: Path, *, repeat: int, keep_tasks: bool, watch: Watch) -> Replay:
-        """Run a scenario, with the phase of a repeat; ``folder`` is an empty one. Errors as ``bridge.replay.run.replay``."""
+        """Run a scenario with the phase of a repeat; ``folder`` is an empty one. Errors as ``bridge.replay.run.replay``."""
         found = self.configuration(scenario.platform)
         return replay(
             scenario,
@@ -121,7 +121,7 @@ class SlurmChoice(SlurmOptions):
         )
 
     def names(self, machine: Platform, repeat: int) -> dict[str, Any]:
-        """For a record of the run, as plain values."""
+        """Plain values for a record of the run."""
         phase_ns = self.phase_ns(self.configuration(machine), repeat)
         return {
             "slurm_conf": self.slurm_conf,

@@ -1,6 +1,6 @@
-"""The conductor's end of the clock that slurmctld runs under: whose turn it is, and what the instant is.
+"""The conductor's end of slurmctld's clock: whose turn it is, and the present instant.
 
-``native/clock.c`` says how it works. All instants here are a timer's, in ns; the date is one plus what was skipped.
+``native/clock.c`` explains the mechanism. All instants here are those of a timer, in ns; the date is the timer plus all jumps.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from traces.base.time import NS_PER_S
 
-#: No instant: nobody waits for any.
+#: No instant: no thread waits for any.
 NEVER = 2**63 - 1
 
 
@@ -35,7 +35,7 @@ class _Shared(ctypes.Structure):
 class Clock:
     """A clock in a new file, ``path``, that a program shares; the program has the first turn. It first shows
     ``date_ns`` and runs ``rate`` times as fast as real time; 0: it stands still until it is moved. ``library`` is the
-    built ``native/clock.c``."""
+    compiled ``native/clock.c``."""
 
     def __init__(self, path: Path, library: Path, date_ns: int, rate: float = 0.0) -> None:
         self.rate = rate
@@ -56,14 +56,14 @@ class Clock:
 
     @property
     def now_ns(self) -> int:
-        """The instant."""
+        """The present instant."""
         shared = self._shared
         passed_ns = int((time.monotonic_ns() - shared.since_ns) * self.rate) if self.rate else 0
         return int(shared.timer_ns) + passed_ns
 
     @property
     def skipped_ns(self) -> int:
-        """By how much the date is later than the instant."""
+        """Difference of the date and the timer."""
         return int(self._shared.skipped_ns)
 
     @property
@@ -73,40 +73,40 @@ class Clock:
 
     @property
     def loaded(self) -> bool:
-        """Whether the program runs under it."""
+        """Whether the program uses this clock."""
         return bool(self._shared.threads)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often a thread's wait for an instant has ended, and how often the conductor had its turn."""
+        """Number of ended waits of threads, and number of the conductor's turns."""
         return {"wakes": int(self._shared.wakes), "turns": int(self._shared.turns)}
 
     @property
     def no_room(self) -> int:
-        """Why the program could not write a file: an ``errno`` as of a full disk; 0: it could."""
+        """Error number if the program could not write a file, such as on a full disk; 0: none."""
         return int(self._shared.no_room)
 
     def move(self, instant_ns: int) -> None:
-        """Move the clock on, in the conductor's turn; one that runs moves by itself."""
+        """Move the clock on, in the conductor's turn; a running clock moves by itself."""
         if not self.rate:
             assert instant_ns >= self._shared.timer_ns
             self._shared.timer_ns = instant_ns
 
     def skip(self, span_ns: int) -> None:
-        """Move the date on; who waits for an instant waits no shorter."""
+        """Move the date on; threads that wait for an instant do not wake earlier."""
         self._shared.skipped_ns += span_ns
 
     def pass_turn(self, until_ns: int, patience_s: float) -> bool:
-        """Let the program run until it needs the conductor, or comes to an instant; whether it has come to that in time."""
+        """Let the program run until it needs the conductor, or reaches an instant; return whether that happened in time."""
         self._shared.until_ns = until_ns
         return self._called(self._library.twolevel_clock_pass, patience_s)
 
     def await_turn(self, patience_s: float) -> bool:
-        """Wait for the conductor's turn once more; whether it has come in time."""
+        """Wait for the conductor's turn again; return whether it came in time."""
         return self._called(self._library.twolevel_clock_await, patience_s)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         del self._shared
         self._map.close()
 
@@ -115,8 +115,8 @@ class Clock:
 
 
 class ClockPace(NamedTuple):
-    """How the clock goes."""
+    """The pace of the clock."""
 
     origin_ns: int  # the date of the workload's time 0
-    settle_ns: int  # when nothing has happened for so long the date jumps; 0: it never does
-    cleanup_ns: int = 0  # how long nodes take to clean up after a job
+    settle_ns: int  # idle time after which the date jumps; 0: never
+    cleanup_ns: int = 0  # time that nodes take to clean up after a job

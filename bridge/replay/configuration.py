@@ -1,4 +1,4 @@
-"""The slurm.conf of a replay: of a machine of ours; a site's is read in ``bridge.replay.site``."""
+"""The slurm.conf of a replay, made from a machine; that of a site is read in ``bridge.replay.site``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from traces.base.options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
-#: The folder that a program runs in, as Slurm takes it, whatever its name.
+#: The working directory of a program, in Slurm's notation, whatever its name.
 HERE = "/proc/self/cwd"
 
 _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
 
-#: How often backfilling passes, s, if it is not said.
+#: Default interval of backfilling passes, s.
 _INTERVAL, _INTERVAL_S = re.compile(r"\bbf_interval=([0-9]{1,9})(?![0-9])"), 30
 
 _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
@@ -37,52 +37,52 @@ _NAMED = re.compile(r"PartitionName=(\S+)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Node:
-    """A node, and what slurm.conf says of it."""
+    """A node and its settings in slurm.conf."""
 
     name: str
     cpus: int
     words: str  # of its line
-    memory_mb: int = 0  # 0: it is not said
-    resources: tuple[tuple[str, int], ...] = ()  # tuple of (str, int), generic ones, as GPUs
+    memory_mb: int = 0  # 0: not given
+    resources: tuple[tuple[str, int], ...] = ()  # tuple of (str, int), generic ones, such as GPUs
     features: tuple[str, ...] = ()
-    line: int = 0  # tells neighbours apart that stand in lines of their own
+    line: int = 0  # distinguishes neighbours that have their own lines
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a slurm.conf is made of, but for where its files are."""
+    """The contents of a slurm.conf, except for the places of its files."""
 
-    keys: dict[str, str]  # those that a site or the user has chosen, or that what jobs ask for needs
+    keys: dict[str, str]  # chosen by a site or the user, or needed by requests of jobs
     nodes: tuple[Node, ...]
     partitions: tuple[str, ...]  # lines
-    replaced: tuple[str, ...] = field(default=())  # what of a site's file does not hold, in words
-    switches: tuple[NamedSwitch, ...] = field(default=())  # of topology.conf; empty: there is no topology
-    site: bool = False  # whether it is a site's: its partitions are known by their names
+    replaced: tuple[str, ...] = field(default=())  # descriptions of a site's settings that do not apply
+    switches: tuple[NamedSwitch, ...] = field(default=())  # of topology.conf; empty: no topology
+    site: bool = False  # whether it is from a site, whose partitions have names
 
     @property
     def backfills_ns(self) -> int:
-        """How long after a pass of backfilling the next one is."""
+        """Interval between passes of backfilling."""
         found = _INTERVAL.search(self.key("SchedulerParameters"))
         return ((found and int(found[1])) or _INTERVAL_S) * NS_PER_S
 
     def key(self, name: str) -> str:
-        """What a key says; empty where it is not given."""
+        """The value of a key; empty if not given."""
         return next((value for key, value in self.keys.items() if key.lower() == name.lower()), "")
 
     def with_keys(self, more: Mapping[str, str]) -> Configuration:
-        """The same with some keys, instead of what they have said before."""
+        """A copy with some keys replaced or added."""
         return replace(self, keys=over(self.keys, more))
 
     def with_switches(self, path: str, where: str = "--topology") -> Configuration:
-        """The same with the switches of a file. Raises InputError if it cannot be used."""
+        """A copy with the switches of a file. Raises InputError if it cannot be used."""
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
     def text(self, jobs: int) -> str:
-        """The file, for a slurmctld that runs in the folder of its files, and for so many jobs at once."""
+        """The text of the file, for a slurmctld that runs in the folder of its files, and for this number of jobs at once."""
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:
-            raise InputError(f"Slurm needs a user with a name, and user {os.geteuid()} has none here") from None
+            raise InputError(f"Slurm needs a named user, and user {os.geteuid()} has no name here") from None
         places = {
             "SlurmUser": user,
             "SlurmdUser": user,
@@ -96,7 +96,7 @@ class Configuration:
             own["TopologyPlugin"] = "topology/tree"
         lines = [f"{key}={value}" for key, value in over(own, self.keys).items() if key not in self.keys]
         lines += [line_of({key: value}) for key, value in self.keys.items()]
-        # Slurm looks for every job at each line's nodes by themselves.
+        # For every job, Slurm searches the nodes of each line separately.
         for (_, words), group in groupby(enumerate(self.nodes), lambda one: (one[1].line, one[1].words)):
             alike = list(group)
             names = compressed(node.name for _, node in alike)
@@ -106,15 +106,15 @@ class Configuration:
         return "\n".join([*lines, *self.partitions]) + "\n"
 
     def further_files(self) -> dict[str, str]:
-        """What stands beside slurm.conf: the texts by name."""
+        """The other files next to slurm.conf: texts by name."""
         return {"topology.conf": switches_text(self.switches)} if self.switches else {}
 
     def platform_switches(self) -> tuple[Switch, ...]:
-        """The switches as a platform has them. Raises InputError if it cannot have them."""
+        """The switches in the form of a platform. Raises InputError if it cannot have them."""
         return switches_of(self.switches, [node.name for node in self.nodes])
 
     def platform(self) -> Platform:
-        """The machine of these nodes, its cores as fast as those that logs were measured on; without its switches."""
+        """The machine of these nodes, with cores of the speed on which logs were recorded; without its switches."""
         hosts = []
         for (cpus, *amounts), alike in groupby(
             self.nodes, lambda one: (one.cpus, ("memory_mb", one.memory_mb), *one.resources)
@@ -130,7 +130,7 @@ def partition_names(found: Configuration) -> list[str]:
 
 
 def settings(given: Sequence[str]) -> dict[str, str]:
-    """What ``--set KEY=VALUE`` says. Raises InputError if one is no such pair, or a key is the replay's own."""
+    """The pairs of ``--set KEY=VALUE``. Raises InputError if one is not such a pair, or a key is the replay's own."""
     found: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -151,12 +151,12 @@ def settings(given: Sequence[str]) -> dict[str, str]:
             found[key.name] = value
         elif not key.harmless:
             taken = ", ".join(sorted(one.name for one in TOP.values() if one.form is not None))
-            raise InputError(f"{SLURM_SET}: {key.name}: is the replay's own ({key.why}); allowed: {taken}")
+            raise InputError(f"{SLURM_SET}: {key.name}: is set by the replay ({key.why}); allowed: {taken}")
     return found
 
 
 def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
-    """The configuration for a machine; ``given`` keys win. Raises InputError if a partition has limits that need
+    """The configuration for a machine; ``given`` keys have precedence. Raises InputError if a partition has limits that need
     slurmdbd."""
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
     names = [f"n{at}" for at in range(len(sizes))]
@@ -177,7 +177,7 @@ def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
 def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
     own = dict(resources)
     words = f"CPUs={cpus}"
-    # Amounts of jobs are rounded up to whole MB a core: one more for each keeps no job out.
+    # Requests of jobs are rounded up to whole MB per core: one more per core ensures that every job fits.
     memory_mb = own.pop(MEMORY) // _MB_KB + cpus if MEMORY in own else 0
     if memory_mb:
         words += f" RealMemory={memory_mb}"
@@ -186,7 +186,7 @@ def _node(name: str, cpus: int, resources: Sequence[tuple[str, int]]) -> Node:
     return Node(name, cpus, words, memory_mb, tuple(own.items()))
 
 
-#: What of a partition Slurm keeps by a QOS, which only slurmdbd has.
+#: Limits of a partition that Slurm implements with a QOS, which needs slurmdbd.
 _BY_QOS = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
 
 
@@ -199,7 +199,7 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
         for key in _BY_QOS:
             if getattr(one, key) is not None:
                 raise InputError(
-                    f"{PLATFORM}: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and that is not here; "
+                    f"{PLATFORM}: partitions[{at}].{key}: is a QOS of Slurm, which needs slurmdbd, and a replay has none; "
                     "allowed: hosts, priority, max_time, min_cores, max_cores"
                 )
         hosts = [host for lo, hi in parse_intervals(one.hosts, "hosts", len(nodes)) for host in range(lo, hi)]
@@ -214,11 +214,11 @@ def _partitions(partitions: Sequence[Partition], nodes: Sequence[str]) -> tuple[
 
 
 def slurm_partition(partitions: Sequence[Partition], at: int) -> str:
-    """What Slurm calls a partition of a platform: by its name, where that is one for Slurm."""
+    """Slurm's name of a platform's partition: its own name, if Slurm accepts it."""
     return partitions[at].name if is_plain(partitions[at].name) else f"p{at}"
 
 
 def over(keys: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
-    """Keys, and what is given instead; they are the same in whatever case."""
+    """Keys with replacements; names in any case are equal."""
     said = {key.lower() for key in given}
     return {key: value for key, value in keys.items() if key.lower() not in said} | dict(given)

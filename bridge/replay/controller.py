@@ -1,4 +1,4 @@
-"""slurmctld itself: started, run turn by turn, asked, and ended. Nothing outlives whoever has started it."""
+"""The process slurmctld: started, run turn by turn, asked, and ended. It never outlives its starter."""
 
 import contextlib
 import os
@@ -18,36 +18,36 @@ from bridge.replay.messages import SlurmMessageError, whole_messages
 from bridge.replay.nodes import NodeController, connected, listening
 from traces.base.errors import InputError, PeerError
 
-#: Between two looks at whether slurmctld is alive.
+#: Interval between checks whether slurmctld is alive.
 _LOOK_S = 0.5
 
-#: It hangs if it neither comes to rest nor uses a processor for so long.
+#: It counts as hanging if it neither comes to rest nor uses a processor for this time.
 _PATIENCE_S = 60.0
 
-#: How much of its log is shown of one that has died or hangs.
+#: Number of lines of its log that are shown after a death or a hang.
 _SHOWN_LINES = 3
 
 _STOP_S = 5.0
 
-#: Signals that come from outside, not from a fault of slurmctld.
+#: Signals from outside, not caused by a fault of slurmctld.
 _WHO_KILLS = {
     signal.SIGKILL: " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
 }
 
-_DAMAGED = "the program that speaks through libslurm has ended, or does not listen; Slurm may be damaged"
+_DAMAGED = "the program that uses libslurm has ended, or does not respond; Slurm may be damaged"
 
 
 class SlurmRefused(Exception):
-    """Slurm does not do what it was asked for, and says why."""
+    """Slurm refuses a request, with a reason."""
 
 
 class _Ended(PeerError):
-    """slurmctld has ended, though nobody has asked it to."""
+    """slurmctld has ended without a request."""
 
 
 @contextlib.contextmanager
 def _heard(error: PeerError) -> Iterator[None]:
-    """Whoever does not listen any more is an error; a broken pipe means elsewhere that nobody reads what the command prints."""
+    """Report a lost reader as an error; elsewhere a broken pipe means that the command's output is not read."""
     try:
         yield
     except ConnectionError:
@@ -55,8 +55,8 @@ def _heard(error: PeerError) -> Iterator[None]:
 
 
 class Controller:
-    """A slurmctld, and the program that speaks with it through libslurm. ``folder`` holds ``slurm.conf`` and becomes
-    the home of slurmctld's files; ``libraries`` are the built ``native/clock.c`` and ``native/requests.c``."""
+    """A slurmctld, and the program that communicates with it through libslurm. ``folder`` has ``slurm.conf`` and receives
+    slurmctld's files; ``libraries`` are the compiled ``native/clock.c`` and ``native/requests.c``."""
 
     def __init__(
         self, folder: Path, slurm: Slurm, clock: Clock, libraries: tuple[Path, Path], nodes: NodeController
@@ -68,7 +68,7 @@ class Controller:
             "SLURM_CONF": f"{HERE}/slurm.conf",
             "TZ": "UTC",
             "LC_ALL": "C",
-            "LD_PRELOAD": f"{HERE}/{preload.name}",  # it is in this folder; a name with a blank would be taken for two
+            "LD_PRELOAD": f"{HERE}/{preload.name}",  # relative to this folder; a path with a blank would be split
             "TWOLEVEL_REPLAY_SOCKETS": str(folder),
             "TWOLEVEL_REPLAY_PARENT": str(os.getpid()),
         }
@@ -84,31 +84,31 @@ class Controller:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for whoever has started it
+                start_new_session=True,  # Ctrl-C is handled by its starter
             )
 
     @property
     def processor_s(self) -> float:
-        """Processor time that slurmctld has used."""
+        """Processor time used by slurmctld."""
         with open(f"/proc/{self._slurmctld.pid}/stat", encoding="utf-8", errors="replace") as file:
             used = file.read().rpartition(")")[2].split()
         return (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
 
     def begin(self) -> None:
-        """Wait until it is up and listens. Raises InputError if it does not come up with its configuration."""
+        """Wait until it is up and accepts connections. Raises InputError if it does not start with its configuration."""
         try:
             self._await(self._clock.await_turn(_LOOK_S))
             self.settle()
             while not (self._folder / "slurmctld").exists():
                 if self._clock.wake_ns == NEVER:
-                    raise self._fault("has come to rest without listening")
+                    raise self._fault("has come to rest without accepting connections")
                 self._clock.move(self._clock.wake_ns)
                 self.settle()
         except _Ended as error:
             words = self.last_words()
             if "fatal:" not in words:  # it was killed, or has crashed
                 raise
-            raise InputError(f"slurmctld does not come up with this slurm.conf: {words}") from error
+            raise InputError(f"slurmctld does not start with this slurm.conf: {words}") from error
         self._requests = subprocess.Popen(
             self._requests_command,
             env=self._environment,
@@ -120,28 +120,28 @@ class Controller:
         self._answer()
 
     def step(self, until_ns: int) -> bool:
-        """Let it run until it has said something, which is returned, or nothing can happen before an instant. Raises
-        InputError if it could not write its files: nobody could explain its later decisions. Raises PeerError if it has
-        died, hangs, or has sent what is not understood."""
+        """Run it until it has sent a message, or nothing can happen before an instant; return whether it has sent one. Raises
+        InputError if it could not write its files, which would make its later decisions unexplainable. Raises PeerError if
+        it has died, hangs, or has sent an unexpected message."""
         clock = self._clock
         if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
-            return False  # nobody has anything to do
+            return False  # nothing to do
         self._await(clock.pass_turn(until_ns, _LOOK_S))
         try:
             answered = self._nodes.serve()
             self._touched = answered > 0 or self._nodes.spoken_to
             return answered > 0
         except SlurmMessageError as error:
-            raise self._fault(f"has sent what is not understood: {error}") from None
+            raise self._fault(f"has sent an unexpected message: {error}") from None
 
     def settle(self) -> None:
-        """Run it until there is nothing left to be done at this instant."""
+        """Run it until nothing is left to be done at this instant."""
         now_ns = self._clock.now_ns
         while self.step(now_ns) or self._clock.wake_ns <= now_ns:
             now_ns = self._clock.now_ns
 
     def ask(self, message: bytes) -> bytes:
-        """Send it a message; returns its answer. Should it sleep before it answers, the clock goes on to where it wakes."""
+        """Send it a message; return its answer. If it sleeps before it answers, move the clock to its next wake-up."""
         received = bytearray()
         with self._connected() as connection:
             connection.sendall(message)
@@ -164,22 +164,22 @@ class Controller:
                 elif not received:
                     self._clock.move(max(self._clock.wake_ns, self._clock.now_ns))
 
-    def tell(self, message: bytes) -> None:
-        """Send it a message that it does not answer."""
+    def send(self, message: bytes) -> None:
+        """Send it a message that has no answer."""
         with self._connected() as connection:
             connection.sendall(message)
             self.settle()
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[socket.socket]:
-        # It has something to look at from the beginning on, and once more at the end.
+        # It must notice an event at the beginning, and another one at the end.
         self._touched = True
         try:
             with contextlib.closing(connected(self._folder, "slurmctld")) as connection:
                 yield connection
         except (ConnectionError, FileNotFoundError) as error:
             self._check_running(_STOP_S)
-            raise self._fault(f"does not listen: {error.strerror}") from None
+            raise self._fault(f"does not accept connections: {error.strerror}") from None
         self._touched = True
 
     def request(self, *fields: object) -> int:
@@ -187,7 +187,7 @@ class Controller:
         return int(self.words(*fields)[0])
 
     def words(self, *fields: object) -> list[str]:
-        """The same; returns all words of the answer."""
+        """The same; return all words of the answer."""
         with _heard(PeerError(_DAMAGED)):
             self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
             self._pipe(0).flush()
@@ -203,10 +203,10 @@ class Controller:
             if lines:
                 break
         fatal = max((at for at, line in enumerate(lines) if "fatal:" in line), default=None)
-        if fatal is not None:  # and what it has complained of just before
+        if fatal is not None:  # with the complaints just before it
             complaint = lines[max(fatal - 1, 0) : fatal]
             lines = [*(line for line in complaint if "error:" in line), lines[fatal]]
-        return " | ".join(lines[-_SHOWN_LINES:]) or "it has said nothing"
+        return " | ".join(lines[-_SHOWN_LINES:]) or "none"
 
     def close(self) -> None:
         """End both; safe to call again."""
@@ -230,7 +230,7 @@ class Controller:
         return pipe
 
     def _answer(self) -> list[str]:
-        # What libslurm sends meanwhile goes to slurmctld, and its answers back.
+        # Pass libslurm's messages to slurmctld, and its answers back.
         assert self._requests is not None
         said = self._pipe(1)
         while True:
@@ -260,7 +260,7 @@ class Controller:
                             connection.sendall(answer)
 
     def _await(self, come: bool) -> None:
-        # slurmctld computes, however long that takes, as long as it does.
+        # Wait without a limit as long as slurmctld computes.
         used, since_s = -1.0, time.monotonic()
         while not come:
             if self._slurmctld.poll() is not None:
@@ -291,4 +291,4 @@ class Controller:
         raise _Ended(str(self._fault(what)))
 
     def _fault(self, what: str) -> PeerError:
-        return PeerError(f"slurmctld {what}; its last words: {self.last_words()}")
+        return PeerError(f"slurmctld {what}; end of its log: {self.last_words()}")

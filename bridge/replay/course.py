@@ -1,8 +1,7 @@
-"""The course of a replay: what happens when, at Slurm's side and at ours.
+"""The course of a replay: the order of events on Slurm's side and on ours.
 
-Instants are a workload's, ns since its time 0, if nothing else is said. Things happen one at a time: of one instant, first
-what ends, then what becomes of nodes, then what is submitted, then what is withdrawn, and only then what slurmctld does by
-itself.
+Instants are those of the workload, ns since its time 0, unless stated otherwise. Events are handled one at a time; at one
+instant first ends, then changes of nodes, then submissions, then withdrawals, and only then slurmctld's own activities.
 """
 
 import time
@@ -29,22 +28,22 @@ from traces.lifecycle import Ending
 
 _MINUTE_NS = 60 * NS_PER_S
 
-#: If nothing runs and nothing comes for so long, and Slurm starts nothing, it never will: its longest cycle is an hour.
+#: If nothing runs, nothing is submitted and Slurm starts nothing for this time, it never will: its longest cycle is an hour.
 _STALL_NS = 4 * 3600 * NS_PER_S
 
-#: A jump of the date ends so long before the next thing that happens.
+#: A jump of the date ends this long before the next event.
 _BEFORE_NS = 60 * NS_PER_S
 
 #: A real pause while the clock runs at a rate.
 _PAUSE_S = 0.01
 
-#: A job that was requeued starts so much later at the earliest: its credential has to expire first.
+#: Earliest start of a requeued job, after this time: its credential has to expire first.
 _REQUEUE_NS = 122 * NS_PER_S
 
 
 class Course:
-    """The course of a replay. Of the scenario the workload, its constraints and the machine are for Slurm. The
-    controller has come up; ``known`` are the nodes of the hosts, in the machine's order."""
+    """The course of a replay. Slurm gets the workload, its constraints and the machine of the scenario. The controller
+    must be up; ``known`` are the nodes of the hosts, in the machine's order."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Course:
         asked: Submissions,
     ) -> None:
         workload, constraints = scenario.workload, scenario.constraints
-        nodes.tell = Happenings(self.launched, self.stopped, self.wanted)
+        nodes.handlers = Happenings(self.launched, self.stopped, self.wanted)
         self._scenario, self._nodes, self._slurm = scenario, known, slurm
         self._to_register: list[int] = list(range(len(known)))
         self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
@@ -70,13 +69,13 @@ class Course:
         self._dependents = Dependents(constraints.dependencies)
         self._begin_ns = self._workload.earliest_ns
         self._ask = Asking(scenario, controller, self.book, asked)
-        self._early: list[SlurmLaunch] = []  # of jobs of which Slurm has not told the number yet
+        self._early: list[SlurmLaunch] = []  # launches of jobs whose number Slurm has not returned yet
         self._cleaning = Cleaning(pace.cleanup_ns)
-        # Jobs that may start only at an instant, which Slurm is to be told.
+        # Jobs with an earliest start, which are still to be sent to Slurm.
         self._put_off: deque[tuple[int, int]] = deque()
-        self._last_ns = -pace.origin_ns  # when something has happened, or the date has jumped
-        self._moved_ns = 0  # when something has become of a job
-        self._beaten: set[int] = set()  # rows of jobs that have ended as Slurm has killed them
+        self._last_ns = -pace.origin_ns  # instant of the last event or jump
+        self._moved_ns = 0  # instant of the last change of a job
+        self._beaten: set[int] = set()  # rows of jobs that Slurm killed at the instant of their end
         self._begun = False
         self.jumps = 0
         self._up_since_s = clock.now_ns // NS_PER_S
@@ -89,29 +88,29 @@ class Course:
 
     @property
     def now_ns(self) -> int:
-        """The instant."""
+        """The present instant."""
         return self._clock.now_ns + self._clock.skipped_ns - self._pace.origin_ns
 
     def _timer(self, instant_ns: int) -> int:
         return instant_ns + self._pace.origin_ns - self._clock.skipped_ns
 
     def _date_s(self, instant_ns: int) -> int:
-        # The first whole second of the date that is not before.
+        # The first whole second of the date that is not earlier.
         return -(-(instant_ns + self._pace.origin_ns) // NS_PER_S)
 
-    # ---- how it goes on ----
+    # ---- progress ----
 
     def go_on(self) -> None:
-        """Do the next thing, or let slurmctld do something. Raises InputError if Slurm does not take a job, or never
-        starts it. Raises PeerError if slurmctld has died, hangs, or does what is not understood."""
+        """Do the next step, ours or slurmctld's. Raises InputError if Slurm does not accept a job, or never starts it. Raises
+        PeerError if slurmctld has died, hangs, or behaves unexpectedly."""
         if self._put_off:
-            self._tell_put_off()
+            self._send_put_off()
             return
-        if (told := self._cleaning.told(self.now_ns)) is not None:
-            number, node = told
+        if (report := self._cleaning.report(self.now_ns)) is not None:
+            number, node = report
             if self._pace.cleanup_ns:
                 self._last_ns = self.now_ns
-            self._controller.tell(epilog_complete(self._slurm.version, number, self._nodes[node].name))
+            self._controller.send(epilog_complete(self._slurm.version, number, self._nodes[node].name))
             return
         if self._to_register:
             self._register(self._to_register.pop(0))
@@ -136,7 +135,7 @@ class Course:
                 self._clock_to(wake)
                 return
             self._clock_to(until)
-            if self._clock.now_ns < until:  # it runs by itself, and somebody may wake before
+            if self._clock.now_ns < until:  # a running clock: some thread may wake before
                 return
         if next_ns is None:
             raise self._stall()
@@ -168,14 +167,14 @@ class Course:
     def _clock_to(self, instant: int) -> None:
         # To an instant of the timer.
         if instant == NEVER:
-            raise PeerError(f"slurmctld waits for nothing; its last words: {self._controller.last_words()}")
+            raise PeerError(f"slurmctld waits for nothing; end of its log: {self._controller.last_words()}")
         if self._clock.rate:
             time.sleep(min(max(instant - self._clock.now_ns, 0) / NS_PER_S / self._clock.rate, _PAUSE_S))
         else:
             self._clock.move(max(instant, self._clock.now_ns))
 
     def _jump(self, next_ns: int) -> None:
-        """Nothing has happened for long, and all passes were made: the date moves on by whole minutes, and no timer does."""
+        """After a long idle time with all passes done, move the date on by whole minutes, but no timer."""
         columns = self.book.columns
         limits = (columns.start_ns[row] + columns.estimate_ns[row] for row in self.book.running)
         nearest_ns = min(next_ns, min(limits, default=next_ns))
@@ -186,7 +185,7 @@ class Course:
         self._last_ns = self.now_ns
 
     def _waits_in_vain(self) -> bool:
-        # Only nodes go down, are drained and come back any more, all are up, and nobody has started for long.
+        # Only changes of nodes are left, all nodes are up, and no job has started for long.
         if self.book.running or not self._agenda.only_nodes() or self.states.any_down or self._drains.any_down:
             return False
         return self.now_ns - self._moved_ns > _STALL_NS
@@ -199,10 +198,10 @@ class Course:
             f"{format_ns(_STALL_NS)}; job {self.book.job(waiting[0])}: {reason}"
         )
 
-    # ---- what we do ----
+    # ---- our events ----
 
     def _begin(self) -> None:
-        """What there is before time 0: windows, nodes that are down, and jobs that run already. The clock stands."""
+        """Set up the state before time 0: windows, nodes that are down, and running jobs. The clock stands still."""
         self._begun = True
         self._ask.make_windows([node.name for node in self._nodes], self._pace.origin_ns)
         while (first := self._agenda.first()) is not None and first[:2] <= (0, NODE):
@@ -212,13 +211,13 @@ class Course:
             launch = self._ask.allocate(row, max(0, -self.now_ns))
             self.book.submit(row, launch.job)
             self._note_start(row, launch, max(0, self.now_ns), preset=True)
-        # Jobs that run already go on on nodes that are drained.
+        # Jobs that run already continue on drained nodes.
         while (first := self._agenda.first()) is not None and first[:2] <= (0, DRAIN):
             self._drain_node(self._agenda.pop()[2])
         self._controller.settle()
 
     def _submit(self, row: int) -> None:
-        if not self.book.waits(row):  # it was held back, and has left
+        if not self.book.waits(row):  # it was held, and has left
             return
         more: list[str] = []
         until_ns, parent = int(self._begin_ns[row]), self._dependents.parent(row)
@@ -243,7 +242,7 @@ class Course:
             self._submit(child)
 
     def _put_off_until(self, row: int, eligible_ns: int) -> list[str]:
-        # What a job that may start only then is submitted with; nothing if that has been.
+        # Fields of a job with an earliest start; none if that has passed.
         columns = self.book.columns
         columns.eligible_ns[row] = max(int(columns.eligible_ns[row]), eligible_ns)
         if eligible_ns <= self.now_ns:
@@ -260,32 +259,32 @@ class Course:
     def _end(self, row: int) -> None:
         self.book.end(row, Ending.COMPLETED, self.now_ns)
         self._left(row)
-        self._tell_put_off()
+        self._send_put_off()
         try:
             self._ask.of_job("end", row, 0)
         except PeerError:
-            if row not in self._beaten:  # Slurm has killed it at this very instant, before it heard
+            if row not in self._beaten:  # Slurm has killed it at this instant, before it was notified
                 raise
 
     def _withdraw(self, row: int) -> None:
         parent = self._dependents.parent(int(self.book.columns.origin[row]))
         self.book.withdraw(row, self.now_ns, held=parent >= 0 and self.book.over_for_good(parent) < 0)
         self._left(row)
-        self._tell_put_off()
+        self._send_put_off()
         if row in self.book.number:
             self._ask.of_job("cancel", row)
-        for child in self._dependents.let_go(row):  # it was held back itself, and others for it
+        for child in self._dependents.let_go(row):  # it was held itself, and others for it
             self._submit(child)
 
     def _left(self, row: int) -> None:
-        """A job is over for good: those that wait for it may start, or may only after a time."""
+        """A job is finished: jobs that wait for it may start, perhaps after a delay."""
         for child in self._dependents.children(int(self.book.columns.origin[row])):
             if child in self.book.number and self.book.waits(child):
                 eligible_ns = max(self.now_ns + self._dependents.think_ns(child), int(self._begin_ns[child]))
                 if self._put_off_until(child, eligible_ns):
                     self._put_off.append((child, eligible_ns))
 
-    def _tell_put_off(self) -> None:
+    def _send_put_off(self) -> None:
         while self._put_off:
             row, until_ns = self._put_off.popleft()
             if self.book.waits(row):
@@ -298,14 +297,14 @@ class Course:
         requeues = self._scenario.options.batch.on_failure == "requeue"
         cut = self.book.on_host(host) if down else []
         for row in cut:
-            # A job that was allocated, and not submitted, has no script that could be run again.
+            # A job that was allocated, not submitted, has no script that could be run again.
             again = requeues and self._workload.preset[self.book.columns.origin[row]] == 0
             self.book.end(row, Ending.REQUEUED if again else Ending.FAILED, self.now_ns)
             self._cleaning.lose(self.book.number[row])
             self.answers.note_cut(row, self.now_ns)
         self._ask.set_node(name, "down" if down else "resume")
         if not down and self._drains.down(host):
-            self._ask.set_node(name, "drain")  # to come back ends that, too
+            self._ask.set_node(name, "drain")  # coming back has ended the drain
         for row in cut:
             if self.book.columns.state[row] == Ending.REQUEUED:
                 self._requeue(row)
@@ -334,12 +333,12 @@ class Course:
         code = answered_code(self._controller.ask(said), version)
         if code:
             words = self._controller.last_words()
-            raise PeerError(f"slurmctld does not register node {known.name}: code {code}; its last words: {words}")
+            raise PeerError(f"slurmctld does not register node {known.name}: code {code}; end of its log: {words}")
 
-    # ---- what Slurm does ----
+    # ---- Slurm's events ----
 
     def wanted(self, node: int) -> None:
-        """Slurm wants a node to register."""
+        """Slurm requests the registration of a node."""
         self._to_register.append(node)
 
     def launched(self, launch: SlurmLaunch) -> None:
@@ -349,7 +348,7 @@ class Course:
             self._early.append(launch)
             return
         if self.book.columns.start_ns[row] >= 0:
-            raise PeerError(f"Slurm starts job {self.book.job(row)} again; preemption is not known to a replay")
+            raise PeerError(f"Slurm starts job {self.book.job(row)} again; a replay does not support preemption")
         self._note_start(row, launch, self.now_ns)
 
     def _note_start(self, row: int, launch: SlurmLaunch, start_ns: int, *, preset: bool = False) -> None:
@@ -362,11 +361,11 @@ class Course:
             self.answers.ask(row)
 
     def ends(self, row: int, end_ns: int) -> None:
-        """It is known when a job that runs ends by itself."""
+        """Set the end of a running job, once it is known."""
         self._agenda.push(end_ns, END, row)
 
     def stopped(self, number: int, kind: Kind, node: int) -> bool:
-        """Slurm ends a job, or cleans up after one, on a node; whether there is nothing left of it."""
+        """Slurm ends a job, or cleans up after one, on a node; return whether nothing of it is left there."""
         self._note_stop(self.book.row_of.get(number), kind)
         return self._cleaning.end(number, node, self.now_ns)
 
@@ -380,7 +379,7 @@ class Course:
         self._last_ns = self.now_ns
         if kind != Kind.REQUEST_KILL_TIMELIMIT:
             raise PeerError(
-                f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); preemption is not known to a replay"
+                f"Slurm ends job {self.book.job(row)} by itself ({kind.name}); a replay does not support preemption"
             )
         self.book.end(row, Ending.KILLED, self.now_ns)
         self._left(row)

@@ -1,4 +1,4 @@
-"""Host lists as Slurm writes them: ``n[0-3,7],login``."""
+"""Host lists in Slurm's notation: ``n[0-3,7],login``."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from math import prod
 
 from traces.base.errors import shown
 
-#: The most hosts of a list: as many as Slurm 22.05 takes of one range.
+#: Largest number of hosts in a list: the limit of Slurm 22.05 for one range.
 MAX_HOSTS = 1 << 16
 
 _PART = re.compile(r"\[([^]]*)\]")
@@ -17,12 +17,12 @@ _ENDS_IN_DIGITS = re.compile(r"(.*?)([0-9]{1,18})")
 
 
 def is_plain(name: str) -> bool:
-    """Whether a text has only letters, digits and ``_.-`` in it, so that it is a name in Slurm's files."""
+    """Whether a text has only letters, digits and ``_.-``, so that it is a valid name in Slurm's files."""
     return bool(name) and bool(_PLAIN.fullmatch(name))
 
 
 def _split(text: str) -> list[str]:
-    # At commas that are not within brackets.
+    # At commas outside brackets.
     parts, depth = [""], 0
     for character in text:
         depth += (character == "[") - (character == "]")
@@ -45,15 +45,15 @@ def _ranges(text: str) -> list[tuple[int, int, int]]:
 
 
 def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]]]:
-    # Of each part: the texts around the brackets, and the ranges within each pair of them.
+    # For each part: the texts around the brackets, and the ranges within each pair of them.
     found = []
     for part in _split(text):
-        pieces = _PART.split(part)  # text and ranges by turns
+        pieces = _PART.split(part)  # alternating text and ranges
         for piece in pieces[::2]:
             if "[" in piece or "]" in piece:
                 raise ValueError(f"brackets in {shown(part)}; allowed: as n[0-3,7]")
             if not _PLAIN.fullmatch(piece):
-                raise ValueError(f"{shown(piece)} is no name of a host; allowed: letters, digits, _, . and -")
+                raise ValueError(f"{shown(piece)} is not a host name; allowed: letters, digits, _, . and -")
         if any("[" in piece for piece in pieces[1::2]):
             raise ValueError(f"brackets within brackets in {shown(part)}; allowed: as n[0-3,7]")
         found.append((pieces[::2], [_ranges(piece) for piece in pieces[1::2]]))
@@ -61,7 +61,7 @@ def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]
 
 
 def counted(text: str) -> int:
-    """How many hosts a list has; none is expanded. Raises ValueError if it is no host list."""
+    """Number of hosts in a list, without expanding it. Raises ValueError if it is not a host list."""
     return sum(
         prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in brackets) for _, brackets in _parsed(text)
     )
@@ -73,7 +73,7 @@ def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
     Raises
     ------
     ValueError
-        If it is no host list, or has more than ``most`` hosts, which is checked before it is expanded.
+        If it is not a host list, or has more than ``most`` hosts, which is checked before it is expanded.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
 
 
 def compressed(names: Iterable[str]) -> str:
-    """A host list of names, in their order; neighbours that count up are a range.
+    """A host list of names, in their order; consecutive numbers form a range.
 
     Examples
     --------

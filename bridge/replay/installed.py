@@ -1,6 +1,6 @@
-"""The Slurm of this computer: where it is, whether its messages are known, and the two parts in C that work with it.
+"""The Slurm on this computer: its place, whether its messages are supported, and the two parts in C that work with it.
 
-These are built by ``cc`` when they are first used, and kept where the kernels' machine code is.
+These are compiled by ``cc`` at their first use, and kept next to the kernels' machine code.
 """
 
 import contextlib
@@ -18,10 +18,10 @@ from bridge.replay.messages import LAYOUTS
 from traces.base.errors import InputError
 from traces.kernels import store
 
-#: Debian's names of what is needed.
+#: Names of the Debian packages.
 PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"
 
-#: Where programs of administrators are, whatever the PATH.
+#: Folders of administrators' programs, searched in addition to PATH.
 _FURTHER = ("/usr/sbin", "/usr/local/sbin")
 
 _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
@@ -32,23 +32,25 @@ class Slurm:
     """An installed Slurm."""
 
     slurmctld: Path
-    release: str  # as ``22.05.8``
+    release: str  # such as ``22.05.8``
     version: int  # of its protocol
 
 
 def installed_slurm() -> Slurm:
-    """The Slurm that is installed. Raises InputError if there is none, or one whose messages are not known."""
+    """The installed Slurm. Raises InputError if there is none, or its messages are not supported."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_FURTHER])
     found = shutil.which("slurmctld", path=path)
     if found is None:
-        raise InputError(f"twolevel replay needs Slurm, and there is no slurmctld; Debian's packages are {PACKAGES}")
+        raise InputError(
+            f"twolevel replay needs Slurm, and slurmctld is not installed; Debian's packages are {PACKAGES}"
+        )
     try:
         said = subprocess.run([found, "-V"], capture_output=True, text=True, timeout=30, check=False).stdout
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"{found} -V: {error}") from None
     named = _VERSION.search(said)
     if named is None or named[1] not in LAYOUTS:
-        raise InputError(f"{found} is {said.strip() or 'no Slurm'}; allowed: {', '.join(LAYOUTS)}")
+        raise InputError(f"{found} is {said.strip() or 'not Slurm'}; allowed: {', '.join(LAYOUTS)}")
     return Slurm(Path(found), f"{named[1]}.{named[2]}", LAYOUTS[named[1]])
 
 
@@ -57,22 +59,22 @@ _LONGEST_WORDS = 300
 
 
 def clock_library(folder: Path) -> Path:
-    """The library that slurmctld is run with, in ``folder``. Raises InputError if it cannot be built."""
+    """The library for slurmctld's clock, in ``folder``. Raises InputError if it cannot be built."""
     return _built("clock.c", ["-fPIC", "-shared"], ["-ldl", "-lpthread"], "", folder)
 
 
 def requests_program(release: str, folder: Path) -> Path:
-    """The program that speaks with slurmctld through libslurm, in ``folder``. Raises InputError if it cannot be
+    """The program that communicates with slurmctld through libslurm, in ``folder``. Raises InputError if it cannot be
     built."""
     return _built("requests.c", [], ["-lslurm"], release, folder)
 
 
-def _built(name: str, before: list[str], behind: list[str], release: str, folder: Path) -> Path:
-    # In the folder, where nobody removes it while it is used.
+def _built(name: str, before: list[str], after: list[str], release: str, folder: Path) -> Path:
+    # Copied into the folder, so that it is not removed while in use.
     source = _SOURCES / name
     compiler = shlex.split(os.environ.get("CC", "cc"))
     digest = hashlib.sha256(source.read_bytes())
-    digest.update(repr((compiler, before, behind, release, os.uname().machine)).encode())
+    digest.update(repr((compiler, before, after, release, os.uname().machine)).encode())
     file = f"replay-{source.stem}-{digest.hexdigest()[:16]}"
     kept = None if store.why_unused() is not None else store.cache_directory()
     own = folder / file
@@ -81,7 +83,7 @@ def _built(name: str, before: list[str], behind: list[str], release: str, folder
             shutil.copyfile(kept / file, own)
             own.chmod(0o700)
             return own
-    _build([*compiler, "-O2", *before, str(source), "-o", str(own), *behind], name)
+    _build([*compiler, "-O2", *before, str(source), "-o", str(own), *after], name)
     if kept is not None:
         with contextlib.suppress(OSError):  # a full disk: it is built again next time
             descriptor, fresh = tempfile.mkstemp(dir=kept, prefix=f".new-{file}-")
@@ -96,7 +98,7 @@ def _build(command: list[str], name: str) -> None:
         said = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise InputError(
-            f"twolevel replay needs a C compiler, and there is no {command[0]}; CC can name another"
+            f"twolevel replay needs a C compiler, and {command[0]} is not installed; CC can name another"
         ) from None
     if said.returncode:
         error = next((line for line in said.stderr.splitlines() if "error" in line or "failed" in line), said.stderr)

@@ -1,6 +1,6 @@
-"""The keys of slurm.conf: which a replay takes, in which form, and why it replaces or omits the others.
+"""The keys of slurm.conf: those that a replay accepts, in which form, and why it replaces or omits the others.
 
-The tables hold every key of the man page slurm.conf(5) of Slurm 22.05 and of its parser. A key that is not in them is refused.
+The tables have every key of the man page slurm.conf(5) of Slurm 22.05 and of its parser. Other keys are refused.
 """
 
 import re
@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from traces.base.errors import InputError, did_you_mean, shown
 
-#: Keys that hold unless a site's file or the user says otherwise: any job may have any cores, in the order of their submits,
-#: with Slurm's backfilling.
+#: Defaults, unless a site's file or the user sets other values: any job may have any cores, in the order of submits, with
+#: Slurm's backfilling.
 DEFAULTS = {"SchedulerType": "sched/backfill", "PriorityType": "priority/basic"}
 
-#: Which of a host's cores jobs have; of hosts with one core, the same is found much sooner by whole hosts.
+#: How cores of a host are selected for jobs; for hosts with one core, whole hosts give the same result much faster.
 BY_CORES = {"SelectType": "select/cons_tres", "SelectTypeParameters": "CR_Core"}
 BY_HOSTS = {"SelectType": "select/linear"}
 
 
 @dataclass(frozen=True)
 class Form:
-    """The values that a key takes here."""
+    """The allowed values of a key."""
 
-    allowed: str  # in words, for the error
+    allowed: str  # description for errors
     pattern: str  # a regular expression for the whole value
     most: int = 0  # upper bound of a number
 
@@ -35,29 +35,29 @@ class Form:
 
 @dataclass(frozen=True)
 class Key:
-    """A key, and how a replay treats it."""
+    """A key, and its treatment in a replay."""
 
     name: str  # as Slurm spells it
     why: str  # the reason for this treatment
-    form: Form | None = None  # values that are passed to slurmctld; None: no value of the file is
-    # the replay's own value; None: the key is omitted, and Slurm's default holds. Empty: known only when it runs
+    form: Form | None = None  # values that are passed to slurmctld; None: values are not passed on
+    # the replay's own value; None: the key is omitted, and Slurm's default applies. Empty: known only at run time
     instead: str | None = None
-    # the only values that may be omitted, Slurm's default first; any other is refused. Empty: all may be omitted
+    # the only values that may be omitted, Slurm's default first; others are refused. Empty: all may be omitted
     harmless: tuple[str, ...] = ()
 
     def check(self, value: str) -> None:
-        """Refuse a value that a replay cannot have. Raises InputError with the reason and the allowed values."""
+        """Refuse a value that is not allowed in a replay. Raises InputError with the reason and the allowed values."""
         if self.form is not None and not self.form.takes(value):
             raise InputError(f"{self.name}={_said(value)}; allowed: {self.form.allowed}")
         if self.harmless and value.lower() not in self.harmless:
             raise InputError(f"{self.name}={_said(value)}: {self.why}; allowed: {self.name}={self.harmless[0]}")
 
     def replaced(self, value: str) -> str:
-        """A line on what becomes of a file's value that is not passed on; empty if nothing changes."""
+        """A line about a file's value that is not passed on; empty if nothing changes."""
         if self.harmless and value.lower() == self.harmless[0]:
             return ""
         said = self.name if self.name.endswith("Pass") else f"{self.name}={_said(value)}"
-        return f"{said}: {'left out' if self.instead is None else self.instead or 'of the replay'} ({self.why})"
+        return f"{said}: {'omitted' if self.instead is None else self.instead or 'set by the replay'} ({self.why})"
 
 
 def _said(value: str) -> str:
@@ -79,7 +79,7 @@ def _one(*names: str) -> Form:
     return Form(", ".join(names), "|".join(map(re.escape, names)))
 
 
-#: A quotation mark, # or a backslash could let a value go on as another key. A value with blanks stands in quotation marks.
+#: A quotation mark, # or a backslash could make a value continue as another key. Values with blanks are quoted.
 _WORDS = Form(
     "letters, digits, blanks and any of _.,:;=/*|&()@%+![]{}<>?~^$-",
     r"[A-Za-z0-9_.,:;=/*|&()@%+!\[\]{}<>?~^$ -]{0,10000}",
@@ -92,7 +92,7 @@ _N16, _N32, _N64 = (_count(bits, ", or UNLIMITED", f"{_WHOLE}|UNLIMITED|INFINITE
 
 
 def whole(text: str, bits: int = 64) -> int:
-    """A number as Slurm writes it. Raises ValueError if it is none, or it is not below the range of these bits."""
+    """A number in Slurm's notation. Raises ValueError if it is not one, or exceeds the range of these bits."""
     form = _count(bits)
     if not form.takes(text):
         raise ValueError(f"{_said(text)}; allowed: {form.allowed}")
@@ -101,7 +101,7 @@ def whole(text: str, bits: int = 64) -> int:
 
 # ---- the table ----
 
-#: By form: the keys by which slurmctld decides which job starts when, and where.
+#: By form: the keys that determine which job slurmctld starts when and where.
 _TAKEN: Mapping[Form, str] = {
     _one("sched/backfill", "sched/builtin"): "SchedulerType",
     _one("select/cons_tres", "select/cons_res", "select/linear"): "SelectType",
@@ -117,14 +117,14 @@ _TAKEN: Mapping[Form, str] = {
     _N64: "DefCPUPerGPU DefMemPerCPU DefMemPerGPU DefMemPerNode MaxMemPerCPU MaxMemPerNode",
 }
 
-_PLACE = "where slurmctld is and keeps its files"
-_TRUST = "whom slurmctld trusts"
-_ON_NODES = "runs on nodes, which are simulated"
+_PLACE = "the place of slurmctld and its files"
+_TRUST = "authentication of slurmctld's users"
+_ON_NODES = "belongs to nodes, which are simulated"
 _RECORDS = "there is no accounting"
 _NODES_LAST = "simulated nodes are never down by themselves"
 _LOG = "the replay reads slurmctld's log"
 
-#: The replay's own values, by reason. Empty: known only when it runs.
+#: The replay's own values, by reason. Empty: known only at run time.
 _OURS: Mapping[str, Mapping[str, str]] = {
     _PLACE: {
         "ClusterName": "replay", "SlurmctldHost": "localhost(127.0.0.1)", "SlurmctldPort": "6817", "SlurmdPort": "6818",
@@ -192,10 +192,10 @@ _LEFT_OUT: Mapping[str, str] = {
     "a replay has no preemption": "PreemptExemptTime SchedulerTimeSlice",
 }
 
-_SLURMDBD = "needs slurmdbd, which is not here"
-_PREEMPTION = "needs preemption, which a replay does not follow"
+_SLURMDBD = "needs slurmdbd, which a replay does not have"
+_PREEMPTION = "needs preemption, which a replay does not support"
 
-#: Keys that ask for what a replay has not, with the values that ask for nothing.
+#: Keys for features that a replay lacks, with the values that do not use them.
 _REFUSED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AccountingStorageEnforce": (_SLURMDBD, ("none", "0", "")),
     "PriorityWeightAge": (_SLURMDBD, ("0",)),
@@ -203,13 +203,13 @@ _REFUSED: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "PriorityWeightFairshare": (_SLURMDBD, ("0",)),
     "PriorityWeightQOS": (_SLURMDBD, ("0",)),
     "PreemptType": (_PREEMPTION, ("preempt/none",)),
-    # Without a PreemptType these have no effect but that slurmctld does not come up; GANG would suspend jobs.
+    # Without a PreemptType their only effect is that slurmctld does not start; GANG would suspend jobs.
     "PreemptMode": (_PREEMPTION, ("off", "cancel", "requeue", "suspend", "")),
 }
 
-_ACCOUNTS = "accounts, groups and QOS are not known"
+_ACCOUNTS = "accounts, groups and QOS are not supported"
 
-#: Of lines of nodes, partitions and sets of nodes.
+#: Keys in lines of nodes, partitions and sets of nodes.
 _OF_NODES: Mapping[Form, str] = {
     _count(16): "Boards CoresPerSocket CPUs Procs Sockets SocketsPerBoard ThreadsPerCore",
     _count(64): "RealMemory",
@@ -260,27 +260,27 @@ NODES = _table(_OF_NODES, _NOT_OF_NODES)
 PARTITIONS = _table(_OF_PARTITIONS, _NOT_OF_PARTITIONS)
 NODE_SETS = _table({_HOSTS: "Nodes", _NAMES: "Feature"}, {})
 
-#: The replay's own keys and their values; an empty one is known only when it runs.
+#: The replay's own keys and their values; an empty one is known only at run time.
 OWN: dict[str, str] = {key.name: key.instead for key in TOP.values() if key.instead is not None}
 
-#: Keys that begin a line of their own, which only a file has.
+#: Keys that begin a line of their own, only allowed in a file.
 LINES: Sequence[str] = ("nodename", "partitionname", "nodeset", "downnodes", "frontendname")
 
 
 def known(table: Mapping[str, Key], name: str, of: str = "slurm.conf 22.05") -> Key:
-    """The key of a name in any case. Raises InputError if Slurm has no such key."""
+    """The key with a name in any case. Raises InputError if Slurm has no such key."""
     found = table.get(name.lower())
     if found is None:
         names = [key.name for key in table.values()]
         near = did_you_mean(name, names)
         taken = ", ".join(sorted(key.name for key in table.values() if key.form is not None))
-        raise InputError(f"{_said(name)}: is no key of {of}{near}; allowed: {taken}")
+        raise InputError(f"{_said(name)}: is not a key of {of}{near}; allowed: {taken}")
     return found
 
 
 def line_of(words: Mapping[str, str]) -> str:
-    """Keys and values as slurm.conf has them on one line; a value that is empty or has a blank stands in quotation
-    marks. Raises InputError if a value could go on as another key."""
+    """Keys and values as one line of slurm.conf; a value that is empty or has a blank is quoted. Raises InputError if a
+    value could continue as another key."""
     for key, value in words.items():
         if not re.fullmatch(r'[^"#\\\n\r\t\v\f]*', value):
             raise InputError(f"{key}={shown(value)}; allowed: no quotation mark, #, backslash or end of line")

@@ -1,4 +1,4 @@
-"""Slurm as the batch level, a ``bridge.couplings.BatchLevel``: slurmctld decides; jobs that run it only ends."""
+"""Slurm as the batch level, a ``bridge.couplings.BatchLevel``: slurmctld decides; this module only ends running jobs."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from traces.compiled import Array
 class SlurmLevel:
     """The batch level of a replay. ``course``: of its jobs."""
 
-    #: Slurm ends jobs, whatever their applications have told; and nobody decides before the end of a job that starts is known.
+    #: Slurm ends jobs whatever applications have promised; and it decides only after the end of each started job is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)
 
     def __init__(self, scenario: ReadyScenario, course: Course) -> None:
@@ -25,20 +25,20 @@ class SlurmLevel:
 
     @property
     def now_ns(self) -> int:
-        """The instant."""
+        """The present instant."""
         return self._course.now_ns
 
     @property
     def ended(self) -> int:
-        """How many jobs have ended for good."""
+        """Number of jobs that have finally ended."""
         return self._book.ended
 
     @property
     def rows(self) -> int:
-        """Jobs, and later attempts of jobs that were cut."""
+        """Number of jobs, and later attempts of jobs that were cut."""
         return len(self._book)
 
-    # ---- what has been, and is ----
+    # ---- state ----
 
     def column(self, name: str) -> Array:
         """A column of ``bls.engine.jobs.Jobs``, all rows."""
@@ -50,7 +50,7 @@ class SlurmLevel:
         return self._book.allocations()
 
     def started(self) -> list[int]:
-        """The rows that await an answer."""
+        """The rows whose ends are to be determined."""
         return list(self._answers.started)
 
     def reached(self) -> list[int]:
@@ -67,32 +67,32 @@ class SlurmLevel:
         return int(self._scenario.workload.job_id[self.origin(row)])
 
     def start_ns(self, row: int) -> int:
-        """When a row's job has started."""
+        """Start of a row's job."""
         return int(self._book.columns.start_ns[row])
 
     def stop_ns(self, row: int) -> int | None:
-        """When Slurm has ended it, if it has."""
+        """The instant at which Slurm has ended it, if it has."""
         return self._answers.stop_ns.get(row)
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The cores of a row's job."""
         return iter(self._book.held[row])
 
-    # ---- what is told ----
+    # ---- answers ----
 
     def promise(self, row: int, not_before_ns: int) -> bool:
-        """That a job has started is heard; of use is only an outcome."""
+        """Accept a promise without using it; only outcomes matter."""
         if row in self._answers.started:
             self._answers.started.remove(row)
         return True
 
     def take_back(self, row: int) -> bool:
-        """Its outcome is not known any more."""
+        """Withdraw an outcome."""
         self._answers.unknown[row] = None
         return True
 
     def outcome(self, row: int, end_ns: int, stopped: bool = False) -> bool:
-        """When a job ends by itself; of one that Slurm has ended, what became of it meanwhile."""
+        """Set the end of a running job; of a job that Slurm has ended, what it computed until then."""
         self._answers.unknown.pop(row, None)
         self.promise(row, end_ns)
         if row in self._answers.stop_ns:
@@ -100,11 +100,11 @@ class SlurmLevel:
         self._course.ends(row, end_ns)
         return end_ns >= self.start_ns(row)
 
-    # ---- how it goes on ----
+    # ---- progress ----
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run until an answer is needed, so many jobs have ended, or all have. Raises InputError if Slurm does not take
-        a job, or never starts it. Raises PeerError if slurmctld has died, hangs, or does what is not understood."""
+        """Run until an answer is needed, ``max_ends`` jobs have ended, or all have. Raises InputError if Slurm does not
+        accept a job, or never starts it. Raises PeerError if slurmctld has died, hangs, or behaves unexpectedly."""
         upto = self.ended + max_ends
         while True:
             if self._answers.started:
@@ -120,6 +120,6 @@ class SlurmLevel:
             self._course.go_on()
 
     def downtime(self) -> Downtime:
-        """When hosts were down or in maintenance."""
+        """Times at which hosts were down or in maintenance."""
         scenario = self._scenario
         return self._course.states.downtime(scenario.platform, scenario.constraints, self.now_ns)

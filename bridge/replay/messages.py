@@ -1,7 +1,7 @@
-"""Slurm's messages, field by field, as release 22.05 lays them out: bytes in, bytes out, and no sockets here.
+"""Slurm's messages, field by field, as release 22.05 lays them out: bytes in, bytes out, no sockets.
 
-Only what a node says or hears is here; what users ask for goes through libslurm. A message is a length, a header, who
-speaks (``auth/none``: a user, a group and a host), and a body.
+Only messages of nodes are here; users' requests go through libslurm. A message is a length, a header, credentials
+(``auth/none``: a user, a group and a host), and a body.
 """
 
 import os
@@ -10,23 +10,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-#: Release → number of its protocol. Layouts differ between releases; those of others are not known.
+#: Release → number of its protocol. Layouts differ between releases; other releases are not supported.
 LAYOUTS = {"22.05": 38 << 8}
 
 #: Plug-in number of ``auth/none``.
 _AUTH_NONE = 100
 
-#: A message is never longer than this; a launch holds a credential with a bit per core.
+#: Longest message; a launch has a credential with a bit per core.
 _LONGEST = 1 << 28
 
 _HOST = "replay"
 
-#: What each generic resource of a registration begins with.
+#: First field of each generic resource of a registration.
 _RESOURCE = 0x438A34D4
 
 
 class Kind(IntEnum):
-    """Kinds of messages that nodes hear or say."""
+    """Kinds of messages that nodes send or receive."""
 
     REQUEST_NODE_REGISTRATION_STATUS = 1001
     MESSAGE_NODE_REGISTRATION_STATUS = 1002
@@ -43,32 +43,32 @@ class Kind(IntEnum):
 
 
 class SlurmMessageError(Exception):
-    """A message that is not laid out as it should be."""
+    """A message with an unexpected layout."""
 
 
 class FieldReader:
-    """Takes fields off the front of a message."""
+    """Reads fields from the front of a message."""
 
     def __init__(self, raw: bytes) -> None:
         self._raw, self._at = raw, 0
 
     def bytes(self, n: int) -> bytes:
-        """So many bytes as they are."""
+        """Return the next ``n`` bytes."""
         if n > len(self._raw) - self._at:
             raise SlurmMessageError(f"{n} bytes at {self._at} of {len(self._raw)}")
         self._at += n
         return self._raw[self._at - n : self._at]
 
     def number(self, n_bytes: int) -> int:
-        """A number without sign."""
+        """Return an unsigned number."""
         return int.from_bytes(self.bytes(n_bytes), "big")
 
     def numbers(self, n_bytes: int) -> list[int]:
-        """Numbers, behind how many there are."""
+        """Return a list of numbers, preceded by its length."""
         return [self.number(n_bytes) for _ in range(self.number(4))]
 
     def text(self) -> str | None:
-        """A text, or None."""
+        """Return a text, or None."""
         n = self.number(4)
         return self.bytes(n)[:-1].decode("utf-8", "replace") if n else None
 
@@ -77,9 +77,9 @@ class FieldReader:
 class SlurmLaunch:
     """A job that Slurm starts."""
 
-    job: int  # Slurm's number of it
-    nodes: str  # a host list, as ``n[0-3,7]``
-    cpus: tuple[int, ...]  # how many CPUs it has on each of them
+    job: int  # its number in Slurm
+    nodes: str  # a host list, such as ``n[0-3,7]``
+    cpus: tuple[int, ...]  # number of CPUs on each of them
 
 
 def _texts(*texts: str | None) -> bytes:
@@ -88,8 +88,8 @@ def _texts(*texts: str | None) -> bytes:
 
 
 def framed(version: int, kind: Kind, body: bytes) -> bytes:
-    """A whole message, with its length before it."""
-    header = struct.pack(">HHHIHHH", version, 0, kind, len(body), 0, 0, 0)  # nobody to forward to, no address
+    """A complete message, preceded by its length."""
+    header = struct.pack(">HHHIHHH", version, 0, kind, len(body), 0, 0, 0)  # no forwarding, no address
     speaker = struct.pack(">III", _AUTH_NONE, os.geteuid(), os.getegid()) + _texts(_HOST)
     raw = header + speaker + body
     return struct.pack(">I", len(raw)) + raw
@@ -105,14 +105,14 @@ def registration(
     jobs: list[int],
     generic: Sequence[tuple[str, int]] = (),
 ) -> bytes:
-    """A node tells that it is up, what it has, generic resources as GPUs too, and which jobs run on it."""
+    """The registration of a node: its resources, including generic ones such as GPUs, and its running jobs."""
     no_code, batch_step = 0, 0xFFFFFFFB
     body = struct.pack(">QQI", date_s, up_since_s, no_code)
     features = None, None
     body += _texts(*features, _HOST, node, os.uname().machine, None, "Linux")
     boards, threads = 1, 1
     body += struct.pack(">HHHHH", cpus, boards, cpus, 1, threads)
-    memory_mb, disk_mb, no_digest, load, free_mb = 1, 0, 0, 0, 0  # of its slurm.conf there is no digest
+    memory_mb, disk_mb, no_digest, load, free_mb = 1, 0, 0, 0, 0  # its slurm.conf has no digest
     body += struct.pack(">QIIIIQ", memory_mb, disk_mb, date_s - up_since_s, no_digest, load, free_mb)
     body += struct.pack(">I", len(jobs))
     for job in jobs:
@@ -125,7 +125,7 @@ def registration(
 
 
 def _resource(name: str, count: int, cpus: int) -> bytes:
-    # A generic resource of a node; who knows it by a plug-in finds it by the number of its name.
+    # A generic resource of a node; a plug-in finds it by the number of its name.
     number = sum(byte << 8 * (at % 4) for at, byte in enumerate(name.encode())) % 2**32
     no_flags = 0
     said = struct.pack(">IQIII", _RESOURCE, count, cpus, no_flags, number)
@@ -139,7 +139,7 @@ def epilog_complete(version: int, job: int, node: str) -> bytes:
 
 
 def whole_messages(received: bytearray) -> Iterator[bytes]:
-    """Take whole messages off what was received, without their lengths."""
+    """Remove complete messages from the received bytes, and yield them without their lengths."""
     while len(received) >= 4:
         length = int.from_bytes(received[:4], "big")
         if length > _LONGEST:
@@ -151,8 +151,8 @@ def whole_messages(received: bytearray) -> Iterator[bytes]:
 
 
 def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
-    """A message's kind and body. Raises SlurmMessageError if it is of another release, or not laid out as it should
-    be."""
+    """A message's kind and body. Raises SlurmMessageError if it is from another release, or has an unexpected
+    layout."""
     head = FieldReader(raw)
     found = head.number(2)
     if found != version:
@@ -172,7 +172,7 @@ def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
 
 
 def answered_code(raw: bytes, version: int) -> int:
-    """The code of an answer to what a node has said, with its length before it; 0 where all is well."""
+    """The code of an answer to a node's message, preceded by its length; 0 without an error."""
     kind, body = opened(raw[4:], version)
     if kind != Kind.RESPONSE_SLURM_RC:
         raise SlurmMessageError(f"an answer of kind {kind}")
@@ -180,15 +180,15 @@ def answered_code(raw: bytes, version: int) -> int:
 
 
 def launch_of(body: FieldReader) -> SlurmLaunch:
-    """What is told of a job that starts."""
+    """The data of a job that starts."""
     job = body.number(4)
-    body.bytes(4 + 4 + 4)  # the job of several parts that it is of; user, group
+    body.bytes(4 + 4 + 4)  # heterogeneous job, user, group
     body.text()  # the user's name
     body.numbers(4)  # groups
     body.text()  # partition
-    body.bytes(4 + 8 + 1 + 1 + 4 + 4)  # tasks, memory, how files are opened, overcommitment, array, place in it
-    body.text(), body.text()  # how often use is noted, container
-    body.bytes(2 + 2 + 2 + 2)  # binding, CPUs a task, restarts, reserved cores
+    body.bytes(4 + 8 + 1 + 1 + 4 + 4)  # tasks, memory, open mode, overcommitment, array, index in it
+    body.text(), body.text()  # interval of accounting, container
+    body.bytes(2 + 2 + 2 + 2)  # binding, CPUs per task, restarts, reserved cores
     cpus: list[int] = []
     groups = body.number(4)
     if groups:
@@ -203,7 +203,7 @@ def launch_of(body: FieldReader) -> SlurmLaunch:
 
 
 def stopped_job(body: FieldReader) -> int:
-    """Of which job a termination is."""
+    """The job of a termination."""
     if body.number(1):
         return body.number(4)  # a credential, which begins with the job
     body.text()  # details

@@ -1,4 +1,4 @@
-"""The node controller speaks for all nodes: what slurmctld says to any of them comes here, and is answered at once.
+"""The node controller acts for all nodes: it receives and answers slurmctld's messages to any of them.
 
 Its sockets are in a folder that only its owner may enter; no port is opened.
 """
@@ -26,7 +26,7 @@ from bridge.replay.messages import (
 
 @contextmanager
 def _address(folder: Path, name: str) -> Iterator[str]:
-    # A short one, however long the folder's name is.
+    # A short path, however long the folder's name is.
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{descriptor}/{name}"
@@ -35,7 +35,7 @@ def _address(folder: Path, name: str) -> Iterator[str]:
 
 
 def listening(folder: Path, name: str, backlog: int) -> socket.socket:
-    """A new socket that others connect to."""
+    """A new socket that accepts connections."""
     found = socket.socket(socket.AF_UNIX)
     with _address(folder, name) as address:
         found.bind(address)
@@ -45,27 +45,27 @@ def listening(folder: Path, name: str, backlog: int) -> socket.socket:
 
 
 def connected(folder: Path, name: str) -> socket.socket:
-    """A socket that is connected to one."""
+    """A socket that is connected to one of these."""
     found = socket.socket(socket.AF_UNIX)
     try:
         with _address(folder, name) as address:
             found.connect(address)
-    except OSError:  # nobody listens
+    except OSError:  # no program listens
         found.close()
         raise
     return found
 
 
-#: What a slurmd answers when it is to end a job whose processes are gone: the node is free at once.
+#: A slurmd's answer to the order to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
 
-#: Before a message its sender tells the address that it means: IPv4, and a port.
+#: Before each message its sender sends the address of the receiver: IPv4, and a port.
 _ADDRESS_BYTES = 6
 
 #: The nodes' addresses count up from here; nothing is ever sent to them.
 _FIRST_ADDRESS = 10 << 24
 
-#: What slurmctld may have open towards nodes at once, before it is answered.
+#: Largest number of connections of slurmctld to nodes without an answer.
 _BACKLOG = 4096
 
 #: Kinds that end a job on its nodes, if it has not ended.
@@ -73,40 +73,40 @@ _ENDS = (Kind.REQUEST_KILL_TIMELIMIT, Kind.REQUEST_TERMINATE_JOB, Kind.REQUEST_A
 
 
 def node_address(node: int) -> str:
-    """The address that a node has in slurm.conf."""
+    """The address of a node in slurm.conf."""
     return ".".join(map(str, (_FIRST_ADDRESS + 1 + node).to_bytes(4, "big")))
 
 
 def node_of(address: bytes | bytearray) -> int:
-    """The node of an address."""
+    """The node with an address."""
     return int.from_bytes(address[:4], "big") - _FIRST_ADDRESS - 1
 
 
 class Happenings(NamedTuple):
-    """Functions to call when something happens; by default nothing is done."""
+    """Functions to be called at events; by default nothing is done."""
 
     launched: Callable[[SlurmLaunch], object] = lambda launch: None  # Slurm starts a job
-    # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node says that
-    # there is nothing left of it, and not that it will
+    # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node answers that
+    # nothing of it is left, instead of that it will end it
     ended: Callable[[int, Kind, int], bool] = lambda job, kind, node: True
-    wanted: Callable[[int], object] = lambda node: None  # Slurm wants a node to register
+    wanted: Callable[[int], object] = lambda node: None  # Slurm requests the registration of a node
 
 
 class NodeController:
-    """All nodes; ``tell`` is called when something happens. ``folder``: where its socket is made."""
+    """All nodes; ``handlers`` are the functions called at events. ``folder``: place of its socket."""
 
     def __init__(self, folder: Path, version: int) -> None:
         self._version = version
-        self.tell = Happenings()
+        self.handlers = Happenings()
         self._listener = listening(folder, "nodes", _BACKLOG)
         self._open: list[tuple[socket.socket, bytearray]] = []
-        #: Whether there was any connection when last looked at.
+        #: Whether there was any connection at the last call of :meth:`serve`.
         self.spoken_to = False
-        #: How many messages there were of each kind.
+        #: Number of messages of each kind.
         self.messages: dict[int, int] = {}
 
     def serve(self) -> int:
-        """Answer what has come; returns how much that was."""
+        """Answer all messages that have arrived; return their number."""
         answered = 0
         while True:
             try:
@@ -132,13 +132,13 @@ class NodeController:
         return answered
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Close all connections."""
         for connection, _ in self._open:
             connection.close()
         self._listener.close()
 
     def _receive(self, connection: socket.socket, received: bytearray) -> bool:
-        # Whether nothing more will come.
+        # Returns whether the connection has ended.
         connection.setblocking(False)
         while True:
             try:
@@ -157,7 +157,7 @@ class NodeController:
         answer = self._said(kind, body, node)
         try:
             connection.sendall(answer)
-        except ConnectionError:  # it does not wait for one
+        except ConnectionError:  # it does not wait for an answer
             return
 
     def _said(self, kind: int, body: FieldReader, node: int) -> bytes:
@@ -165,12 +165,12 @@ class NodeController:
             load_and_free_memory = struct.pack(">IQ", 0, 0)
             return framed(self._version, Kind.RESPONSE_PING_SLURMD, load_and_free_memory)
         if kind == Kind.REQUEST_BATCH_JOB_LAUNCH:
-            self.tell.launched(launch_of(body))
+            self.handlers.launched(launch_of(body))
         elif kind in _ENDS:
-            over = self.tell.ended(stopped_job(body), Kind(kind), node)
+            over = self.handlers.ended(stopped_job(body), Kind(kind), node)
             return self._return_code(_ALREADY_COMPLETE if over else 0)
         elif kind == Kind.REQUEST_NODE_REGISTRATION_STATUS:
-            self.tell.wanted(node)
+            self.handlers.wanted(node)
         return self._return_code(0)
 
     def _return_code(self, code: int) -> bytes:
@@ -178,41 +178,41 @@ class NodeController:
 
 
 class Cleaning:
-    """Nodes that clean up after jobs, each for ``cleanup_ns``. Instants are a workload's; numbers of jobs are
+    """Nodes that clean up after jobs, each for ``cleanup_ns``. Instants are those of the workload; numbers of jobs are
     Slurm's."""
 
     def __init__(self, cleanup_ns: int) -> None:
         self._cleanup_ns = cleanup_ns
         self._left: dict[int, int] = {}
-        self._to_tell: deque[tuple[int, int, int]] = deque()  # ascending, as all take as long
+        self._to_report: deque[tuple[int, int, int]] = deque()  # ascending, as all take equally long
 
     def begin(self, number: int, nodes: int) -> None:
-        """A job has started on so many nodes."""
+        """Note the start of a job on this number of nodes."""
         self._left[number] = nodes
 
     def lose(self, number: int) -> None:
-        """One of a job's nodes went down: it tells nothing."""
+        """One of a job's nodes went down, so it will not report."""
         self._left[number] -= 1
 
     def end(self, number: int, node: int, now_ns: int) -> bool:
-        """Slurm has ended a job on a node, or asks again; whether there is nothing left of it there.
+        """Slurm ends a job on a node, or asks again; return whether nothing of it is left there.
 
-        A real node says so later, and after the last one Slurm looks for whom to start at once. So does it here: the last
-        one tells it by itself, and the others when they are asked.
+        A real node reports that later, and after the last report Slurm looks for jobs to start. This is reproduced here: the
+        last node reports by itself, and the others when asked.
         """
         left = self._left.get(number, 0) - 1
         self._left[number] = left
         if left == 0:
-            self._to_tell.append((now_ns + self._cleanup_ns, number, node))
+            self._to_report.append((now_ns + self._cleanup_ns, number, node))
         # Slurm asks again after some minutes.
-        return left != 0 and not any((number, node) == one[1:] for one in self._to_tell)
+        return left != 0 and not any((number, node) == one[1:] for one in self._to_report)
 
     def next_ns(self) -> int | None:
-        """When the next node tells that it has cleaned up; None if none will."""
-        return self._to_tell[0][0] if self._to_tell else None
+        """The next instant at which a node reports that it has cleaned up; None if none will."""
+        return self._to_report[0][0] if self._to_report else None
 
-    def told(self, until_ns: int) -> tuple[int, int] | None:
-        """The (number, node) that tells it by an instant, and does not any more; None if none does."""
-        if not self._to_tell or self._to_tell[0][0] > until_ns:
+    def report(self, until_ns: int) -> tuple[int, int] | None:
+        """Remove and return the (number, node) that reports by an instant; None if none does."""
+        if not self._to_report or self._to_report[0][0] > until_ns:
             return None
-        return self._to_tell.popleft()[1:]
+        return self._to_report.popleft()[1:]

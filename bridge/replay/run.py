@@ -1,4 +1,4 @@
-"""A replay from beginning to end: a slurmctld in a folder, all nodes registered, the workload, its results and its record."""
+"""A replay from begin to end: start slurmctld in a folder, register all nodes, run the workload, write results and record."""
 
 from __future__ import annotations
 
@@ -38,60 +38,60 @@ from traces.base.written_file import write_text
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
-#: As "Invalid SchedulerParameters bf_interval: 0", or "ignoring SchedulerParameters: default_queue_depth value of -2".
+#: Such as "Invalid SchedulerParameters bf_interval: 0", or "ignoring SchedulerParameters: default_queue_depth value of -2".
 _COMPLAINT = re.compile(r"^\[[^]]*\] (?:error: |warning: )?((?:invalid|ignoring) \w*Parameters\b.*)$", re.I | re.M)
 
 
 def complaints(log: str) -> tuple[str, ...]:
-    """What a log says of parameters that were not taken, each once, in its order."""
+    """Messages of a log about parameters that were not accepted, each once, in order."""
     return tuple(dict.fromkeys(said.strip() for said in _COMPLAINT.findall(log)))
 
 
 def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
-    """What slurmctld has said so far of a site's parameters that it has not taken, in words: it does so on the machine,
-    too. Raises InputError if it has not taken one, and they are no site's: it was given by ``--set``."""
+    """slurmctld's messages so far about a site's parameters that it has not accepted, which are the same on the real machine.
+    Raises InputError if a parameter was given by ``--set`` instead of by a site."""
     said = complaints(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else ()
     if said and not found.site:
         raise InputError(
-            f"{SLURM_SET}: slurmctld says: {said[0]}; allowed: what Slurm takes, as it would go on with its default"
+            f"{SLURM_SET}: slurmctld reports: {said[0]}; allowed: values that Slurm accepts, as it would use its default"
         )
-    return tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)
+    return tuple(f"slurmctld uses a default, as it reports: {one}" for one in said)
 
 
-#: Under a clock that runs it has so much real time more to come up, and nodes to register.
+#: With a running clock, additional real time to start up and to register nodes.
 _STARTS_S = 5
 
-#: slurmctld does not come up before this date: it takes 0 for none, and dates before 1970 cannot be said to it.
+#: slurmctld does not start before this date: 0 means no date to it, and it cannot represent dates before 1970.
 _FIRST_DATE_NS = 86_400 * NS_PER_S
 
-#: So many jobs end between two looks of who watches.
+#: Number of ended jobs between two calls of the watch.
 _PAUSE_JOBS = 100
 
-#: What stays of slurmctld's folder.
+#: Files of slurmctld's folder that stay.
 KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")
 
 
 @dataclass(frozen=True)
 class ReplayOptions(Scenario):
-    """Of a run in which Slurm decides at the batch level."""
+    """Options of a run in which Slurm decides at the batch level."""
 
     def names(self) -> dict[str, object]:
-        """The same, but for those that are Slurm's affair."""
+        """The same, without options that Slurm's configuration replaces."""
         return super().names() | {"bls": "slurm", "backfill": "slurm", "allocator": "slurm"}
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What a replay has found."""
+    """The outcome of a replay."""
 
-    result: Result  # as of a run
-    cost: dict[str, Any]  # what it has taken, for the record
-    found: Configuration  # what Slurm was configured with
-    # what of the log was not asked for, and which of a site's parameters Slurm has not taken, in words
+    result: Result  # like that of a run
+    cost: dict[str, Any]  # for the record
+    found: Configuration  # Slurm's configuration
+    # remarks: data of the log that could not be used, and a site's parameters that Slurm has not accepted
     notes: tuple[str, ...]
 
     def report(self) -> Page:
-        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """The report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.replay.report.page import page_of_replay
 
         return page_of_replay(self)
@@ -113,17 +113,17 @@ def replay(
 ) -> Replay:
     """Run a workload through slurmctld: workload, machine and application level of the scenario, on the nodes of a
     configuration that are its hosts, in their order. ``folder`` is empty; ``slurm.conf`` and ``slurmctld.log`` stay in
-    it. If nothing has happened for ``settle_ns`` the date jumps (0: never). The clock runs ``rate`` times as fast as
-    real time (0: it stands still while slurmctld computes). A pass of backfilling falls ``phase_ns`` after the first
-    submit; by default Slurm has come to rest before, and looks once a second. Nodes clean up for ``cleanup_ns`` after a
-    job, and are not free meanwhile. Raises InputError if Slurm does not take a job or a parameter, or never starts a
-    job; or a part in C cannot be built. Raises PeerError if slurmctld dies, hangs or does what is not understood."""
+    it. After an idle time of ``settle_ns`` the date jumps (0: never). The clock runs ``rate`` times as fast as real time
+    (0: it stands still while slurmctld computes). A pass of backfilling occurs ``phase_ns`` after the first submit; by
+    default Slurm has come to rest before, and checks once a second. Nodes clean up for ``cleanup_ns`` after a job, and
+    are not free meanwhile. Raises InputError if Slurm does not accept a job or a parameter, or never starts a job; or a
+    part in C cannot be built. Raises PeerError if slurmctld dies, hangs or behaves unexpectedly."""
     began_s = time.monotonic()
     folder = folder.absolute()
     workload = scenario.workload
     found = configured(found, scenario)
     asked = submissions(scenario, found, log_words(workload), recorded_priorities=recorded_priorities)
-    # It makes the first pass a cycle after it has come up. The next one falls a cycle later, if somebody has come by then.
+    # The first pass is a cycle after the start-up; the next one a cycle later, if jobs were submitted by then.
     lead_ns = LEAD_NS if phase_ns is None else 2 * found.backfills_ns - phase_ns
     before_ns = int(workload.submit_ns.min()) - lead_ns - round(rate * _STARTS_S) * NS_PER_S
     origin_ns, said = _origin(Calendar.of(workload), before_ns)
@@ -155,7 +155,7 @@ def replay(
                 "messages": sum(nodes.messages.values()),
             }
         course.book.note_reasons((folder / "slurmctld.log").read_text(encoding="utf-8", errors="replace"))
-        untaken = check_taken(folder / "slurmctld.log", found)  # some it reads only when its clock goes
+        untaken = check_taken(folder / "slurmctld.log", found)  # some parameters are read only after the clock starts
         _tidy(folder, mode)
     ledger = ledger_of(scenario, level, applications)
     names, depends = workload.names, scenario.constraints.dependencies
@@ -174,18 +174,18 @@ def replay(
 
 
 def _origin(calendar: Calendar, before_ns: int) -> tuple[int, tuple[str, ...]]:
-    # The date of time 0, and what is to be said of it; slurmctld comes up so much earlier, if that is negative.
+    # The date of time 0, and a remark on it; slurmctld starts this much earlier, if that is negative.
     if calendar.date_ns + before_ns >= _FIRST_DATE_NS:
         return calendar.date_ns, ()
-    said = f"the log's date, {calendar.date(0):%Y-%m-%d}, is too early for Slurm; its time 0 is {Calendar().date(0):%Y-%m-%d}"
+    said = f"the log's date, {calendar.date(0):%Y-%m-%d}, is too early for Slurm; time 0 becomes {Calendar().date(0):%Y-%m-%d}"
     return Calendar().date_ns, (said,)
 
 
 def _run(scenario: ReadyScenario, level: SlurmLevel, keep_tasks: bool, watch: Watch) -> Applications:
     if scenario.technique is not None:
-        from bridge.couplings.processes import run_pool  # which jobs of recorded run times do not need
+        from bridge.couplings.processes import run_pool  # not needed for recorded run times
 
-        # An end has to be known before Slurm goes on: one process has all that there is to do.
+        # An end must be known before Slurm continues: one process is enough.
         return run_pool(scenario, level, keep_tasks=keep_tasks, watch=watch, execution=Execution(workers=1))
     while level.advance(_PAUSE_JOBS) != BatchStatus.DONE:
         watch(level.ended, level.now_ns)
@@ -193,7 +193,7 @@ def _run(scenario: ReadyScenario, level: SlurmLevel, keep_tasks: bool, watch: Wa
 
 
 def _tidy(folder: Path, mode: int) -> None:
-    # What slurmctld and its clock have left; what stays may be read by whoever may read results.
+    # Remove files of slurmctld and its clock; the others get the permissions of results.
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.name in KEPT and path.parent == folder:
             continue
@@ -211,7 +211,7 @@ def write_replay(
     trace: TraceRequest | bool | None,
     nodes: bool = False,
 ) -> None:
-    """Write what a run writes; ``run.json`` has a key ``replay`` more."""
+    """Write the results like those of a run; ``run.json`` also has a key ``replay``."""
     write_run(done.result, folder, arguments, tasks=tasks, trace=trace, nodes=nodes)
     record = read_record(folder)
     record["replay"] = replay_account(done)
@@ -219,16 +219,18 @@ def write_replay(
 
 
 def replay_account(done: Replay) -> dict[str, Any]:
-    """What a replay has taken, and what Slurm was told: the key ``replay`` of its record."""
+    """The key ``replay`` of its record: its cost, and Slurm's configuration."""
     return {**done.cost, "keys": dict(done.found.keys), "replaced": [*done.found.replaced, *done.notes]}
 
 
 def replay_rows(done: Replay) -> list[tuple[str, str]]:
-    """The figures of a replay that a person looks at first: (name, text)."""
-    # As of a run; but Slurm is told from our own policy of this name, and backfills and places by its own rules.
+    """The main figures of a replay: (name, text)."""
+    # As for a run; but Slurm must not be confused with the policy ``slurm``, and backfills and places by its own rules.
     title = slurm_title(done.cost["release"])
-    told = {"batch × application": f"{title} × {done.result.scenario.options.names()['als']}"}
-    as_run = [(name, told.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"]
+    renamed = {"batch × application": f"{title} × {done.result.scenario.options.names()['als']}"}
+    as_run = [
+        (name, renamed.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"
+    ]
     cost = done.cost
     chosen = {key.lower(): value for key, value in done.found.keys.items()}
     plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]

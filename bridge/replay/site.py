@@ -1,4 +1,4 @@
-"""A site's slurm.conf: the part that a replay takes, and a list of what it replaces or leaves out."""
+"""A site's slurm.conf: the part that a replay uses, and a list of what it replaces or omits."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,24 +10,24 @@ from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
 from traces.base.errors import InputError, shown
 
-#: The file of switches, beside slurm.conf.
+#: The file of switches, next to slurm.conf.
 _SWITCHES = "topology.conf"
 
-#: A key and its value, as Slurm separates them.
+#: Separator of a key and its value.
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.ASCII)
 
-#: A generic resource as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and how many there are.
+#: A generic resource such as ``gpu:tesla:4`` or ``bandwidth:no_consume:10G``: its name and amount.
 _GENERIC = re.compile(r"([A-Za-z][\w-]{0,39})(?::[^:,]*)*?(?::([0-9]{1,15})([KMGTP]?))?", re.IGNORECASE | re.ASCII)
 
 Words = Sequence[tuple[str, str]]
 
 
 def _lines(path: str) -> Iterable[tuple[int, str]]:
-    # Without comments, and joined where one ends in a backslash.
+    # Without comments, and joined if one ends in a backslash.
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{SLURM_CONF}: {path}: is no text in UTF-8") from None
+        raise InputError(f"{SLURM_CONF}: {path}: is not text in UTF-8") from None
     except OSError as error:
         raise InputError(f"{SLURM_CONF}: {path}: {error.strerror}") from None
     joined, begin = "", 0
@@ -66,9 +66,9 @@ class _Site:
         self._node_default: dict[str, str] = {}
 
     def read(self, line: str, number: int) -> None:
-        """Take a line of the file. Raises InputError if it has a key or a value that a replay cannot have."""
+        """Read a line of the file. Raises InputError if it has a key or a value that a replay does not allow."""
         if re.match(r"include\b", line, re.IGNORECASE):
-            raise InputError("Include: other files are not read; allowed: one file with all of it")
+            raise InputError("Include: other files are not read; allowed: one file with everything")
         words = _words(line)
         first = words[0][0].lower()
         if first == "nodename":
@@ -87,7 +87,7 @@ class _Site:
 
     def _read_key(self, name: str, value: str) -> None:
         if name.lower() in LINES:
-            raise InputError(f"{name}: stands within a line; allowed: at its beginning")
+            raise InputError(f"{name}: is within a line; allowed: at its beginning")
         switches = Path(self._path).with_name(_SWITCHES)
         is_tree = name.lower() == "topologyplugin" and value.lower() in ("topology/tree", "tree")
         if is_tree and switches.is_file():
@@ -108,7 +108,7 @@ class _Site:
             key = known(table, name, of)
             key.check(value)
             if key.form is None:
-                self.replaced.append(f"{key.name} of {of}: left out ({key.why})")
+                self.replaced.append(f"{key.name} of {of}: omitted ({key.why})")
             else:
                 taken[key.name] = value
         return taken
@@ -125,7 +125,7 @@ class _Site:
         cpus, reset = _cpus(said)
         if reset:
             self.replaced.append(
-                f"CPUs of {shown(words[0][1])}: {cpus} (Slurm takes what Sockets, Cores and Threads say)"
+                f"CPUs of {shown(words[0][1])}: {cpus} (Slurm uses the product of Sockets, Cores and Threads)"
             )
         features = tuple(re.findall(r"[^,|&]+", said.get("Feature", said.get("Features", ""))))
         resources = tuple(_generic(said.get("Gres", "")).items())
@@ -135,12 +135,12 @@ class _Site:
     def _read_partition(self, words: Words) -> None:
         said = self._taken(PARTITIONS, words[1:], "partitions")
         if counted(said.get("Nodes", "")) > MAX_HOSTS:
-            expanded(said["Nodes"])  # says why not
+            expanded(said["Nodes"])  # reports errors
         self.partitions.append(line_of({"PartitionName": _name(words[0][1])} | said))
 
 
 def of_site(path: str, given: Mapping[str, str]) -> Configuration:
-    """A site's slurm.conf; ``given`` keys win. Raises InputError if it cannot be read, or needs what a replay lacks."""
+    """A site's slurm.conf; ``given`` keys have precedence. Raises InputError if it is unreadable or unsupported."""
     site = _Site(path)
     for number, line in _lines(path):
         try:
@@ -158,12 +158,12 @@ def of_site(path: str, given: Mapping[str, str]) -> Configuration:
 
 def _name(text: str) -> str:
     if not is_plain(text):
-        raise InputError(f"{shown(text)} is no name; allowed: letters, digits, _, . and -")
+        raise InputError(f"{shown(text)} is not a name; allowed: letters, digits, _, . and -")
     return text
 
 
 def _generic(text: str) -> dict[str, int]:
-    # As gpu:tesla:4,gpu:2(S:0-1): how many of each name.
+    # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name.
     found: dict[str, int] = {}
     for word in re.sub(r"\([^)]*\)", "", text).split(","):
         if not word:
@@ -177,7 +177,7 @@ def _generic(text: str) -> dict[str, int]:
 
 
 def _cpus(said: Mapping[str, str]) -> tuple[int, bool]:
-    # How many, as Slurm reads them, and whether it does not take the number that the file says.
+    # Their number, as Slurm computes it, and whether it ignores the number in the file.
     threads = [whole(said.get(key, "1"), 16) for key in ("CoresPerSocket", "ThreadsPerCore")]
     given = whole(said.get("CPUs", said.get("Procs", "0")), 16)
     if "Sockets" in said:

@@ -1,4 +1,4 @@
-"""Requests to Slurm: what each job asks for by its log, a request file or the partitions, and what a refusal means."""
+"""Requests to Slurm: each job's request from its log, a request file or the partitions, and the meaning of refusals."""
 
 import os
 import pwd
@@ -35,9 +35,9 @@ from traces.compiled import Array
 
 @dataclass(frozen=True)
 class LogWords:
-    """The words of a log, by row of its workload; empty, or -1, where it does not say."""
+    """Texts of a log, by row of its workload; empty, or -1, if missing."""
 
-    # queues, partitions: what the header says that a number of a queue or a partition stands for
+    # queues, partitions: the header's names for the numbers of queues and partitions
     queues: dict[int, tuple[str, ...]]
     partitions: dict[int, tuple[str, ...]]
     account: tuple[str, ...]
@@ -46,11 +46,11 @@ class LogWords:
     nodes: tuple[str, ...]
     priority: tuple[int, ...]
     least_nodes: tuple[int, ...]
-    missing: tuple[str, ...] = ()  # what is not known as its file is not there any more, in words
+    missing: tuple[str, ...] = ()  # remarks on data that are missing, as their file no longer exists
 
 
 def _numbered(header: Iterable[str], title: str) -> dict[int, tuple[str, ...]]:
-    # Lines as "; Partition: 2 batch", or with more words, of which one may be the name.
+    # Lines such as "; Partition: 2 batch", or with more words, one of which may be the name.
     found: dict[int, tuple[str, ...]] = {}
     for line in header:
         fact = FACT.fullmatch(line)
@@ -65,18 +65,18 @@ def _whole(word: str) -> int:
     return int(word) if re.fullmatch(r"[0-9]{1,18}", word) else -1
 
 
-#: What sacct writes where there are no nodes.
+#: sacct's texts for jobs without nodes.
 _NO_NODES = ("", "None assigned", "(null)")
 
 
 def log_words(workload: Workload) -> LogWords:
-    """The words of a log; a dump of sacct is read again for them. Raises InputError if it cannot be read any more."""
+    """The texts of a log; a dump of sacct is read again for them. Raises InputError if it cannot be read any more."""
     jobs: list[int] = workload.job_id.tolist()
     given: dict[int, dict[str, str]] = {}
     missing: tuple[str, ...] = ()
     if not Path(workload.source).is_file():
         if without_ending(workload.source).endswith(".sacct"):
-            missing = (f"{workload.source}: is not there any more: what it says beside the usual columns is not known",)
+            missing = (f"{workload.source}: no longer exists: its columns besides the usual ones are unknown",)
     elif format_of(workload.source) == "sacct":
         given = sacct_words(workload.source, dict(zip(workload.line.tolist(), jobs, strict=True)))
 
@@ -96,7 +96,7 @@ def log_words(workload: Workload) -> LogWords:
     )
 
 
-#: The users of a log are these of Slurm and those that follow; none needs to be one of this computer.
+#: User numbers in Slurm begin here; they need not exist on this computer.
 FIRST_USER = 1_000_000
 
 _MB_KB = 1024
@@ -104,24 +104,24 @@ _MB_KB = 1024
 #: Slurm's number for a wait of any length, in seconds.
 _FOR_EVER_S = 365 * 86_400
 
-#: The highest priority that is given to a job; 0 would hold it, and what is beyond 31 bits is not for all of Slurm.
+#: Highest priority given to a job; 0 would hold it, and parts of Slurm do not support more than 31 bits.
 _MOST_PRIORITY = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class Submissions:
-    """What jobs ask for, by row of the workload."""
+    """Requests of jobs, by row of the workload."""
 
-    # ``key=value`` as ``native/requests.c`` knows them, but for the limit of time, and for what is only known when the
-    # job is submitted
+    # ``key=value`` for ``native/requests.c``, except for the time limit, and for fields known only when the job is
+    # submitted
     fields: tuple[tuple[str, ...], ...]
-    window: Array  # int64 (n,), the place of the window that each job runs in, -1 for none
-    nodes: tuple[str, ...]  # the nodes that jobs have had, where all of them are of the machine
-    notes: tuple[str, ...]  # what of the log could not be asked for, in words
+    window: Array  # int64 (n,), the index of each job's window, -1 for none
+    nodes: tuple[str, ...]  # the recorded nodes of jobs, if all of them belong to the machine
+    notes: tuple[str, ...]  # remarks on data of the log that could not be used
 
 
 def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
-    """A slurm.conf, with what the jobs of a scenario need so that Slurm looks at what they ask for."""
+    """A slurm.conf with the settings that the requests of a scenario's jobs need."""
     asked = scenario.constraints.requests
     if asked is None:
         return found
@@ -132,7 +132,7 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
     if asked.switches.any() and "max_switch_wait" not in found.key("SchedulerParameters"):
         given = found.key("SchedulerParameters")
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
-    # Not said by --set: nodes that Slurm chooses are chosen as of_machine() has said, or not at all.
+    # Without --set, nodes are chosen as of_machine() sets it, or not at all.
     ours = [key for key in BY_CORES if found.key(key) in ("", BY_CORES[key])]
     return found.with_keys({key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours})
 
@@ -145,9 +145,9 @@ def _switch_wait_s(scenario: ReadyScenario) -> int:
 def submissions(
     scenario: ReadyScenario, found: Configuration, words: LogWords, *, recorded_priorities: bool
 ) -> Submissions:
-    """What the jobs of a scenario ask of Slurm, with the words of their log. With ``recorded_priorities`` they have the
-    priorities of the log, or those by which they would have started in its order. Raises InputError if the log has
-    neither priorities nor starts."""
+    """The requests of a scenario's jobs to Slurm, with the texts of their log. With ``recorded_priorities`` they have the
+    priorities of the log, or priorities in the order of the recorded starts. Raises InputError if the log has neither
+    priorities nor starts."""
     workload = scenario.workload
     notes: Counter[str] = Counter()
     users, user = distinct(workload.user)
@@ -174,12 +174,12 @@ def submissions(
             if _named(words.features[row]) <= features:
                 one.append(f"features={words.features[row]}")
             else:
-                notes["ask for features that no node has, which is left out"] += 1
+                notes["request features that no node has, which are omitted"] += 1
         if priorities is not None and priorities[row] > 0:
             one.append(f"priority={priorities[row]}")
         fields.append(tuple(one))
-    told = tuple(f"{count} job{'s' * (count > 1)} {what}" for what, count in notes.items())
-    return Submissions(tuple(fields), window, _nodes(words, nodes), (*words.missing, *ranked, *told))
+    counted = tuple(f"{count} job{'s' * (count > 1)} {what}" for what, count in notes.items())
+    return Submissions(tuple(fields), window, _nodes(words, nodes), (*words.missing, *ranked, *counted))
 
 
 def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
@@ -192,7 +192,7 @@ def _shape(asked: Requests | None, workload: Workload, row: int) -> list[str]:
     asks_memory = MEMORY in asked.resource_names and asked.per_unit[:, asked.resource_names.index(MEMORY)].any()
     for name, amount in zip(asked.resource_names, asked.per_unit[row].tolist(), strict=True):
         if name == MEMORY and asks_memory:
-            # Who asks for none must not be taken to want all that a node has.
+            # Without a memory request Slurm would assume all memory of a node.
             one.append(f"memory_mb={max(1, -(-amount // (_MB_KB * unit)))}")
         elif amount:
             generic.append(f"gres:{name}:{amount}")
@@ -223,7 +223,7 @@ def _partitions(scenario: ReadyScenario, found: Configuration, words: LogWords, 
 
 
 def _windows(scenario: ReadyScenario, words: LogWords, notes: Counter[str]) -> Array:
-    # Of the reservation that lists a job; else of the one that is called as that in which it has run.
+    # The reservation that lists the job; else the one with the name of the reservation in which it ran.
     windows = scenario.constraints.windows
     window = np.full(len(scenario.workload), -1) if windows is None else windows.of_jobs(scenario.workload)
     called: dict[str, int] = {}
@@ -233,36 +233,34 @@ def _windows(scenario: ReadyScenario, words: LogWords, notes: Counter[str]) -> A
         if name and window[row] < 0:
             window[row] = called.get(name, -1)
             if name not in called:
-                notes[f"ran in reservation {name}, which no window is called; they are in none"] += 1
+                notes[f"ran in reservation {name}, which matches no window; they are in none"] += 1
     return window
 
 
 def _priorities(
     workload: Workload, words: LogWords, found: Configuration, notes: Counter[str]
 ) -> tuple[list[int], tuple[str, ...]]:
-    # The log's, where it has any; else by the order of the recorded starts: who has started first, first. And which of them it
-    # is. 0: Slurm's own.
+    # The log's, if it has any; else in the order of the recorded starts, the first highest. Also returns a remark on the
+    # choice. 0: Slurm's own.
     n = len(workload)
     has = np.array([0 < priority <= _MOST_PRIORITY for priority in words.priority])
     if has.all():
         return list(words.priority), ("priorities are those of the log",)
     if has.any():
         lack = int((~has).sum())
-        said = f"priorities are those of the log, but for {lack} of {n} jobs, which have none there: "
+        said = f"priorities are those of the log, except for {lack} of {n} jobs, which have none there: "
         if found.key("PriorityType").lower() == "priority/multifactor":
             own = np.where(has, words.priority, 0)
             return [int(value) for value in own], (f"{said}these have Slurm's own",)
-        # Those that priority/basic counts down from are above any: as whoever was submitted before, or else after.
+        # Priorities that priority/basic counts down from are above these: use the previous job's, or else the next one's.
         at = np.flatnonzero(has)
         near = at[np.maximum(np.searchsorted(at, np.arange(n), side="right") - 1, 0)]
         as_near = np.asarray(words.priority, np.int64)[near]
         return [int(value) for value in as_near], (f"{said}these have that of the job submitted before",)
-    said = f"priorities are by the order of the recorded starts: {n} of {n} jobs have none in the log"
+    said = f"priorities are in the order of the recorded starts: {n} of {n} jobs have none in the log"
     known = workload.wait_ns >= 0
     if not known.any():
-        raise InputError(
-            f"{PRIORITIES:recorded}: the log says neither jobs' priorities nor when they have started; allowed: slurm"
-        )
+        raise InputError(f"{PRIORITIES:recorded}: the log has neither priorities nor starts of jobs; allowed: slurm")
     if not known.all():
         notes["without a recorded start, and with --priorities recorded the lowest priorities"] = int((~known).sum())
     start_ns = np.where(known, workload.submit_ns + np.maximum(workload.wait_ns, 0), np.iinfo(np.int64).max)
@@ -273,7 +271,7 @@ def _priorities(
 
 
 def _named(features: str) -> set[str]:
-    # Of words as "a&b", "[x|y]", "a*2".
+    # Names in texts such as "a&b", "[x|y]", "a*2".
     return {word.partition("*")[0] for word in features.strip("[]()").replace("&", "|").replace(",", "|").split("|")}
 
 
@@ -288,15 +286,15 @@ def _nodes(words: LogWords, known: set[str]) -> tuple[str, ...]:
 
 
 def reservation_name(place: int) -> str:
-    """What Slurm calls a window."""
+    """Slurm's name of a window."""
     return f"window{place}"
 
 
 def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str], origin_ns: int) -> list[list[str]]:
-    """The fields of the requests that make the windows (``native/requests.c``). Jobs of all users may name a
-    reservation: the windows say which jobs are in it. Raises InputError if one has parts of several hosts."""
-    # Everybody but a user who submits nothing.
-    nobody = next(user.pw_name for user in pwd.getpwall() if user.pw_uid != os.geteuid())
+    """The fields of the requests that create the windows (``native/requests.c``). Jobs of all users may name a
+    reservation: the windows determine which jobs use it. Raises InputError if one has parts of several hosts."""
+    # For all users except one who submits nothing.
+    excluded = next(user.pw_name for user in pwd.getpwall() if user.pw_uid != os.geteuid())
     lines = []
     for w, window in enumerate(windows.windows):
         cores = np.zeros(platform.n_cores, bool)
@@ -314,7 +312,9 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         names = compressed([nodes[host] for host in hosts.tolist()])
         part = "-" if whole else str(int(counts[hosts[0]]))
         maintenance = "0" if windows.is_reservation[w] else "1"
-        lines.append(["reserve", reservation_name(w), str(begin_s), str(end_s), names, part, f"-{nobody}", maintenance])
+        lines.append(
+            ["reserve", reservation_name(w), str(begin_s), str(end_s), names, part, f"-{excluded}", maintenance]
+        )
     return lines
 
 
@@ -337,7 +337,7 @@ class Asking:
         return fields
 
     def submit(self, row: int, more: Sequence[str]) -> int:
-        """Submit a job with further fields; return its number in Slurm. Raises InputError if Slurm does not take it."""
+        """Submit a job with further fields; return its number in Slurm. Raises InputError if Slurm does not accept it."""
         fields = [*self._fields(row), *more]
         try:
             return self._controller.request("submit", *fields)
@@ -345,12 +345,12 @@ class Asking:
             minutes = next(word[8:] for word in fields if word.startswith("minutes="))
             cores = self._workload.cores[row]
             raise InputError(
-                f"Slurm does not take job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
+                f"Slurm does not accept job {self._book.job(row)}, {cores} cores for {minutes} min: {why}"
             ) from None
 
     def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
-        """Start a job then and there: on the nodes where it has run, where they are known and free; its limit is
-        longer. Raises InputError if there are no cores for it."""
+        """Start a job at once: on its recorded nodes, if they are known and free; with a longer limit. Raises InputError
+        if there are no cores for it."""
         fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
         for choice in [[f"on={nodes}"], []] if nodes else [[]]:
             try:
@@ -364,20 +364,20 @@ class Asking:
             )
         cores = self._workload.cores[row]
         raise InputError(
-            f"Slurm does not start job {self._book.job(row)}, which runs already by the log, on {cores} cores: {why}"
+            f"Slurm does not start job {self._book.job(row)}, which was already running, on {cores} cores: {why}"
         )
 
     def of_job(self, what: str, row: int, *more: object) -> None:
-        """Ask for something that becomes of a job, which Slurm is to do. Raises PeerError if it does not."""
+        """Request an action on a job. Raises PeerError if Slurm does not do it."""
         try:
             self._controller.request(what, self._book.number[row], *more)
         except SlurmRefused as why:
             raise PeerError(f"Slurm does not {what} job {self._book.job(row)}: {why}") from None
 
     def why_not(self, row: int) -> str:
-        """Why a job does not start, in Slurm's words."""
+        """Slurm's reason why a job does not start."""
         if row not in self._book.number:
-            return "it was not submitted, as the job that it waits for was not"
+            return "it was not submitted, like the job that it waits for"
         try:
             self._controller.request("why", self._book.number[row])
         except SlurmRefused as why:
@@ -392,11 +392,11 @@ class Asking:
             raise PeerError(f"Slurm does not change the state of node {name}: {why}") from None
 
     def make_windows(self, nodes: Sequence[str], origin_ns: int) -> None:
-        """Make the reservations and maintenance of the scenario. Raises InputError if Slurm does not take one."""
+        """Create the reservations and maintenance of the scenario. Raises InputError if Slurm does not accept one."""
         if self._constraints.windows is None:
             return
         for line in reservation_lines(self._constraints.windows, self._platform, nodes, origin_ns):
             try:
                 self._controller.request(*line)
             except SlurmRefused as why:
-                raise InputError(f"{WINDOWS}: Slurm does not make the reservation of {line[4]}: {why}") from None
+                raise InputError(f"{WINDOWS}: Slurm does not create the reservation of {line[4]}: {why}") from None

@@ -1,4 +1,4 @@
-"""Switches: Slurm's topology.conf, read and written; and the tables ``[[switches]]`` of our own platforms."""
+"""Switches: Slurm's topology.conf, read and written; and the tables ``[[switches]]`` of platform files."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _OWN = "[[switches]]"
 
 @dataclass(frozen=True)
 class NamedSwitch:
-    """A switch, and the names of what is below it: of nodes at a leaf, else of switches."""
+    """A switch, and the names of its children: nodes of a leaf, else switches."""
 
     name: str
     nodes: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class NamedSwitch:
 
 
 def given_switches(switches: Sequence[Switch], nodes: Sequence[str]) -> tuple[NamedSwitch, ...]:
-    """Those of a platform, whose hosts have these names; a name that Slurm cannot have becomes ``s`` and its place."""
+    """The switches of a platform, whose hosts have these names; a name that Slurm refuses becomes ``s`` and its index."""
     name = {one.name: one.name if is_plain(one.name) else f"s{at}" for at, one in enumerate(switches)}
     found = []
     for one in switches:
@@ -35,8 +35,8 @@ def given_switches(switches: Sequence[Switch], nodes: Sequence[str]) -> tuple[Na
 
 
 def read_switches(path: str, nodes: Sequence[str], where: str = "--topology") -> tuple[NamedSwitch, ...]:
-    """A file of switches: Slurm's topology.conf, or TOML with tables ``[[switches]]`` as a platform has them. Raises
-    InputError with the file and the line."""
+    """A file of switches: Slurm's topology.conf, or TOML with tables ``[[switches]]`` as in a platform. Raises InputError
+    with the file and the line."""
     text = read_text(path, "file of switches", "topology.conf")
     if any(line.strip() == _OWN for line in text.splitlines()):
         return _own(text, path, nodes)
@@ -58,13 +58,13 @@ def _switch(line: str, where: str, nodes: Sequence[str], known: set[str]) -> Nam
     words = {key.lower(): value for key, value in _WORD.findall(line)}
     for key in words:
         if key not in ("switchname", "nodes", "switches", "linkspeed"):
-            raise InputError(f"{where}: {key}: is not known; allowed: SwitchName, Nodes, Switches, LinkSpeed")
+            raise InputError(f"{where}: {key}: is unknown; allowed: SwitchName, Nodes, Switches, LinkSpeed")
     if "switchname" not in words or ("nodes" in words) == ("switches" in words):
         raise InputError(
             f"{where}: {shown(line)}; allowed: SwitchName=NAME and either Nodes=NODES or Switches=SWITCHES"
         )
     if not is_plain(words["switchname"]):
-        raise InputError(f"{where}: {shown(words['switchname'])} is no name; allowed: letters, digits, _, . and -")
+        raise InputError(f"{where}: {shown(words['switchname'])} is not a name; allowed: letters, digits, _, . and -")
     try:
         below = tuple(expanded(words.get("nodes", words.get("switches", ""))))
     except ValueError as error:
@@ -72,7 +72,7 @@ def _switch(line: str, where: str, nodes: Sequence[str], known: set[str]) -> Nam
     if "switches" in words:
         return NamedSwitch(words["switchname"], switches=below)
     if lost := [name for name in below if name not in known]:
-        raise InputError(f"{where}: node {shown(lost[0])} is not of the machine; allowed: {compressed(nodes)}")
+        raise InputError(f"{where}: node {shown(lost[0])} does not belong to the machine; allowed: {compressed(nodes)}")
     return NamedSwitch(words["switchname"], nodes=below)
 
 

@@ -178,7 +178,7 @@ def unusable(target: Path, where: str, error: OSError) -> InputError:
 
 
 @contextmanager
-def made_beside(target: Path, where: str) -> Iterator[Path]:
+def temporary_folder(target: Path, where: str) -> Iterator[Path]:
     """A new hidden folder next to ``target``; it is removed after any error, with the parent folders that were made for it.
 
     Its name begins with a dot and contains ``partial``, so that the remains of a killed run do not look like a result.
@@ -215,14 +215,14 @@ def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
 
 @contextmanager
 def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Iterator[Path]:
-    """A new folder next to ``target`` (:func:`made_beside`) that takes its name at the end, if there was no error.
+    """A new folder next to ``target`` (:func:`temporary_folder`) that takes its name at the end, if there was no error.
 
     Its record then lists its files. Files of a replaced result that its record does not list are moved into the new
     folder. Raises InputError as :func:`check_target`.
     """
     check_target(target, force, shared=shared)
     target = target.absolute()
-    with made_beside(target, str(OUT)) as partial:
+    with temporary_folder(target, str(OUT)) as partial:
         yield partial
         _list_files(partial)
         open_folder(partial)
@@ -335,7 +335,7 @@ def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
     """
     check_file(target, force, where)
     target = target.absolute()
-    with made_beside(target, where) as partial:
+    with temporary_folder(target, where) as partial:
         yield partial / target.name
         check_file(target, force, where)  # the name may have been taken meanwhile
         (partial / target.name).replace(target)

@@ -49,7 +49,6 @@ class BatchNotes:
     # int64 (rows,) or None: fair start times (``bls.fair_start``), -1 where there is none; None if not requested
     fair_start_ns: Array | None = None
     # int64 (rows,) or None: the run times used for planning, as known when each job arrived; None for the requested ones
-    # requested ones
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)  # reasons for rejections by a deciding policy, by row
     # its reasons for starts, where stated, by row
@@ -260,9 +259,6 @@ class Result:
         Further observations of the batch level.
     application_notes : ApplicationNotes
         Further observations of the application level.
-        What else the batch level has to tell.
-    application_notes : ApplicationNotes
-        What else the application level has to tell.
     """
 
     scenario: ReadyScenario
@@ -444,7 +440,7 @@ class Result:
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def story(self, job: int | str) -> str:
-        """What happened to one job, and why, one line per event (``bridge.runs.story``).
+        """The story of one job: its events and their causes, one line per event (``bridge.runs.story``).
 
         Parameters
         ----------

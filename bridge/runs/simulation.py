@@ -116,14 +116,14 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
         left_ns=np.where(column("start_ns") < 0, column("cancel_ns"), -1),
         user=of_rows(workload.user),
     )
-    told: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     if isinstance(level, BatchSimulator):
-        told = level.records()
+        found = level.records()
         if level.rules.keep_decisions:
             decided = level.decision_columns()
-            told["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
+            found["passes"] = PassRecords(decided["now_ns"], decided["waiting"], decided["started"])
     machine = scenario.platform.machine()
-    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **told)
+    return Ledger(machine, jobs, applications.records, applications.transfers, ids=workload.ids, **found)
 
 
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:

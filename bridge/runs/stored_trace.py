@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bridge.options.declared import KEEP_TASKS, OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW, TRACE_DETAIL
-from bridge.runs.directory import check_place, made_beside, named_folder, open_folder, read_record, unusable
+from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
 from bridge.runs.gantt import hosts, no_tasks
 from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
@@ -228,7 +228,7 @@ def write_part(
     last_ns = int(ledger.jobs.end_ns.max(initial=0))
     if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:
         say(f"{PART_WINDOW}: the run ends before the window does, after {format_ns(last_ns)}")
-    with made_beside(target, str(OUT)) as partial:
+    with temporary_folder(target, str(OUT)) as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         open_folder(partial)
         partial.rename(target)

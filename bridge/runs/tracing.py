@@ -156,7 +156,6 @@ def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[t
 
     That is the application's name if jobs have their own applications, the chosen technique if techniques are selected, and
     else the technique.
-    the technique elsewhere.
 
     - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are read.
     """

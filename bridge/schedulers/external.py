@@ -148,7 +148,7 @@ class ExternalScheduler:
             raise self._failed(error, f"at {view.now_ns} ns") from error
         if isinstance(answer, SchedulerFailed):
             kind = InputError if answer.blame == "user" else PeerError
-            raise kind(f"{self.who}, at {view.now_ns} ns, says: {printable(answer.reason)}")
+            raise kind(f"{self.who}, at {view.now_ns} ns, reports: {printable(answer.reason)}")
         assert isinstance(answer, Decided)  # the session allows nothing else
         for rejected in answer.reject:
             view.reject(self._waiting[rejected.job], rejected.reason)

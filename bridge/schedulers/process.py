@@ -44,23 +44,23 @@ class SchedulerProcess:
 
     def __init__(self, words: list[str], address: str, token: str, where: str) -> None:
         environment = {**os.environ, ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token}
-        heard, said = os.pipe()
+        reading, writing = os.pipe()
         try:
             # Its output is not part of the run's output; interrupts at the terminal are handled by the run.
             self._process = subprocess.Popen(
-                [*_LAUNCH, str(os.getpid()), str(said), *words],
+                [*_LAUNCH, str(os.getpid()), str(writing), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env=environment,
-                pass_fds=(said,),
+                pass_fds=(writing,),
                 start_new_session=True,
             )
         except BaseException:
-            os.close(heard)
+            os.close(reading)
             raise
         finally:
-            os.close(said)
-        with open(heard, "rb") as pipe:  # until its program runs, which takes milliseconds
+            os.close(writing)
+        with open(reading, "rb") as pipe:  # until its program runs, which takes milliseconds
             problem = pipe.read()
         if problem:
             self._process.wait()

@@ -118,10 +118,9 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
 def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
     """Run a loop to its end.
 
-        - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
+    - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
     Raises InputError if an option is not allowed, or all cores are lost before the end. Raises PluginError if the
     technique returns an impossible chunk.
-        technique gives an impossible chunk.
     """
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps

@@ -1,5 +1,5 @@
-"""Studies: many runs, from a file that says which, to one table of all their metrics.
+"""Studies: many runs, described by a file, and one table of all their metrics.
 
-``study_file`` reads what is wanted, ``run_study`` has it done by an executor (``local``, ``dask_cluster``), ``journal`` keeps
-what is finished, and ``results`` makes the tables of it.
+``study_file`` reads the description, an executor (``local``, ``dask_cluster``) called by ``run_study`` does the work,
+``journal`` keeps finished work, and ``results`` makes the tables.
 """

@@ -1,4 +1,4 @@
-"""What of a study is compared: paired over its seeds, as its file says, or every option that varies with its first value."""
+"""The comparisons of a study, paired over its seeds: those in its file, or every varying option with its first value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = "comparisons.parquet"
 
-#: Of more cells only what the file names is compared: every pair takes a millisecond.
+#: With more cells only the comparisons in the file are made: every pair takes a millisecond.
 _MOST_CELLS = 5000
 
 
@@ -30,7 +30,7 @@ def metric_names(results: pd.DataFrame) -> list[str]:
 
 
 def why_no_comparison(study: Study) -> str:
-    """Why nothing is compared, one line; empty if something is."""
+    """The reason why nothing is compared, one line; empty if something is."""
     if len(study.seeds) < MIN_SEEDS and not study.exact:
         n, unit = len(study.seeds), study.replicates.unit
         return f"{n} {unit}{'s' * (n > 1)}: too few for an interval ({MIN_SEEDS}), so no difference is shown"
@@ -51,8 +51,8 @@ def _all_of(study: Study, results: pd.DataFrame) -> list[ComparedOption]:
 
 
 def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
-    """Compare, and write comparisons.parquet; a table for each comparison, none where there is nothing to compare.
-    Raises InputError if the file names a metric that there is not."""
+    """Make the comparisons, and write comparisons.parquet; return a table for each comparison, none if there is nothing to
+    compare. Raises InputError if the file names an unknown metric."""
     target = folder / COMPARISONS
     target.unlink(missing_ok=True)
     found, everything = compared(study, results)
@@ -62,8 +62,8 @@ def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.
 
 
 def _paired(results: pd.DataFrame, option: str) -> pd.DataFrame:
-    # Slurm is compared with each way in which our engine decides, and our engine with each in which Slurm was told to, though
-    # neither has the options of the other.
+    # Slurm is compared with each variant of our engine, and our engine with each variant of Slurm, although neither has the
+    # options of the other.
     if option != BATCH_OPTION:
         return results
     of_slurm = results[BATCH_OPTION] == SLURM
@@ -72,7 +72,7 @@ def _paired(results: pd.DataFrame, option: str) -> pd.DataFrame:
 
 
 def _in_place(rows: pd.DataFrame, others: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
-    # The rows once for each combination of some options that the others have.
+    # The rows, repeated for each combination of some options in the others.
     names = [column_name(name) for name in options if column_name(name) in rows]
     if not names:
         return rows
@@ -80,13 +80,13 @@ def _in_place(rows: pd.DataFrame, others: pd.DataFrame, options: Sequence[str]) 
 
 
 def base_of(study: Study, comparison: ComparedOption) -> object:
-    """What the others are compared with, as the tables have it."""
+    """The base of a comparison, as the tables show it."""
     cells = [cell for cell in study.cells if cell.value(comparison.option) == comparison.base]
     return option_column(cells[:1], comparison.option)[0]
 
 
 def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], pd.DataFrame | None]:
-    """A table for each comparison, and all in one; None where there is nothing to compare. Errors as :func:`compare_study`."""
+    """A table for each comparison, and all in one; None if there is nothing to compare. Errors as :func:`compare_study`."""
     if why_no_comparison(study):
         return [], None
     found = []
@@ -101,11 +101,11 @@ def compared(study: Study, results: pd.DataFrame) -> tuple[list[pd.DataFrame], p
         except InputError:
             if study.comparisons:
                 raise
-            continue  # an option that goes with the workload has nothing to be compared with
+            continue  # an option that follows from the workload has no base
     if not found:
         return [], None
     everything = joined_frames([frame.astype({"base": str, "value": str}) for frame in found])
-    # In the order of the results: of an option that is compared first, the column would stand last.
+    # In the order of the results: otherwise the column of the option compared first would be the last.
     options = [name for name in ("workload", *option_columns(results)) if name in combination_columns(everything)]
-    told = [name for name in everything.columns if name not in options]
-    return found, everything[[*options, *told]].drop_duplicates(ignore_index=True)
+    measured = [name for name in everything.columns if name not in options]
+    return found, everything[[*options, *measured]].drop_duplicates(ignore_index=True)

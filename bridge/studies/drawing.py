@@ -1,4 +1,4 @@
-"""The figures of a study: what can be drawn from its tables and its kept files, the files, and methods for notebooks."""
+"""The figures of a study: which can be drawn from its tables and its kept files, the files, and methods for notebooks."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
 
 def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The workloads of a finished study, each with the table that a figure of :data:`KEPT_FIGURES` is drawn from. Every
-    table has one or more rows per combination, whose ``label`` says what varies; ``batch`` is its batch policy."""
+    """The workloads of a finished study, each with the table for a figure of :data:`KEPT_FIGURES`. Every table has one or
+    more rows per combination, whose ``label`` names what varies; ``batch`` is its batch policy."""
     from traces.statistics.comparisons import finished
 
     word = KEPT_FIGURES[name]
@@ -66,7 +66,7 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
 
 
 def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:
-    # What a combination is called: what varies among those of its workload.
+    # Label of a combination: the options that vary among those of its workload.
     from traces.figures.study.combinations import batch_label
 
     def varies(column: str) -> bool:
@@ -129,22 +129,22 @@ def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
 
 
 class FigureData(NamedTuple):
-    """A part of a study's results, of which one figure is drawn."""
+    """A part of a study's results for one figure."""
 
-    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
-    words: str  # what its title says, as ``W1, allocator best-fit``
+    name: str  # part of its file name, such as ``W1-allocator=best-fit``; empty if there is one part only
+    words: str  # part of its title, such as ``W1, allocator best-fit``
     frame: pd.DataFrame
 
 
 def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
-    """The parts, in the order of the results; their words tell one from the others."""
+    """The parts, in the order of the results; their words distinguish them."""
     several = len(study.workloads) > 1
-    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
+    further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # the figure shows the others
     columns = {column_name(name): name for name in further}
     for key, frame in results.groupby(["workload", *columns], sort=False, dropna=False):
         values = dict(zip(columns, key[1:], strict=True))
         frame.attrs["exact"] = study.exact
-        # What follows from the workload is not said.
+        # Options that follow from the workload are not named.
         theirs = results[results["workload"] == key[0]]
         varying = {columns[name]: value for name, value in values.items() if theirs[name].nunique(dropna=False) > 1}
         words = [str(key[0])] * several + [f"{name} {value}" for name, value in varying.items()]
@@ -153,11 +153,11 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
         yield FigureData("-".join(names), ", ".join(words), frame)
 
 
-#: Of more parts than that of a study only figures that are asked for are drawn.
+#: With more parts, only figures of the whole study are drawn unless others are requested.
 _MOST_PARTS = 12
 
 
-#: The metrics of which the means of all combinations are drawn, and printed, by the names of their figures.
+#: The metrics whose means are drawn and printed for all combinations, by the names of their figures.
 MEASURES = {
     "makespan": "makespan_ns",
     "wait": "mean_wait_ns",
@@ -172,7 +172,7 @@ def _drawn_by(module: str, function: str, **how: str) -> Callable[[Any, str], Fi
     return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title, **how)
 
 
-#: The figures of a study by name, as the functions draw them.
+#: The figures of a study by name, and the functions that draw them.
 STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     **{name: _drawn_by("study.makespans", "makespans_figure", metric=metric) for name, metric in MEASURES.items()},
     "variation": _drawn_by("study.variation", "variation_figure"),
@@ -186,33 +186,33 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     "decision-cost": _drawn_by("study.decisions", "decision_cost_figure"),
 }
 
-#: Those that are drawn of each part of the results.
+#: Figures that are drawn for each part of the results.
 OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
 
 
 def read_results(folder: Path) -> pd.DataFrame:
     """The results of a finished study. Raises InputError if there are none."""
     if not (folder / RESULTS).is_file():
-        raise InputError(f"{folder} has no {RESULTS}: the study is not finished; the command that began it goes on")
+        raise InputError(f"{folder} has no {RESULTS}: the study is not finished; repeat its command to continue")
     return read_rows(folder / RESULTS, ("cell", "workload", "seed", "error"))
 
 
 def missing(name: str, frame: pd.DataFrame) -> str:
-    """What a figure needs and some results do not have; empty: nothing."""
+    """The reason why a figure cannot be drawn from some results; empty if it can."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
-        return f"more than {MOST_LINES} combinations"
+        return f"it has more than {MOST_LINES} combinations"
     metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
     if metric is not None and not _has(frame, metric):
         return f"no {metric}"
     if name == "imbalance" and not _has(frame, "mean_imbalance"):
-        return "no mean_imbalance"
+        return "it has no mean_imbalance"
     if name in ("variation", "ratio"):
         if frame["variation"].nunique() < 2:
-            return "one variation only"
+            return "it has one variation only"
         if set(frame["als"]) == {RECORDED}:
-            return "no tasks that vary"
+            return "it has no tasks that vary"
     if name == "ratio" and frame["seed"].nunique() < MIN_SEEDS:
-        return f"fewer than {MIN_SEEDS} seeds, and so no interval"
+        return f"it has fewer than {MIN_SEEDS} seeds, and so no interval"
     return ""
 
 
@@ -220,8 +220,8 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
     return metric in frame.columns and bool(frame[metric].notna().any())
 
 
-def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[FigureData]:
-    """The data of a figure of a finished study; ``anew``: compare again, and do not read what was written. Raises
+def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
+    """The data of a figure of a finished study; ``again``: compare again instead of reading the stored comparisons. Raises
     InputError."""
     if name in OF_RESULTS:
         return [
@@ -239,12 +239,12 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
-        if sizes.empty or sizes.max() < 2:  # of cells that have all failed there are none
-            return []  # there is nothing to see it grow by
+        if sizes.empty or sizes.max() < 2:  # empty if all cells have failed
+            return []  # no growth to show
         costs = costs.assign(wall_s=costs["simulation_s"])
         return [FigureData("", "", costs.assign(group=_groups(costs)))]
     written = folder / COMPARISONS
-    if anew:
+    if again:
         found = compared(study, read_results(folder))[1]
     else:
         found = read_rows(written, ("option", "metric")) if written.is_file() else None
@@ -255,7 +255,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
-    # What has no ratio is drawn as difference.
+    # Comparisons without a ratio are drawn as differences.
     no_ratio = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan)
     wanted = [one for one in study.comparisons if one.drawn == "difference"]
     as_differences = {(column_name(one.option), str(base_of(study, one))) for one in wanted}
@@ -272,7 +272,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
 
 
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:
-    # What varies beside the number of jobs; too many to be told apart are one.
+    # Varying options besides the number of jobs; one group if there are too many to distinguish.
     names = [name for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
     texts = costs[["workload", "bls", "als"]].astype(str)
     if not names:
@@ -284,7 +284,7 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
 
 
 def fresh(stem: str, taken: set[str]) -> str:
-    """A name that is not taken: parts may be called alike, as plug-ins of one name from two files are."""
+    """A new name: parts may have equal names, such as plug-ins with one name from two files."""
     names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -298,10 +298,10 @@ def draw_study_figures(
     formats: Sequence[str] = ("svg", "png"),
     study: Study | None = None,
 ) -> list[Path]:
-    """Draw the figures of a study: those of some names of :data:`STUDY_FIGURES`, or all that its results allow. Files
-    of some formats go to ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a
-    user's file whose name is needed gets a ``~`` after it. Returns the files. Raises InputError if a name is unknown,
-    or a figure cannot be drawn from the results."""
+    """Draw the figures of a study: those named, from :data:`STUDY_FIGURES`, or all that its results allow. The files go to
+    ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a user's file with a needed
+    name gets a ``~`` appended. Returns the files. Raises InputError if a name is unknown, or a figure cannot be drawn from
+    the results."""
     from traces.figures.drawing.canvas import save_all
 
     drawn = []
@@ -310,7 +310,7 @@ def draw_study_figures(
     paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
     if target is None:
         target = folder / FIGURES
-        _make_room(folder, [name for of_one in paths.values() for name in of_one], anew=not names)
+        _make_room(folder, [name for of_one in paths.values() for name in of_one], again=not names)
     for name, stem, words, frame in planned:
         drawn += save_all(STUDY_FIGURES[name](frame, words), [target / file for file in paths[stem]])
     return drawn
@@ -325,32 +325,32 @@ def planned_figures(
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
             raise one_of("figure", name, STUDY_FIGURES)
-        parts = parts_of(study, folder, name, anew=False)
+        parts = parts_of(study, folder, name, again=False)
         if names and not parts:
             why = ""
             if (word := KEPT_FIGURES.get(name)) is not None and word not in study.keep:
                 why = f'; it needs keep = ["{word}"] in [study]'
-            raise InputError(f"{name}: {folder} has nothing to draw it of{why}")
+            raise InputError(f"{name}: {folder} lacks the data for it{why}")
         if not names and len(parts) > _MOST_PARTS:
             continue
         for part, words, frame in parts:
             why = missing(name, frame)
             if why and names:
-                raise InputError(f"{name}: cannot be drawn of {folder}: {why}")
+                raise InputError(f"{name}: cannot be drawn from {folder}: {why}")
             if not why:
                 yield name, fresh(f"{name}-{part}" if part else name, stems), words, frame
 
 
-def _make_room(folder: Path, files: Sequence[str], *, anew: bool) -> None:
-    # What was drawn of a study, perhaps of other parts, goes; what is not ours stays. The record lists the files before they
-    # are there: whoever is killed while drawing leaves nothing that nobody owns.
+def _make_room(folder: Path, files: Sequence[str], *, again: bool) -> None:
+    # Earlier figures, perhaps of other parts, are removed; files of others stay. The record lists the files before they are
+    # written: after a kill during drawing there is no file without an owner.
     if (folder / FIGURES).is_symlink():
         return
     new, ours = {f"{FIGURES}/{file}" for file in files}, drawn_in(folder)
     put_aside(folder / name for name in sorted(new - ours))
-    if anew:
+    if again:
         remove_files(folder, sorted(ours - new))
-    list_drawn(folder, new if anew else new | ours)
+    list_drawn(folder, new if again else new | ours)
 
 
 def _figure(name: str, about: str) -> Callable[..., Figure]:
@@ -363,34 +363,32 @@ def _figure(name: str, about: str) -> Callable[..., Figure]:
 
 
 class StudyPlots:
-    """Draws a study: each method gives a matplotlib figure, which a notebook shows and ``savefig`` writes.
+    """Figures of a study: each method returns a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    Of a study with several workloads, or values of an option that a figure does not show, each is a ``part`` with a figure of
-    its own, as the files of ``twolevel study`` are; where there are several and none is given, the error lists them.
-    ``title`` is written above. Raises InputError if the results do not allow the figure, or the part is none of them.
+    A study with several workloads, or values of an option that a figure does not show, has a figure for each ``part``, like
+    the files of ``twolevel study``; if there are several and none is given, the error lists them. ``title`` is written
+    above. Raises InputError if the results do not allow the figure, or there is no such part.
     """
 
     def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
         self._parts = parts
 
-    makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")
-    wait = _figure("wait", "The mean wait, likewise.")
-    slowdown = _figure("slowdown", "The mean bounded slowdown, likewise.")
-    computing_utilisation = _figure(
-        "computing-utilisation", "The share of the machine's time that cores spent in tasks."
+    makespan = _figure("makespan", "Makespan of every combination at each variation, and its ratio to the lowest.")
+    wait = _figure("wait", "Mean wait of every combination at each variation.")
+    slowdown = _figure("slowdown", "Mean bounded slowdown of every combination at each variation.")
+    computing_utilisation = _figure("computing-utilisation", "Share of the machine's core time spent in tasks.")
+    utilisation = _figure("utilisation", "Utilisation of every combination at each variation.")
+    variation = _figure("variation", "Makespan against the variation.")
+    ratio = _figure("ratio", "Ratio of the makespan to that at the smallest variation.")
+    imbalance = _figure("imbalance", "Mean load imbalance of jobs.")
+    cost = _figure("cost", "Time of a simulation by its number of jobs.")
+    comparison = _figure(
+        "comparison", "Each value of an option compared with its base; a part is an option and a base."
     )
-    utilisation = _figure("utilisation", "The utilisation, likewise.")
-    variation = _figure("variation", "The makespan against the variation.")
-    ratio = _figure("ratio", "The makespan over that at the smallest variation.")
-    imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
-    cost = _figure("cost", "How long a simulation took, by its number of jobs.")
-    comparison = _figure("comparison", "Each value of an option against one of them; a part is an option and a base.")
     slowdown_boxes = _figure("slowdown-boxes", "Boxes of bounded slowdowns by combination; from kept ``jobs``.")
     queue_boxes = _figure("queue-boxes", "Boxes of numbers of waiting jobs by combination; from kept ``decisions``.")
-    decisions = _figure("decisions", "The mean time of a pass by the number of waiting jobs; from kept ``decisions``.")
-    decision_cost = _figure(
-        "decision-cost", "The mean time of a step: deciding, and the rest; from kept ``decisions``."
-    )
+    decisions = _figure("decisions", "Mean time of a pass by the number of waiting jobs; from kept ``decisions``.")
+    decision_cost = _figure("decision-cost", "Mean time of a step: deciding, and the rest; from kept ``decisions``.")
 
     def _drawn(self, name: str, part: str | None, title: str) -> Figure:
 
@@ -399,10 +397,10 @@ class StudyPlots:
         taken: set[str] = set()
         parts = {fresh(one.name, taken): one for one in self._parts(name)}
         if not parts:
-            raise InputError(f"{name}: the results have nothing to draw it of")
+            raise InputError(f"{name}: the results lack the data for it")
         if part is None and len(parts) > 1:
             raise InputError(
-                f"{name}: it is drawn of each of {len(parts)} parts; allowed: part= one of {', '.join(parts)}"
+                f"{name}: there is one figure for each of {len(parts)} parts; allowed: part= one of {', '.join(parts)}"
             )
         if part is not None and part not in parts:
             raise one_of("part", part, parts, "part=")

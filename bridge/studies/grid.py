@@ -1,6 +1,6 @@
 """Grids from Python: batch policies × application techniques × task variations × seeds of one workload, as rows.
 
-``twolevel grid`` and ``twolevel study`` keep what is finished and write tables; here nothing is written, and workloads,
+``twolevel grid`` and ``twolevel study`` keep finished runs and write tables; this module writes nothing, and workloads,
 policies and techniques may be objects.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.drawing import StudyPlots
 
-#: One run's row: its place on the axes and its metrics.
+#: One run's row: its coordinates and its metrics.
 Cell = dict[str, Any]
 
 _AXES = ("bls", "backfill", "als", "variation", "seed")
@@ -52,11 +52,12 @@ class Grid:
     variation : tuple of float
         Task variation factors.
     options : Scenario
-        Everything else, the same in all cells.
+        All other options, the same in all cells.
     backfill : tuple of str
-        Kinds of backfilling; empty: that of the options.
+        Kinds of backfilling; empty: the one in the options.
     seeds : tuple of int
-        Each cell is run for each; a job has the same tasks in every cell of one seed and variation. Empty: that of the options.
+        Each cell is run for each seed; a job has the same tasks in every cell of one seed and variation. Empty: the one in the
+        options.
     """
 
     bls: tuple[str, ...]
@@ -77,7 +78,7 @@ class Grid:
             if not values:
                 raise InputError(f"{name}: empty; allowed: one or more")
             if len(set(values)) < len(values):
-                raise InputError(f"{name}: {shown(','.join(map(str, values)))} has one twice")
+                raise InputError(f"{name}: {shown(','.join(map(str, values)))} has a value twice")
         if self.options.application.map is None and self.als != (RECORDED,):
             for variation in self.variation:
                 check_variation(self.options.application.lengths, variation)
@@ -86,7 +87,7 @@ class Grid:
         return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
 
     def axes(self) -> Iterator[Cell]:
-        """The place of every run on the axes: policies slowest, seeds fastest."""
+        """The coordinates of every run: policies slowest, seeds fastest."""
         for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
             yield dict(zip(_AXES, place, strict=True))
 
@@ -94,13 +95,13 @@ class Grid:
         """The options of every run, in the order of :meth:`axes`."""
         for place in self.axes():
             cell = self.options.with_options(**place)
-            # Next to others recorded run times are what they are compared with, and the options are theirs.
+            # Compared with simulated applications, recorded run times take the same options.
             alone = cell.application.simulated or len(self.als) == 1
             yield cell if alone else cell.without_applications()
 
 
 class GridRows(list[Cell]):
-    """The rows of a grid, a list of dicts. In a notebook it shows itself. ``source``: the workload's, for titles."""
+    """The rows of a grid, a list of dicts. A notebook displays it. ``source``: the workload's, for titles."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "") -> None:
         super().__init__(rows)
@@ -112,13 +113,13 @@ class GridRows(list[Cell]):
         axes = (*_AXES, *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []))
         rows = []
         for row in self:
-            named = {name: getattr(row[name], "name", row[name]) for name in axes}  # of objects their names
+            named = {name: getattr(row[name], "name", row[name]) for name in axes}  # objects by their names
             rows.append({"workload": self.source, **named, "error": "", **row, **named})
         return rows_frame(rows)
 
     @property
     def plot(self) -> StudyPlots:
-        """Its figures, those of a study that one workload allows: ``rows.plot.makespan()``."""
+        """Figures, as for a study with one workload: ``rows.plot.makespan()``."""
         from bridge.studies.drawing import OF_RESULTS, FigureData, StudyPlots
 
         words = f"{self.source}: batch policy × technique"
@@ -129,7 +130,7 @@ class GridRows(list[Cell]):
         return StudyPlots(parts)
 
     def report(self) -> Page:
-        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """The report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.studies.page import page_of_rows
 
         return page_of_rows(self.source, self.frame)
@@ -168,31 +169,31 @@ def run_grid(
         the log names. ``Platform()`` is the paper's machine, too, with a warning if the log names another one.
     grid : Grid
     workers : int, optional
-        How many run at once, each in a process of its own; default one per processor. Policies, techniques and allocators that
+        Number of runs at once, each in its own process; default one per processor. Policies, techniques and allocators that
         are objects are run in this process, one after another.
     watch : callable
-        Notified how many are done.
+        Called with the number of finished runs.
     known_jobs : ndarray of int64, optional
         All job numbers that a file of requests may name.
     replicate : str, optional
-        Run every cell for every window of this length of the workload, as ``"7d"``: ``seed`` of a row is the window's number.
-        All windows, or, where the grid has several seeds, those of these numbers.
+        Run every cell for every window of this length of the workload, such as ``"7d"``: ``seed`` of a row is the window's
+        number. All windows, or, if the grid has several seeds, the windows with these numbers.
     warmup : str, optional
-        For this time before each window jobs are simulated and not counted, as ``"1d"``.
+        Simulate jobs for this time before each window without counting them, such as ``"1d"``.
     shake : str, optional
-        Submit each job up to this time later, as ``"1min"``, drawn for each seed; seed 0 leaves the log as it is.
+        Delay each submit by a random time up to this, such as ``"1min"``, drawn for each seed; seed 0 keeps the log's times.
 
     Returns
     -------
     Rows
-        A list with a dict a run, in the grid's order, whatever the order in which they ended: ``bls``, ``backfill``, ``als``,
-        ``variation``, ``seed``, with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None
-        where a run does not have one. A cell that draws nothing at random is run once, and every seed has its metrics.
+        A list with one dict per run, in the grid's order: ``bls``, ``backfill``, ``als``, ``variation``, ``seed``, with
+        windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None if a run does not have one. A
+        cell without randomness is run once, and every seed has its metrics.
 
     Raises
     ------
     TwolevelError
-        If one cannot be run.
+        If a run fails.
     """
     if isinstance(platform, Platform):
         warn_of_paper_machine(workload, platform)
@@ -213,7 +214,7 @@ def run_grid(
     for seed, k in place_of.items():
         jobs = replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload
         prepared[k] = Prepared(jobs, platform, known_jobs)
-    for options in runs:  # an unknown name is said before anything is simulated
+    for options in runs:  # report unknown names before anything is simulated
         if options.seed == grid.seeds[0]:
             ReadyScenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
     run_as = [_run_as(place, options, given, len(grid.seeds)) for place, options in enumerate(runs)]
@@ -224,7 +225,7 @@ def run_grid(
     ]
     units.sort(key=lambda unit: unit.group)
     n = min(Execution(workers=workers).how_many(), len(units))
-    # Objects may be anything; what has a name can be found in any process.
+    # Objects may be anything; only named ones can be found in any process.
     executor: Executor = Here() if n == 1 or not all(map(_named, runs)) else Workers(n)
     rows: dict[int, Cell] = {}
     for outcome in executor.outcomes(units, prepared):
@@ -241,7 +242,7 @@ def run_grid(
 
 
 def _run_as(place: int, options: Scenario, given: Replicates, seeds: int) -> int:
-    # The place of the run whose metrics it has. An object may draw whatever it wants, also one with a name of ours.
+    # Index of the run whose metrics it shares. Objects may use randomness, even with the name of a built-in.
     named = _named(options) and isinstance(options.batch.estimates, str)
     return place - place % seeds if named and same_for_all_seeds(given, options.names()) else place
 
@@ -257,6 +258,6 @@ def _group(options: Scenario) -> str:
 
 
 def _even(rows: list[Cell]) -> list[Cell]:
-    # All with the same columns: beside cells with graphs one of recorded run times has none.
+    # All with the same columns: rows of recorded run times lack those of graphs.
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in names} for row in rows]

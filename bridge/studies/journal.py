@@ -1,9 +1,8 @@
-"""The journal of a study: what is finished, a line each, appended as it comes and never rewritten.
+"""The journal of a study: finished work, one line each, appended and never rewritten.
 
-A line is JSON. The first says which form the file has and which program wrote it; a line ``columns`` says which metrics the
-rows that name it have, in order, and whether these are all that their runs had; every other line is a cell and seed that is
-finished, or that failed. A line that was cut, by a kill or a full disk, is the last one, and what it should have said is done
-again.
+A line is JSON. The first states the format and the program that wrote it; a line ``columns`` lists the metrics of the rows that
+refer to it, in order, and whether these are all metrics of their runs; every other line is a cell and seed that is finished or
+has failed. Only the last line can be incomplete, after a kill or on a full disk; its work is done again.
 """
 
 from __future__ import annotations
@@ -26,30 +25,30 @@ from traces.base.errors import InputError, shown, shown_name
 from traces.base.given_file import parsing
 from traces.base.written_file import NO_ROOM
 
-#: The file's name within the folder of a study.
+#: Name of the file in the folder of a study.
 JOURNAL = "journal.jsonl"
 
-#: Number of the form that this module reads and writes.
+#: Version of the format that this module reads and writes.
 FORMAT = 1
 
-#: Who only asks whether a study is under way has the lock for less, s.
+#: Time for which a process that only checks whether a study is under way may hold the lock, s.
 _ASKING_S = 0.05
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What became of a cell and seed."""
+    """The outcome of a cell and seed."""
 
     key: str  # of the cell and its inputs
     seed: int
     metrics: dict[str, Any] | None  # by name; None if it failed
     every: bool  # whether these are all metrics of the run
     error: str  # why it failed; empty if it did not
-    jobs: int  # how many were simulated
-    # wall_s, simulation_s: what it took, with reading and writing; and the simulation alone
+    jobs: int  # number of simulated jobs
+    # wall_s, simulation_s: total time including reading and writing, and time of the simulation alone
     wall_s: float
     simulation_s: float
-    worker: str  # who did it
+    worker: str  # the process that ran it
 
 
 class _Line(Struct, omit_defaults=True):
@@ -70,7 +69,7 @@ class _Line(Struct, omit_defaults=True):
 
 
 def is_journal(folder: Path) -> bool:
-    """Whether the journal in a folder begins as those of ``twolevel`` do, of whichever form and version; or is empty."""
+    """Whether the journal in a folder begins like those of ``twolevel``, in any format and version; or is empty."""
     with open(folder / JOURNAL, "rb") as file:
         first = file.readline(1000)
     try:
@@ -82,7 +81,7 @@ def is_journal(folder: Path) -> bool:
 
 
 def at_work(folder: Path) -> bool:
-    """Whether a process has the journal in a folder open for appending; also where the disk does not tell."""
+    """Whether a process has the journal in a folder open for appending; also if the disk does not support locks."""
     try:
         with open(folder / JOURNAL, "rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -103,23 +102,23 @@ def _lock(file: FileIO) -> None:
 
 
 class Journal:
-    """The journal of one folder, read once and open for appending by one process at a time. ``anew``: its contents are
-    dropped, once nobody else has it open. Raises InputError if another process has it open, or it is of another form or
-    version. Raises NoRoomError from :meth:`add`, if the disk is full."""
+    """The journal of one folder, read once and open for appending by one process at a time. ``again``: its contents are
+    dropped, once no other process has it open. Raises InputError if another process has it open, or it has another format or
+    version. :meth:`add` raises NoRoomError if the disk is full."""
 
-    def __init__(self, folder: Path, *, anew: bool = False) -> None:
-        self._path, self._anew = folder / JOURNAL, anew
+    def __init__(self, folder: Path, *, again: bool = False) -> None:
+        self._path, self._again = folder / JOURNAL, again
         self._file: FileIO | None = None
         self._columns: list[tuple[tuple[str, ...], bool]] = []
         self._end = 0
-        #: Of each finished (key, seed) where its line begins, and which columns it has; where that of a failed one begins.
+        #: Begin of the line and columns of each finished (key, seed); begin of the line of each failed one.
         self.finished: dict[tuple[str, int], tuple[int, int]] = {}
         self.failed: dict[tuple[str, int], int] = {}
 
     @classmethod
     def as_it_stands(cls, folder: Path) -> Journal:
-        """What has been written so far, of a study that another process may be at work on: to be read, not added to.
-        Raises InputError if there is none, or it is of another form or another version of this program."""
+        """The content so far, for reading, even while another process appends. Raises InputError if there is none, or it has
+        another format or another version of this program."""
         journal = cls(folder)
         try:
             with open(journal._path, "rb") as lines:
@@ -137,18 +136,18 @@ class Journal:
             _lock(self._file)
         except BlockingIOError:
             self._file.close()
-            raise InputError(f"{self._path.parent}: another twolevel is at work on this study") from None
+            raise InputError(f"{self._path.parent}: another twolevel is running this study") from None
         except OSError as error:
             self._file.close()
             raise InputError(
                 f"{self._path}: cannot be locked: {error.strerror}; choose a folder on another disk"
             ) from None
         try:
-            if self._anew:
+            if self._again:
                 self._file.truncate(0)
             with open(self._path, "rb") as lines:
                 self._read_lines(lines)
-            self._file.truncate(self._end)  # of a line that was cut as it was written
+            self._file.truncate(self._end)  # remove an incomplete last line
             if self._end == 0:
                 self._append(_Line(format=FORMAT, twolevel=version("twolevel")))
         except BaseException:
@@ -189,21 +188,21 @@ class Journal:
 
     def _damaged(self, number: int, text: bytes) -> InputError:
         return InputError(
-            f"{self._path}, line {number}: {shown(text[:40])} is no line of a journal; "
-            "move the file away to begin anew, or mend it: nothing was changed"
+            f"{self._path}, line {number}: {shown(text[:40])} is not a line of a journal; "
+            "move the file away to begin again, or repair it: nothing was changed"
         )
 
     def _check(self, line: _Line) -> None:
         ours = version("twolevel")
         if line.format != FORMAT:
             raise InputError(
-                f"{self._path}: is a journal of form {shown(line.format)}; this twolevel reads form {FORMAT}: "
+                f"{self._path}: is a journal of format {shown(line.format)}; this twolevel reads format {FORMAT}: "
                 f"use the version that wrote it, or another {OUT}"
             )
         if line.twolevel != ours:
             raise InputError(
                 f"{self._path}: was written by twolevel {shown_name(line.twolevel)}; this is {ours}, whose results may differ: "
-                f"go on with that version, or begin anew with another {OUT}"
+                f"continue with that version, or begin again with another {OUT}"
             )
 
     def _append(self, line: _Line) -> int:
@@ -218,13 +217,13 @@ class Journal:
             with contextlib.suppress(OSError):
                 self._file.truncate(at)
             if error.errno in NO_ROOM:
-                raise NoRoomError(f"{self._path}: {error.strerror}; what is finished is kept") from None
+                raise NoRoomError(f"{self._path}: {error.strerror}; finished cells are kept") from None
             raise
         self._end = at + len(text)
         return at
 
     def add(self, entry: Entry) -> None:
-        """Append what became of a cell and seed; on return it outlives this process."""
+        """Append the outcome of a cell and seed; after the return it is safe against a kill."""
         line = _Line(k=entry.key, s=entry.seed, e=entry.error, n=entry.jobs, w=entry.wall_s, t=entry.simulation_s)
         line.by = entry.worker
         if entry.metrics is not None:
@@ -251,8 +250,8 @@ class Journal:
     def entries(
         self, keys: Iterator[tuple[str, int]], metrics: tuple[str, ...] | None = None
     ) -> Iterator[Entry | None]:
-        """What became of each of some cells and seeds, as far as some metrics go, None being all; None of those that nobody has
-        got to. One that is finished with other metrics, and failed with these, has failed."""
+        """The outcomes of some cells and seeds with some metrics, None being all; None if not run yet. One that is finished
+        with other metrics, and failed with these, has failed."""
         decode = json.Decoder(_Line).decode
         with open(self._path, "rb") as file:
             for key in keys:

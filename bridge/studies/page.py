@@ -42,18 +42,18 @@ _SHOWN = (
     *("computing_utilisation", "utilisation", "mean_imbalance"),
 )
 
-#: The metrics that the first lines of a page speak of.
+#: The metrics in the introduction of a page.
 _SPOKEN_OF = ("makespan_ns", "mean_wait_ns")
 
 #: The columns of a comparison that are shown first. The ratio, with its interval, and the means are texts in fitting units.
 _COMPARED = ("option", "base", "value", "metric", "ratio", "mean of base", "mean of value", "seeds")
 
-#: Of more figures a page has the first ones.
+#: Number of figures on a page.
 _MOST_FIGURES = 12
 
 
 class StudyState(NamedTuple):
-    """How far a study is."""
+    """Progress of a study."""
 
     study: Study
     results: pd.DataFrame  # one row per cell and seed that has ended, as in results.parquet
@@ -62,7 +62,7 @@ class StudyState(NamedTuple):
 
 
 def state_of(folder: Path) -> StudyState:
-    """How far the study in a folder is. Raises InputError if there is none, or what is there cannot be read."""
+    """The progress of the study in a folder. Raises InputError if there is none, or it cannot be read."""
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
@@ -71,7 +71,7 @@ def state_of(folder: Path) -> StudyState:
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
-    """The page of a study; ``live_s``: it reloads itself after this time; 0: never. Raises InputError as
+    """The page of a study; ``live_s``: interval at which it reloads itself; 0: never. Raises InputError as
     :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
@@ -115,9 +115,9 @@ def _sections(
     if (results["error"] != "").all():
         words = ["combination", "seed", "error"]
         table = Table("results-data", "Runs", results[words], words)
-        return [Section("runs", "Runs", [table], "All of them have failed.")]
+        return [Section("runs", "Runs", [table], "All runs have failed.")]
     explorer = Explorer("results-data", metrics[0], "combination")
-    about = "A point is a run; a line is the mean of its group."
+    about = "One point per run; a line is the mean of its group."
     sections = [Section("statistics", "Statistics", [explorer], about)]
     if figures:
         sections.append(Section("figures", "Figures", [Figures(figures)]))
@@ -129,12 +129,12 @@ def _sections(
     sections.append(Section("cells", "Combinations", [table], "The mean over seeds of every metric."))
     failed = ["error"] if (results["error"] != "").any() else []
     runs = Table("results-data", "Runs", results, ["combination", "seed", *failed, *metrics])
-    about = "Headings sort; the filter takes words and conditions, as seed=3 makespan>1h."
+    about = "Click a heading to sort. The filter takes words and conditions, such as seed=3 makespan>1h."
     return [*sections, *comparisons, Section("runs", "Runs", [runs], about)]
 
 
 def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequence[str]) -> list[Section]:
-    # As they are written there; a study that was run in Python has none written.
+    # As stored; a study that was run in Python has none stored.
     written = (folder / COMPARISONS).is_file()
     found = read_rows(folder / COMPARISONS, ("option", "metric")) if written else compared(study, results)[1]
     if found is None:
@@ -145,7 +145,7 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
         "the seeds (not to other workloads)."
     )
     if study.exact:
-        about = "Nothing is drawn at random, so that the differences are exact and have no interval."
+        about = "No random numbers are used, so the differences are exact and have no interval."
     table = Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
     return [Section("compared", "Comparisons", [table], about)]
 
@@ -179,7 +179,7 @@ def _many(n: int, word: str) -> str:
 
 
 def _combinations(varied: Sequence[str], results: pd.DataFrame) -> list[str]:
-    # What varies in a study, one text a row.
+    # The varying options, one text per row.
     names = [name for name in varied if name in results.columns]
     if results["workload"].nunique() > 1:
         names = ["workload", *names]
@@ -217,8 +217,8 @@ def _lead(first: str, results: pd.DataFrame) -> list[str]:
 def _extreme(metric: str, means: pd.Series[float], value: float) -> str:
     # ``4 h 12 min (sjf × fac)``, or how many combinations tie.
     names = means.index[means == value]
-    who = str(names[0]) if len(names) == 1 else f"{len(names)} combinations tie"
-    return f"{_with_unit(metric, value)} ({who})"
+    best = str(names[0]) if len(names) == 1 else f"{len(names)} combinations tie"
+    return f"{_with_unit(metric, value)} ({best})"
 
 
 def _main(cells: int, seeds: int, results: pd.DataFrame, total: int) -> list[Metric]:
@@ -240,10 +240,10 @@ def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
 def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:
     inputs = record.get("inputs") or {}
     return [
-        Command("To run it again, and compare every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"),
-        Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
-        Facts(
-            [(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Files that were read"
+        Command(
+            "Command that repeats it and compares every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"
         ),
+        Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
+        Facts([(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Input files"),
         versions_of(record),
     ]

@@ -1,4 +1,4 @@
-"""From a study to units that can be run: files found and summed, workloads read and selected, options checked."""
+"""From a study to units that can be run: find files and compute checksums, read and select workloads, check options."""
 
 import contextlib
 import json
@@ -44,18 +44,18 @@ from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
 
-#: The options of the batch level that no application can notice.
+#: The options of the batch level that do not affect applications.
 _BATCH_ONLY = (
     *("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack"),
     *(BATCH_OPTION, *OF_SLURM),
 )
 
-#: So many cells are all checked before anything is simulated; of more, those in which a value is seen for the first time.
+#: Number of cells up to which all are checked before anything is simulated; of more, the first cell with each value.
 _ALL_CHECKED = 1000
 
 
-#: What is chosen for the cells of a study that simulates no application (``bridge.scenarios.machine``), as the key of a
-#: cell has it: of another study the same cell may be on another machine.
+#: Choice for cells without an application level (``bridge.scenarios.machine``), in the form of a cell's key: in another study
+#: the same cell may have another machine.
 _ON_LOGS_MACHINE: Mapping[str, Value] = {"platform": "log, if it names one"}
 
 
@@ -63,17 +63,17 @@ _ON_LOGS_MACHINE: Mapping[str, Value] = {"platform": "log, if it names one"}
 class Inputs:
     """The files of a study."""
 
-    logs: Mapping[str, Path]  # of each workload, by its name; of one that a function makes, the function's file
-    # mapping of str to (Path, str), every file, the logs among them, by the name that it was given: where it is, and
-    # its SHA-256
+    logs: Mapping[str, Path]  # of each workload, by its name; the file of the function if a function makes it
+    # mapping of str to (Path, str), every file, including logs, by the name that it was given: its path, and its
+    # SHA-256
     files: Mapping[str, tuple[Path, str]]
-    # of each cell: of its options as they are written, and of what is in its log and in the files that they name;
-    # wherever these are, and whatever the log is called
+    # for each cell: of its options as they are written, and of the contents of its log and of the files that they name;
+    # independent of their paths, and of the log's name
     keys: tuple[str, ...]
 
 
 def find_inputs(study: Study) -> Inputs:
-    """Find every file that a study names, and its sum. Raises InputError if one is missing or cannot be read."""
+    """Find every file that a study names, and its checksum. Raises InputError if one is missing or cannot be read."""
     sums = FileSums()
     logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
@@ -102,8 +102,8 @@ def find_inputs(study: Study) -> Inputs:
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
-    """The files that whoever runs a cell reads, with their sums: not the workloads, platforms and maps, which are read here and
-    sent. What makes jobs may hold a plug-in, too."""
+    """The files that the process of a cell reads, with their checksums: not the workloads, platforms and maps, which are read
+    here and sent. The function that makes jobs may contain a plug-in, too."""
     here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)}
     for cell in study.cells:
         for option in ("platform", "applications"):
@@ -114,13 +114,13 @@ def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
 
 
 def _function(source: WorkloadSource) -> str:
-    # Which of a file's functions makes the jobs, with the colon; nothing of a log.
+    # The function of a file that makes the jobs, with the colon; empty for a log.
     return f":{source.file.rpartition(':')[2]}" if is_seeded(source.file) else ""
 
 
 def settled(study: Study) -> Study:
-    """The study with the seeds that it is run for: those of its windows; where nothing is random one alone, and
-    ``exact``. Raises InputError if a log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`)."""
+    """The study with its seeds: those of its windows; if nothing is random, only one, and ``exact``. Raises InputError if a
+    log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`)."""
     study = with_windows(study, workload_path)
     with contextlib.chdir(study.folders[0]):
         exact = nothing_drawn(study, lambda cell: _names(study, cell))
@@ -128,7 +128,7 @@ def settled(study: Study) -> Study:
 
 
 def _names(study: Study, cell: Cell) -> dict[str, object]:
-    # The options of a cell as a run's record has them.
+    # The options of a cell for a run's record.
     found = options_of(study, cell, study.seeds[0])
     return {**found.scenario.names(), **found.scenario.execution.names()}
 
@@ -142,20 +142,20 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
     if found is None:
         origin = study.origins.get(("file", source.file), f"workload {source.name}")
         if is_seeded(source.file):
-            raise InputError(f"{origin}: no file {shown_path(file)}; say in which folder it is with {DATA}")
+            raise InputError(f"{origin}: no file {shown_path(file)}; name its folder with {DATA}")
         try:
-            GivenFile(source.file, "workload file")  # it says best why not
+            GivenFile(source.file, "workload file")  # has the best error message
         except InputError as error:
             raise InputError(
-                f"{origin}: {error.text}; say with {DATA} in which folder it is, or download a log of the archive "
+                f"{origin}: {error.text}; name its folder with {DATA}, or download a log of the archive "
                 "with twolevel workload fetch"
             ) from None
-        raise InputError(f"{origin}: {shown_path(source.file)} is no file")
+        raise InputError(f"{origin}: {shown_path(source.file)} is not a file")
     return found
 
 
 def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
-    """The options of a cell, with files where they are."""
+    """The options of a cell, with paths of files."""
     given: dict[str, Value] = {}
     for name, value in cell.given.items():
         if isinstance(value, str) and is_command(name):
@@ -171,22 +171,22 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
 
 
 class Preparation:
-    """Makes units of cells and seeds. ``folder``: of the study; below it is kept what is to be kept."""
+    """Makes units from cells and seeds. ``folder``: of the study; kept results go below it."""
 
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
         self.study, self.inputs, self.folder = study, inputs, folder
         self._places: dict[tuple[object, ...], int] = {}
         self._drawn: dict[int, Drawn] = {}
         self._log: tuple[tuple[str, int, bool], Workload] | None = None
-        #: What units need, by its place.
+        #: Shared data of units, by index.
         self.prepared: dict[int, Prepared] = {}
-        #: What is to be said of the machine of each, of the first seed, and the options of the cells that were checked.
+        #: Remarks on the machine of each, for the first seed, and the options of the checked cells.
         self.words: dict[int, list[str]] = {}
         self.options: dict[int, list[Scenario]] = {}
         self._checked: set[int] = set()
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
-        """Where what is kept of a cell and seed goes."""
+        """The folder for the kept results of a cell and seed."""
         return self.folder / "cells" / self.study.names[cell] / f"seed-{seed}" if self.study.keep else None
 
     def _options(self, cell: int) -> Drawn:
@@ -205,7 +205,7 @@ class Preparation:
         return f" (cell {cell}: {self.study.names[cell]})" if len(self.study.cells) > 1 else ""
 
     def _place(self, cell: int, seed: int) -> int:
-        # Of what a cell needs; made when it is needed for the first time. A log is the same for all seeds.
+        # Index of a cell's shared data; made at the first use. A log is the same for all seeds.
         source, chosen = self.study.cells[cell].workload, self._options(cell)
         jobs_of, platform = chosen.scenario.workload, chosen.scenario.machine.platform
         seed = seed if self._by_seed(source) else self.study.seeds[0]
@@ -214,7 +214,7 @@ class Preparation:
         if key not in self._places:
             replayed = not self.study.simulates_applications
             try:
-                given_platform(platform)  # a file is checked before a long log is read
+                given_platform(platform)  # check the file before a long log is read
                 log = self._read(source, seed, jobs_of.cancelled)
                 jobs, machine = self._jobs(source, log, chosen, seed, replayed=replayed)
             except TwolevelError as error:
@@ -231,7 +231,7 @@ class Preparation:
         return self._places[key]
 
     def _by_seed(self, source: WorkloadSource) -> bool:
-        # Whether each seed has jobs of its own.
+        # Whether each seed has its own jobs.
         return is_seeded(source.file) or self.study.replicates.by_seed
 
     def _jobs(
@@ -247,7 +247,7 @@ class Preparation:
         return replicate(fitting, log, machine, given, begins, seed, scenario.workload.preset), machine
 
     def replications(self) -> dict[str, list[Workload]]:
-        """The jobs of every seed that was prepared, by the name of the workload; nothing where they are the same for all."""
+        """The jobs of every prepared seed, by the name of the workload; empty if they are the same for all."""
         found: dict[str, list[Workload]] = {}
         if self.study.replicates.by_seed:
             for key, place in self._places.items():
@@ -255,7 +255,7 @@ class Preparation:
         return found
 
     def _read(self, source: WorkloadSource, seed: int, cancelled: bool) -> Workload:
-        # The latest log is held: several selections of one are made of it.
+        # The latest log is kept, for several selections from it.
         seed = seed if is_seeded(source.file) else self.study.seeds[0]
         name = f"{self.inputs.logs[source.name]}{_function(source)}"
         if self._log is None or self._log[0] != (name, seed, cancelled):
@@ -282,7 +282,7 @@ class Preparation:
             place, options = self._place(cell, self.study.seeds[0]), chosen.scenario
             if self._by_seed(one.workload):
                 for seed in self.study.seeds[1:]:
-                    self._place(cell, seed)  # so that nothing is found wrong of one while others run
+                    self._place(cell, seed)  # so that errors appear before other cells run
             self.options.setdefault(place, []).append(options)
             ready = self.prepared[place]
             try:
@@ -293,7 +293,7 @@ class Preparation:
                 raise self._of_cell(error, cell) from None
 
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
-        """Units of places (cell × number of seeds + place of the seed); those with common applications are
+        """Units by index (cell × number of seeds + index of the seed); units that share applications are
         neighbours."""
         seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}

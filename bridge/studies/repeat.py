@@ -22,29 +22,29 @@ from traces.tables import read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So many differences are shown.
+#: Number of differences shown.
 _SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """What came of a repetition."""
+    """The outcome of a repetition."""
 
-    # rows, columns: how much was compared
+    # rows, columns: size of the comparison
     rows: int
     columns: int
-    differences: tuple[str, ...]  # a line each; empty if the results are the same to the last bit
+    differences: tuple[str, ...]  # one line each; empty if the results are bit-identical
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there is no difference."""
         return not self.differences
 
     def text(self) -> str:
-        """What a person is shown."""
+        """Text for the user."""
         size = f"{self.rows:,} rows, {self.columns} columns"
         if self.equal:
-            return f"the same: {size}"
+            return f"identical: {size}"
         more = len(self.differences) - _SHOWN
         further = [f"and {more:,} more"] if more > 0 else []
         return "\n".join([f"different: {size}", *self.differences[:_SHOWN], *further])
@@ -59,7 +59,7 @@ def repeat_study(
     watch: StudyWatch | None = None,
 ) -> Repetition:
     """Run the study of a folder again and compare. The repetition is kept in ``target``, if given; ``executor`` is
-    called with the study; ``data`` are further folders for its files. Raises InputError if the folder is no finished
+    called with the study; ``data`` are further folders for its files. Raises InputError if the folder is not a finished
     study, or one of its files is missing or has changed."""
     for one in data:
         if not one.is_dir():
@@ -81,7 +81,9 @@ def repeat_study(
 def _results(folder: Path) -> pd.DataFrame:
     path = folder / RESULTS
     if not path.is_file():
-        raise InputError(f"{folder} has no {RESULTS}: the study was not finished; twolevel study goes on with it")
+        raise InputError(
+            f"{folder} has no {RESULTS}: the study is not finished; run twolevel study again to continue it"
+        )
     return read_rows(path, ("cell", "workload", "seed", "error"))
 
 
@@ -91,11 +93,11 @@ def _check_inputs(record: StudyRecord, study: Study) -> None:
     for name, known in record.files.items():
         if name not in found:
             raise InputError(
-                f"{name}: is not in {', '.join(map(shown_path, study.folders))}; say with {DATA} where it is"
+                f"{name}: is not in {', '.join(map(shown_path, study.folders))}; name its folder with {DATA}"
             )
         path, now = found[name]
         if now != known:
-            raise InputError(f"{path}: is not the file that the study was run with (SHA-256 {known})")
+            raise InputError(f"{path}: differs from the file that the study was run with (SHA-256 {known})")
 
 
 def _differences(before: pd.DataFrame, after: pd.DataFrame) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the seeds of a study stand for: windows of a log, a log with shaken submits, or nothing where nothing is random."""
+"""Replications of a study: seeds, windows of a log, shaken submits, or a single one if nothing is random."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bridge.studies.study import Cell, Study, WorkloadSource
 
-#: The keys of a study, and options of a grid, that say what its seeds stand for.
+#: The keys of a study, and options of a grid, that define the meaning of its seeds.
 REPLICATION = ("replicate", "warmup", "shake")
 
 
 @dataclass(frozen=True)
 class Replicates:
-    """What is simulated for each seed, besides the draws from it."""
+    """The changes to the jobs for each seed, besides random numbers."""
 
     length_ns: int = 0  # each seed is the number of a window of the log, this long; 0: all seeds have the same jobs
-    warm_up_ns: int = 0  # for this time before the window jobs are simulated and not counted
-    shake_ns: int = 0  # each seed but 0 has every job less than this later; 0: none is
+    warm_up_ns: int = 0  # jobs within this time before the window are simulated and not counted
+    shake_ns: int = 0  # each job is submitted later by less than this, except with seed 0; 0: not shaken
 
     @property
     def by_seed(self) -> bool:
-        """Whether each seed has jobs of its own."""
+        """Whether each seed has its own jobs."""
         return bool(self.length_ns or self.shake_ns)
 
     @property
     def unit(self) -> str:
-        """What a seed is the number of: a window, a sample, or just a seed."""
+        """The meaning of a seed: a window, a sample, or just a seed."""
         return "window" if self.length_ns else "sample" if self.shake_ns else "seed"
 
     def jobs(self, fitting: Workload, whole: Workload, n_cores: int, *, begin_ns: int, preset: bool | None) -> Workload:
@@ -50,12 +50,12 @@ class Replicates:
 def given_replicates(
     length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
 ) -> Replicates:
-    """The replications of texts as ``7d``, ``1d`` and ``1min``. Raises InputError if one is no time, or they
+    """Replications from texts such as ``7d``, ``1d`` and ``1min``. Raises InputError if one is not a time, or they
     conflict."""
     if warm_up is not None and length is None:
         raise InputError(f"{where('warmup')}: needs {where('replicate')}, the length of the windows")
     if shake is not None and length is not None:
-        raise InputError(f"{where('shake')}: not with {where('replicate')}, by which each window is a replication")
+        raise InputError(f"{where('shake')}: not with {where('replicate')}, which makes each window a replication")
     return Replicates(
         0 if length is None else parse_duration_ns(length, where("replicate")),
         0 if warm_up is None else parse_instant_ns(warm_up, where("warmup")),
@@ -67,20 +67,20 @@ def replicate(
     fitting: Workload, whole: Workload, platform: Platform, given: Replicates, begins: tuple[int, ...], seed: int,
     preset: bool | None = None,
 ) -> Workload:  # fmt: skip
-    """The jobs of a seed: those of its window, or all with shaken submits."""
+    """The jobs of a seed: those in its window, or all with shaken submits."""
     if given.length_ns:
         return given.jobs(fitting, whole, platform.n_cores, begin_ns=begins[seed], preset=preset)
     return shaken(fitting, seed, given.shake_ns)
 
 
 def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path]) -> Study:
-    """The study with the begins of its logs' windows, and, where it names no seeds, a seed for each. Raises InputError
-    if a log has no such window, or not as many as there are seeds; or its jobs are made by a function of the seed."""
+    """The study with the begins of its logs' windows and, if it names no seeds, a seed for each. Raises InputError if a log
+    has no such window, or fewer than there are seeds; or its jobs are made by a function of the seed."""
     given = study.replicates
     for source in study.workloads:
         if given.by_seed and is_seeded(source.file):
             key = study.where.format("replicate" if given.length_ns else "shake")
-            raise InputError(f"{key}: {source.file} makes jobs of each seed")
+            raise InputError(f"{key}: {source.file} makes the jobs of each seed")
     check_shaken(given, study.seeds, study.where.format)
     if not given.length_ns or study.windows:
         return study
@@ -91,10 +91,10 @@ def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path])
 
 
 def check_shaken(given: Replicates, seeds: tuple[int, ...], where: Callable[[str], str] = "{}".format) -> None:
-    """See that a seed shakes the submits: seed 0 is the log as it is. Raises InputError if seed 0 is the only one."""
+    """Check that some seed shakes the submits: seed 0 is the log itself. Raises InputError if seed 0 is the only one."""
     if given.shake_ns and set(seeds) == {0}:
         raise InputError(
-            f"{where('shake')}: seed 0, the only one, leaves the submits as they are; allowed: several seeds, as 10"
+            f"{where('shake')}: seed 0, the only one, does not change the submits; allowed: several seeds, such as 10"
         )
 
 
@@ -104,8 +104,8 @@ def of_windows(
     seeds: tuple[int, ...],
     where: Callable[[str], str] = "{}".format,
 ) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
-    """The numbers of the windows that are simulated, by default all, and the begins of those of each log. Raises
-    InputError if a log has no such window, or not as many as there are seeds."""
+    """The numbers of the simulated windows, by default all, and the begins of each log's windows. Raises InputError if a
+    log has no such window, or fewer than there are seeds."""
     begins = {
         name: window_begins(log, given.length_ns, given.warm_up_ns, where=where("replicate")) for name, log in logs
     }
@@ -113,7 +113,7 @@ def of_windows(
     said = " and ".join(f"{name} has {n} window{'s' * (n != 1)}" for name, n in counts.items())
     if not seeds and len(set(counts.values())) > 1:
         raise InputError(
-            f"{where('replicate')}: {said}; say with {where('seeds').removeprefix('[study] ')} how many are taken"
+            f"{where('replicate')}: {said}; choose their number with {where('seeds').removeprefix('[study] ')}"
         )
     seeds = seeds or tuple(range(min(counts.values())))
     if max(seeds) >= min(counts.values()):
@@ -127,17 +127,17 @@ def same_for_all_seeds(given: Replicates, options: Mapping[str, object]) -> bool
 
 
 def nothing_drawn(study: Study, options_of: Callable[[Cell], dict[str, object]]) -> bool:
-    """Whether no cell of a study draws anything at random, so that all seeds give the same."""
+    """Whether no cell of a study uses random numbers, so that all seeds give the same."""
     if study.of_slurm or any(is_seeded(one.file) for one in study.workloads):
         return False
     try:
         return all(same_for_all_seeds(study.replicates, options_of(cell)) for cell in study.cells)
     except TwolevelError:
-        return False  # a cell that cannot be run: whoever checks it says which, and where
+        return False  # a cell that cannot be run: a later check reports it
 
 
 def replicates_words(given: Replicates, prepared: list[Workload]) -> str:
-    """What the windows of a log are and how they begin, one line; empty without windows."""
+    """Description of the windows and their begins, one line; empty without windows."""
     if not given.length_ns or not prepared:
         return ""
     counted = sum(len(one) if one.uncounted is None else int((~one.uncounted).sum()) for one in prepared)

@@ -1,7 +1,7 @@
 """The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took.
 
-They are made from the journal, in the study's order: the same study gives the same bytes whoever ran it, in how many pieces.
-While a study runs, the rows that have ended are read from its journal."""
+They are made from the journal, in the study's order: the same study gives the same bytes, whoever ran it and in how many steps.
+While a study runs, the finished rows are read from its journal."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 
-#: So many rows are held at once.
+#: Number of rows in memory at once.
 _BLOCK = 20_000
 
 
 def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
-    """Write both tables of a finished study; each is renamed from another name at its end. ``keys``: of each cell, in
-    the journal. Returns how many rows failed. Raises NoRoomError if the disk is full."""
+    """Write both tables of a finished study under temporary names, and rename them at the end. ``keys``: of each cell, in
+    the journal. Returns the number of failed rows. Raises NoRoomError if the disk is full."""
     kinds: dict[str, ColumnKind] = {}
     failed = 0
     for entry in journal.entries(product(keys, study.seeds), study.metrics):
@@ -39,7 +39,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
             raise InputError(f"{folder}: not all cells have been run")
         failed += entry.metrics is None
         for name, value in (entry.metrics or {}).items():
-            # A metric is whole if it is in all rows; without a value in any it is a number as well.
+            # Metrics are whole numbers if all rows have whole numbers; without any value they are floats.
             if isinstance(value, float):
                 kinds[name] = "real"
             elif kinds.get(name) != "real":
@@ -84,7 +84,7 @@ def _option_columns(study: Study) -> dict[str, Sequence[object]]:
 
 
 def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> dict[str, Any]:
-    # What a row is of.
+    # The coordinates of a row.
     cell, seed = divmod(row, len(study.seeds))
     workload, number = study.cells[cell].workload.name, study.seeds[seed]
     place = {"cell": cell, "workload": workload, **{name: column[cell] for name, column in options.items()}}
@@ -107,30 +107,29 @@ def _kind(column: Sequence[object]) -> ColumnKind:
     return "real" if all(isinstance(value, int | float) for value in column) else "text"
 
 
-#: So often the journal is looked at, s.
+#: Interval between reads of the journal, s.
 LOOK_S = 1.0
 
-#: A study has died if so many looks, one after the other, find neither news nor a process that is at work on it.
+#: A study counts as dead after this number of consecutive reads without news or a running process.
 _LOOKS = 3
 
 
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
-    """The rows of results.parquet of the cells and seeds that have ended, before there is such a file. Raises
-    InputError if there is no journal that can be read, or a file of the study is gone."""
-    with contextlib.chdir(study.folders[0]):  # what a study names is relative to its folder
+    """The rows of results.parquet of the finished cells and seeds, before there is such a file. Raises InputError if there
+    is no readable journal, or a file of the study is missing."""
+    with contextlib.chdir(study.folders[0]):  # paths in a study are relative to its folder
         keys = find_inputs(study).keys
     rows = ended_rows(study, keys, Journal.as_it_stands(folder.absolute()))
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
 
 
 def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Write a page now, and whenever the journal in the folder has grown, until nothing more can come. ``write``
-    returns whether the study is finished. Returns whether it came to its end: not if its process died, or was
-    stopped."""
+    """Write a page now, and whenever the journal in the folder has grown, until nothing more can follow. ``write`` returns
+    whether the study is finished. Returns whether it was completed: not if its process died, or was stopped."""
     seen, quiet = -1, 0
     while quiet < _LOOKS:
         grown = _size(folder)
-        # Tables are made after the last line: then the journal stays as it is.
+        # The tables are made after the last line, when the journal no longer changes.
         if (grown != seen or (folder / "results.parquet").is_file()) and write():
             return True
         quiet = 0 if grown != seen or at_work(folder) else quiet + 1

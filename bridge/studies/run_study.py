@@ -1,4 +1,4 @@
-"""Running a study: what is not finished is done, what is finished is kept, and the tables are made of both."""
+"""Running a study: do what is not finished, keep what is, and make the tables from both."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.drawing import StudyPlots
 
-#: Room on the disk that a cell and seed takes, bytes: its line in the journal, and its row.
+#: Disk space of a cell and seed, bytes: its line in the journal, and its row.
 _ROW_BYTES = 4000
 
-#: So many failures are shown; the others are in the table.
+#: Number of failures shown; the table has all.
 _SHOWN = 5
 
 
 class StudyWatch(Protocol):
-    """Notified how a study goes on."""
+    """Receives the progress of a study."""
 
     def begin(self, total: int, kept: int) -> None:
-        """There are so many cells with seeds, and so many are finished already."""
+        """Note the number of cells × seeds, and how many of them are finished already."""
         ...
 
     def __call__(self, done: int, failed: int, waited_s: float = 0.0) -> None:
-        """So many more have been done, and so many of these have failed; ``waited_s`` is the longest that a worker has waited
-        for its kernels to be compiled, which tells nothing of the cells that are left."""
+        """Note the numbers of newly finished and newly failed ones; ``waited_s`` is the longest time that a worker waited for
+        its kernels to be compiled, which has no bearing on the remaining cells."""
         ...
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a study went. In a notebook it shows itself.
+    """The outcome of a study. A notebook displays it.
 
     Attributes
     ----------
     total, kept : int
-        Cells with seeds; and how many of them were finished before.
+        Number of cells × seeds; and how many of them were finished before.
     failed : int
-        How many failed.
+        Number that failed.
     errors : tuple of str
-        Of the first that failed, with their names.
+        Of the first failed ones, with their names.
     others : int
-        Finished in this folder, and no longer of this study; they stay in the journal.
+        Number finished in this folder that no longer belong to this study; they stay in the journal.
     study : Study
     folder : Path
-        Where its tables are.
+        The folder of its tables.
     """
 
     total: int
@@ -90,20 +90,20 @@ class Report:
 
     @property
     def plot(self) -> StudyPlots:
-        """Its figures: ``report.plot.makespan()``."""
+        """Figures of the study: ``report.plot.makespan()``."""
         from bridge.studies.drawing import StudyPlots, parts_of
 
         return StudyPlots(partial(parts_of, *self._ran()))
 
     def report(self) -> Page:
-        """Its report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
+        """The report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
         from bridge.studies.page import study_page
 
         return study_page(self._ran()[1])
 
     def _ran(self) -> tuple[Study, Path]:
         if self.study is None or self.folder is None:
-            raise InputError("this Report was not made by run_study, so that it has no results")
+            raise InputError("this Report was not made by run_study, so it has no results")
         return self.study, self.folder
 
     def _repr_html_(self) -> str:
@@ -123,21 +123,21 @@ def run_study(
     watch: StudyWatch | None = None,
     prepared: Callable[[Preparation], None] = lambda preparation: None,
 ) -> Report:
-    """Do what is left of a study, and write its tables.
+    """Run the unfinished part of a study, and write its tables.
 
     Parameters
     ----------
     study : Study
     folder : str or Path
-        Where its results are, or go. A cell and seed that is finished there is not run again; one that failed is.
+        The folder of its results. A cell and seed that is finished there is not run again; one that failed is.
     executor : callable, optional
-        Given what is to be done, who does it; default as many processes here as there are processors.
+        Returns the executor for the given work; default one process per processor of this machine.
     force : bool
-        Whether to begin anew; what else than the study's own files is in the folder stays.
+        Whether to begin again; files in the folder that are not the study's stay.
     watch : Watch, optional
-        Notified of the progress.
+        Receives the progress.
     prepared : callable
-        Notified what was read, before anything is simulated.
+        Called with the data that were read, before anything is simulated.
 
     Returns
     -------
@@ -148,27 +148,29 @@ def run_study(
     InputError
         If the folder is another study's, or a cell cannot be run.
     NoRoomError
-        If the disk is full. What is finished is kept.
+        If the disk is full. Finished cells are kept.
     """
     folder, executor, study = Path(folder).absolute(), executor or local_executor(), settled(study)
-    # What a study's files name is relative to its folder, also in the processes that are started.
+    # Paths in a study are relative to its folder, also in the processes that are started.
     with contextlib.chdir(study.folders[0]):
         inputs = find_inputs(study)
         preparation = Preparation(study, inputs, folder)
         _check_metrics(study)
         if force or not _is_study(folder):
             _check_target(folder)
-            preparation.check(range(len(study.cells)))  # before anything is made
+            preparation.check(range(len(study.cells)))  # before anything is written
             _make(folder)
-        with Journal(folder, anew=force) as journal:
-            if force:  # what else is there is the user's; the journal is open, and the record, which lists our files, goes last
+        with Journal(folder, again=force) as journal:
+            if (
+                force
+            ):  # other files are the user's; the journal is open, and the record, which lists our files, goes last
                 remove_files(folder, [*sorted(ours_in(folder) - {JOURNAL, RECORD}), RECORD])
             others = _check_same(preparation, journal)
             places = _pending(preparation, journal)
             total = len(study)
             report = Report(total, total - len(places), 0, (), others, study, folder)
             if not (folder / RECORD).is_file():
-                write_study_record(study, inputs, folder)  # it says whose folder this is
+                write_study_record(study, inputs, folder)  # marks the folder as ours
             if places:
                 preparation.check(list(dict.fromkeys(place // len(study.seeds) for place in places)))
                 prepared(preparation)
@@ -180,7 +182,7 @@ def run_study(
                 errors = _do(preparation, journal, places, executor(needs), watch)
                 report = replace(report, failed=len(errors), errors=tuple(errors[:_SHOWN]))
             try:
-                # Until the tables are whole, those of before and what is said of them stay.
+                # Until the new tables are complete, the old ones and their comparisons stay.
                 write_tables(study, inputs.keys, journal, folder)
             except OSError as error:
                 if error.errno in NO_ROOM:
@@ -209,14 +211,14 @@ def _is_study(folder: Path) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    # By its record; or by its journal, where a study was killed before it had one.
+    # By its record; or by its journal, if a study was killed before it had one.
     if (folder / RECORD).is_file():
         return is_ours(folder)
     return (folder / JOURNAL).is_file() and is_journal(folder)
 
 
 def _check_target(folder: Path) -> None:
-    # A study begins only where nothing is, or begins anew where one is.
+    # A study begins only in a new folder, or again in its own.
     if _is_ours(folder) or (folder.is_dir() and not any(folder.iterdir())):
         return
     if folder.exists() or folder.is_symlink():
@@ -232,22 +234,22 @@ def _make(folder: Path) -> None:
 
 
 def _check_same(preparation: Preparation, journal: Journal) -> int:
-    # A study may have grown or shrunk, but is not to be mixed up with another one. How many that are finished are not of it.
+    # A study may have grown or shrunk, but must not be mixed with another one. Returns the number of others that are finished.
     if not journal.finished and not journal.failed:
         return 0
     inputs, folder = preparation.inputs, preparation.folder
     keys, seeds = set(inputs.keys), set(preparation.study.seeds)
     if any(key in keys for key, _ in journal.finished) or any(key in keys for key, _ in journal.failed):
         return sum(not (key in keys and seed in seeds) for key, seed in journal.finished)
-    why = "its cells are others"
+    why = "its cells differ"
     if (folder / RECORD).is_file():
         record = read_study_record(folder)
         sums = {name: one[1] for name, one in inputs.files.items()}
         changed = [name for name, known in record.files.items() if name in sums and sums[name] != known]
         if changed:
             why = f"since then {', '.join(changed)} has changed"
-        why = f"it holds the study {record.name}, and {why}"
-    raise InputError(f"{folder}: none of its finished cells is one of this study: {why}; choose another {OUT}")
+        why = f"it contains the study {record.name}, and {why}"
+    raise InputError(f"{folder}: none of its finished cells belongs to this study: {why}; choose another {OUT}")
 
 
 def _pending(preparation: Preparation, journal: Journal) -> list[int]:
@@ -261,7 +263,7 @@ def _pending(preparation: Preparation, journal: Journal) -> list[int]:
 
 
 def _kept(study: Study, folder: Path | None, cell: int, mark: dict[str, object]) -> bool:
-    # Whether what is to be kept of a cell and seed is there, and is of this one.
+    # Whether the kept results of a cell and seed exist and belong to it.
     if folder is None:
         return True
     try:
@@ -282,12 +284,12 @@ def _check_room(folder: Path, needed: int) -> None:
     if needed > free:
         raise NoRoomError(
             f"{folder}: the rest of the study needs about {needed / 2**30:.2f} GiB and {free / 2**30:.2f} are free; "
-            "what is finished is kept"
+            "finished cells are kept"
         )
 
 
 def _no_room(folder: Path, why: str) -> NoRoomError:
-    return NoRoomError(f"{folder}: {why}; what is finished is kept, and the same command goes on once there is room")
+    return NoRoomError(f"{folder}: {why}; finished cells are kept; repeat the command to continue once there is room")
 
 
 def _do(

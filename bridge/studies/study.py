@@ -1,4 +1,4 @@
-"""A study: which cells, for which seeds, and what is kept of them. A cell is a workload and the options of a run."""
+"""A study: cells, seeds, and the tables to keep. A cell is a workload and the options of a run."""
 
 import json
 import math
@@ -31,7 +31,7 @@ from traces.base.errors import InputError, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
-#: What may be kept of a cell and seed beside its metrics, and the file that ``run`` writes it into.
+#: Tables that may be kept of a cell and seed besides its metrics, and the file that ``run`` writes each into.
 KEEP = {
     "jobs": "jobs.parquet",
     "tasks": "tasks.parquet",
@@ -40,13 +40,13 @@ KEEP = {
     "trace": "trace/traces.otf2",
 }
 
-#: Options that every table of results has a column of, in front of the others.
+#: Options that every table of results has as its first columns.
 ALWAYS = ("bls", "backfill", "als", "variation")
 
 #: The file of a plug-in, alone or among the candidates of a selection.
 _PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
 
-#: The folders of the files that a command line names.
+#: The base folder of files that a command line names.
 _FOLDERS = re.compile(r"[^\s'\"]*/")
 
 #: Longest name of a policy in the name of a folder, and of a folder.
@@ -54,7 +54,7 @@ _LONGEST_WORD, _LONGEST_NAME = 80, 160
 
 _MOST_SEEDS = 100_000
 
-#: Cells times seeds.
+#: Cells × seeds.
 MOST_RUNS = 10_000_000
 
 
@@ -62,19 +62,19 @@ MOST_RUNS = 10_000_000
 class WorkloadSource:
     """A workload of a study."""
 
-    name: str  # what the results call it
+    name: str  # in the results
     file: str  # a log's name, as given, or ``sample``
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A workload and the options that are given for it."""
+    """A workload and the options given for it."""
 
     workload: WorkloadSource
-    given: Mapping[str, Value]  # by the name of the option; what is missing has its default
+    given: Mapping[str, Value]  # by the name of the option; missing ones have their defaults
 
     def value(self, option: str) -> Value:
-        """The value of an option; of the policy the command of a scheduler, or ``slurm``, if one decides in its place."""
+        """The value of an option; instead of the policy the command of a scheduler, or ``slurm``, if one of these decides."""
         if option in (BLS_OPTION, "backfill") and self.given.get(BATCH_OPTION) == SLURM:
             return SLURM
         if option == BLS_OPTION and (command := self.given.get(BLS_COMMAND_OPTION)) is not None:
@@ -83,11 +83,11 @@ class Cell:
 
     @cached_property
     def same(self) -> str:
-        """A text that two cells have in common if they are the same: whatever stands in it is what is not by default."""
+        """A text that is equal for equal cells: it contains everything that is not default."""
         return json.dumps([self.workload.name, effects(self.given)], ensure_ascii=False)
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every option and text of it, in which a file may be named."""
+        """Every option and text of it that may name a file."""
         for name, value in self.given.items():
             if isinstance(value, str):
                 yield name, value
@@ -102,47 +102,47 @@ class ComparedOption:
     option: str
     base: Value  # the value that the others are compared with
     metrics: tuple[str, ...]
-    drawn: str = "ratio"  # what its figure shows; a ratio where there is one
+    drawn: str = "ratio"  # content of its figure; a ratio if there is one
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What is to be run, and kept.
+    """The description of a study.
 
     Attributes
     ----------
     name, description : str
     cells : tuple of Cell
-        No two are the same.
+        All different.
     seeds : tuple of int
-        Each cell is run for each of them; a job has the same tasks in all cells of one seed (common random numbers).
+        Each cell is run for each seed; a job has the same tasks in all cells of one seed (common random numbers).
     metrics : tuple of str or None
-        Which metrics the results have; None is all.
+        Metrics in the results; None is all.
     keep : tuple of str
-        Of :data:`KEEP`: what else is written of each cell and seed.
+        From :data:`KEEP`: further tables written for each cell and seed.
     comparisons : tuple of Comparison
-        What is compared; empty: every option that varies, with its first value.
+        The comparisons; empty: every option that varies, with its first value.
     folders : tuple of Path
-        Where files are looked for, in this order.
+        Folders in which files are searched, in this order.
     cluster : mapping
         Settings of clusters, by kind.
     text : str
-        The study as a file says it (``study_file``): what is needed to repeat it.
+        The study in the form of a file (``study_file``), needed to repeat it.
     origins : mapping
-        Where in that file each value stands, for errors; empty if it is no file of the user's.
+        Position of each value in that file, for errors; empty if there is no file.
     replicates : Replicates
-        What is simulated for each seed: by default the same jobs. With windows of a log, no seeds are all windows.
+        Meaning of the seeds: by default the same jobs for each. With windows of a log, no seeds means all windows.
     windows : mapping of str to tuple of int
-        Of each workload, by its name, the begins of its windows, instants of the log (ns); empty while they are not known.
+        For each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown.
     exact : bool
-        Whether nothing is drawn at random, so that one seed says all (``preparing.settled``).
+        Whether nothing is random, so that one seed is enough (``preparing.settled``).
     where : str
-        What a key of its head is called in errors, the key in place of ``{}``.
+        Name of a key of its head in errors, with ``{}`` for the key.
 
     Raises
     ------
     InputError
-        If there is nothing to run, or two cells would write the same place.
+        If there is nothing to run, or two cells would use the same folder.
     """
 
     name: str
@@ -168,7 +168,7 @@ class Study:
             raise InputError("the study has no seed")
         if self.replicates.length_ns and any(cell.value("select") != SELECT.default for cell in self.cells):
             replicate, select = map(self.where.format, ("replicate", "select"))
-            select = select.removeprefix("[study] ")  # it is of [run]
+            select = select.removeprefix("[study] ")  # it is in [run]
             raise InputError(f"{replicate}: not with {select}, as every window of a log is a replication; allowed: all")
         if len(self) > MOST_RUNS:
             raise InputError(f"the study has {len(self)} cells with seeds; allowed: up to {MOST_RUNS}")
@@ -184,7 +184,7 @@ class Study:
             other = seen.setdefault(cell.same, place)
             if other != place:
                 raise InputError(
-                    f"cells {other} and {place} are the same, and would write the same place: {self._said(cell)}; "
+                    f"cells {other} and {place} are the same, and would use the same folder: {self._said(cell)}; "
                     "leave one of them out"
                 )
         for one in self.comparisons:
@@ -195,7 +195,7 @@ class Study:
                 )
             if one.base not in values:
                 raise InputError(
-                    f"[[compare]] base: {shown(one.base)}: no cell has {one.option} so; allowed: "
+                    f"[[compare]] base: {shown(one.base)}: no cell has this {one.option}; allowed: "
                     + listed(sorted(map(str, values)))
                 )
         if self.keep:
@@ -204,15 +204,15 @@ class Study:
     def _check_names(self) -> None:
         seen: dict[str, int] = {}
         for place, name in enumerate(self.names):
-            other = seen.setdefault(name.lower(), place)  # some file systems do not tell capitals
+            other = seen.setdefault(name.lower(), place)  # some file systems ignore case
             if other != place:
                 raise InputError(
-                    f"cells {other} and {place} would have the same name {shown(name)} and write the same place; "
+                    f"cells {other} and {place} would have the same name {shown(name)} and use the same folder; "
                     "name their plug-ins differently"
                 )
 
     def __len__(self) -> int:
-        """Cells times seeds: how many runs there are."""
+        """The number of runs: cells × seeds."""
         return len(self.cells) * len(self.seeds)
 
     def _said(self, cell: Cell) -> str:
@@ -220,19 +220,19 @@ class Study:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The options that the results have a column of: the usual ones, and all that some cell is given."""
-        without = (*WITHOUT_EFFECT, BLS_COMMAND_OPTION)  # which is the policy's
+        """The options that are columns of the results: the usual ones, and all that some cell is given."""
+        without = (*WITHOUT_EFFECT, BLS_COMMAND_OPTION)  # the latter is shown as the policy
         given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in without)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
 
     @cached_property
     def varied(self) -> tuple[str, ...]:
-        """The options that are not the same in all cells."""
+        """The options that differ between cells."""
         return tuple(name for name in self.columns if len({cell.value(name) for cell in self.cells}) > 1)
 
     @cached_property
     def workloads(self) -> tuple[WorkloadSource, ...]:
-        """Each once, in order."""
+        """Each workload once, in order."""
         return tuple({cell.workload.name: cell.workload for cell in self.cells}.values())
 
     @cached_property
@@ -247,7 +247,7 @@ class Study:
         return any(cell.value("als") != RECORDED for cell in self.cells)
 
     def spelled(self, text: str) -> str:
-        """The text; options that it mentions are spelled as keys if the study has a file, otherwise as they are typed."""
+        """The text; options in it are spelled as keys if the study has a file, otherwise as on the command line."""
         return spelled(text, in_study) if self.origins else on_command_line(text)
 
     @cached_property
@@ -257,7 +257,7 @@ class Study:
 
     @cached_property
     def policy_says_batch(self) -> bool:
-        """Whether the policy tells Slurm's cells from ours: not if ours have one that is called so, too."""
+        """Whether the policy distinguishes Slurm's cells from ours: not if ours use the policy ``slurm``, too."""
         ours = [cell for cell in self.cells if cell.given.get(BATCH_OPTION) != SLURM]
         labels = {batch_label(str(cell.value(BLS_OPTION)), str(cell.value("backfill"))) for cell in ours}
         return SLURM not in labels
@@ -271,7 +271,7 @@ class Study:
 
     @cached_property
     def _of_workloads(self) -> set[str]:
-        # Options that follow from the workload, and so need not be said beside its name.
+        # Options that follow from the workload, and so need not be named.
         values: dict[tuple[str, str], set[Value]] = {}
         for cell in self.cells:
             for name in self.varied:
@@ -305,7 +305,7 @@ def _number(value: float) -> str:
 
 
 def short_word(name: str) -> str:
-    """A name as part of the name of a file; a plug-in ``FILE.py:NAME`` is known by its NAME."""
+    """A name as part of a file name; of a plug-in ``FILE.py:NAME`` only NAME."""
     return _short(quote(_PLUG_IN_FILE.sub("", name), safe=" +-=,:()*;"), _LONGEST_WORD)
 
 
@@ -320,8 +320,8 @@ def every_combination(axes: Mapping[str, Sequence[Value]]) -> Iterator[dict[str,
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user names: how many, from 0 on; a list of them; or as ``0-4 9``. Raises InputError if it is
-    none of these, there is none, or one is there twice."""
+    """The seeds that a user gives: their number, counting from 0; a list; or as ``0-4 9``. Raises InputError if it is none
+    of these, there is no seed, or one occurs twice."""
     from traces.intervals import parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):
@@ -332,10 +332,10 @@ def seeds_of(given: object, where: str) -> tuple[int, ...]:
             raise InputError(f"{where}: {shown(given)}: too many; allowed: up to {_MOST_SEEDS}")
         given = [seed for lo, hi in intervals for seed in range(lo, hi)]
     if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"{where}: {shown(given)}; allowed: how many, a list of seeds, or as '0-4 9'")
+        raise InputError(f"{where}: {shown(given)}; allowed: a number of seeds, a list of seeds, or as '0-4 9'")
     seeds = tuple(SEED.check(seed, where) for seed in given)
     if len(set(seeds)) < len(seeds):
-        raise InputError(f"{where}: a seed is there twice; allowed: each once")
+        raise InputError(f"{where}: a seed occurs twice; allowed: each once")
     if len(seeds) > _MOST_SEEDS:
         raise InputError(f"{where}: {len(seeds)} of them; allowed: up to {_MOST_SEEDS}")
     return seeds

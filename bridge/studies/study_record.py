@@ -1,4 +1,4 @@
-"""What a study's folder says of itself: study.json, which study it is, and with which inputs and versions it was run."""
+"""The record study.json of a study's folder: the study, and the inputs and versions with which it was run."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -21,24 +21,26 @@ RECORD = "study.json"
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """What study.json says."""
+    """The content of study.json."""
 
     path: Path  # the file
     name: str
-    text: str  # the study, as its file has it
-    folders: tuple[Path, ...]  # where its files were looked for
-    files: Mapping[str, str]  # SHA-256 of each, by the name that the study gives it
-    seeds: tuple[int, ...]  # those that it was run for
-    windows: Mapping[str, tuple[int, ...]]  # begins of the windows of each workload, where each seed is one
-    exact: bool = False  # whether nothing was drawn at random
+    text: str  # the study, in the form of a file
+    folders: tuple[Path, ...]  # in which its files were searched
+    files: Mapping[str, str]  # SHA-256 of each, by its name in the study
+    seeds: tuple[int, ...]  # with which it was run
+    windows: Mapping[str, tuple[int, ...]]  # begins of the windows of each workload, if each seed is one
+    exact: bool = False  # whether nothing was random
 
     def study(self, data: tuple[Path, ...] = ()) -> Study:
-        """The study again; its files may be in further folders. Raises InputError if the folder in which it was run is
-        not there, and no other is given; or it is no study."""
+        """The study; its files may be in further folders. Raises InputError if the folder in which it was run is missing and
+        no other is given; or the record has no valid study."""
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
             gone = shown_path(self.folders[0])
-            raise InputError(f"{self.path}: there is no folder {gone} any more; say with {DATA} where its files are")
+            raise InputError(
+                f"{self.path}: there is no folder {gone} any more; name the folder of its files with {DATA}"
+            )
         try:
             study = parse_study(self.text, folders, self.name)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)
@@ -52,7 +54,7 @@ def drawn_in(folder: Path) -> set[str]:
 
 
 def list_drawn(folder: Path, names: Iterable[str]) -> None:
-    """Say in study.json which figures there are."""
+    """List the figures in study.json."""
     write_record(folder / RECORD, {**read_record(folder, RECORD, "study"), FIGURES: sorted(names)})
 
 
@@ -86,11 +88,11 @@ def _wholes(values: Iterable[object]) -> tuple[int, ...]:
 
 
 def read_study_record(folder: Path) -> StudyRecord:
-    """Read study.json. Raises InputError if the folder has none, or it is of another form."""
+    """Read study.json. Raises InputError if the folder has none, or it has another format."""
     path, record = folder / RECORD, read_record(folder, RECORD, "study")
     found = record.get("format")
     if found != FORMAT:
-        raise InputError(f"{path}: is of form {shown(found)}; this twolevel reads form {FORMAT}")
+        raise InputError(f"{path}: has format {shown(found)}; this twolevel reads format {FORMAT}")
     try:
         files = {str(name): str(one["sha256"]) for name, one in record["inputs"].items()}
         first, *others = map(Path, record["folders"])

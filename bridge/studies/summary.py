@@ -1,4 +1,4 @@
-"""What a study prints: a line a combination, a column a metric or a variation, and what its file wants compared."""
+"""The printed result of a study: one line per combination, one column per metric or variation, and its comparisons."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from traces.statistics import MIN_SEEDS, comparison_table
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Of more combinations the tables are not printed; the file has them all.
+#: Largest number of combinations whose tables are printed.
 _MOST_LINES = 200
 
-#: Of a comparison no more rows are printed.
+#: Largest number of printed rows of a comparison.
 _MOST_COMPARED = 60
 
-#: Of a study of batch policies alone these stand beside the mean wait.
+#: Metrics shown besides the mean wait in a study of batch policies alone.
 _LONG_WAITS = ("p95_wait_ns", "max_wait_ns")
 
-#: Stands behind the best of a column.
+#: Marks the best of a column.
 _BEST = "*"
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:
-    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names. Of one
-    variation they stand in one table, a column a metric; of several each metric has a table, a column a variation."""
+    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names. With one
+    variation they are one table with a column per metric; with several, one table per metric with a column per variation."""
     metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
     if not study.simulates_applications:
         after = metrics.index("mean_wait_ns") + 1 if "mean_wait_ns" in metrics else 0
@@ -57,7 +57,7 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
             words = ": ".join(filter(None, (subset.words if k == 0 else "", head)))
             parts.append("\n".join(filter(None, (words, text_table(table, left=1)))))
             if any(_BEST in cell for line in table for cell in line[1:]):
-                marked = f"{_BEST} the best{' at this Υ, whatever its ratio' * several}"
+                marked = f"{_BEST} best absolute value in its column"
     if marked:
         parts.append(marked)
     if study.comparisons:
@@ -72,7 +72,7 @@ def _compared(frame: pd.DataFrame, unit: str) -> str:
 
 
 def _by_metric(tables: Sequence[Combinations]) -> tuple[str, list[list[str]]]:
-    # What is said above a table with a column a metric, and the table.
+    # The caption of a table with one column per metric, and the table.
     first = tables[0]
     variation = "" if first.replayed else f"Υ={first.variations[0]:g}"
     head = ", ".join(filter(None, (variation, first.seeds_text())))
@@ -80,7 +80,7 @@ def _by_metric(tables: Sequence[Combinations]) -> tuple[str, list[list[str]]]:
 
 
 def _by_variation(cells: Combinations) -> tuple[str, list[list[str]]]:
-    # The same with a column a variation.
+    # The same with one column per variation.
     base = f" at Υ={cells.variations[0]:g} and the ratio to it" if len(cells.seeds) >= MIN_SEEDS else ""
     columns = {f"Υ={value:g}": _column(cells, k) for k, value in enumerate(cells.variations)}
     return ", ".join(filter(None, (f"{cells.how.label}{base}", cells.seeds_text()))), _table(columns)
@@ -95,8 +95,8 @@ def _table(columns: dict[str, dict[str, str]]) -> list[list[str]]:
 
 
 def _column(cells: Combinations, k: int) -> dict[str, str]:
-    # Every combination at a variation, the best marked; where all are equal, none is. Nor is any for the share of cores that
-    # are held where techniques differ: cores that wait for the last task of their job are held, so the worst would be marked.
+    # Every combination at a variation, the best marked, unless all are equal. The utilisation has no mark if techniques
+    # differ: cores that wait for the last task of their job are held, so the worst technique would be marked.
     best = cells.best(k) & (cells.metric != "utilisation" or len(cells.techniques) == 1)
     marks = (" ", _BEST) if best.any() and np.any(~best & np.isfinite(cells.means()[:, :, k])) else ("", "")
     found = {}
@@ -108,7 +108,7 @@ def _column(cells: Combinations, k: int) -> dict[str, str]:
 
 
 def _cell(cells: Combinations, i: int, j: int, k: int) -> str:
-    # At the smallest variation the mean; elsewhere the ratio to it, or, where there is no interval of that, the mean, too.
+    # At the smallest variation the mean; elsewhere the ratio to it, or, without an interval of the ratio, the mean, too.
     if k > 0:
         ratio = cells.paired((i, j, 0), (i, j, k))
         if not math.isnan(ratio.ratio):

@@ -1,4 +1,4 @@
-"""What is done for a cell and seed: one run, its metrics, and what is kept of it."""
+"""The work for one cell and seed: one run, its metrics, and its kept tables."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
     from bridge.replay.run import Replay
 
-#: How the folders begin in which Slurm's files are while a cell is replayed of which nothing is kept.
+#: Beginning of the names of folders with Slurm's files during the replay of a cell without kept tables.
 SCRATCH = ".slurm-"
 
-#: The names of folders that killed processes leave, with the eight characters that tempfile chooses: no other is removed.
+#: Names of folders that killed processes leave, with eight characters chosen by tempfile; only these are removed.
 _PARTIAL, _SCRATCH = re.compile(r"\.seed-[0-9]+\.partial-[a-z0-9_]{8}"), re.compile(r"\.slurm-[a-z0-9_]{8}")
 
 
 class NoRoomError(TwolevelError):
-    """The disk is full. What was finished before is kept."""
+    """The disk is full. Finished cells are kept."""
 
     exit_code = 2
 
 
 class LikeRuns:
-    """The latest runs, at most ``most``, from which other units of their group can take their applications."""
+    """The latest runs, at most ``most``, whose applications other units of their group can reuse."""
 
     def __init__(self, most: int = 2) -> None:
         self._most = most
@@ -57,7 +57,7 @@ class LikeRuns:
         return self._held.get((unit.prepared, unit.group))
 
     def hold(self, unit: Unit, result: Result) -> None:
-        """Hold the run of a unit, if the applications of others are as in it."""
+        """Keep the run of a unit, if other units can reuse its applications."""
         if same_anywhere(result.scenario) and all_completed(result):
             self._held[unit.prepared, unit.group] = result
             while len(self._held) > self._most:
@@ -67,7 +67,7 @@ class LikeRuns:
 def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in metrics.items():
-        if isinstance(value, list | tuple):  # a span of time
+        if isinstance(value, list | tuple):  # an interval of time
             stem = name.removesuffix("_ns")
             found |= {f"{stem}_begin_ns": _plain(value[0]), f"{stem}_end_ns": _plain(value[1])}
             continue
@@ -86,24 +86,24 @@ def _plain(value: Any) -> Any:
 
 
 def all_metrics(result: Result) -> dict[str, int | float | None]:
-    """Every metric of a run by a name of its own; None is what a run does not have. Of what ``run.json`` has a
-    distribution, each statistic stands by itself: ``p90_efficiency``."""
+    """Every metric of a run by a unique name; None if the run does not have it. Distributions in ``run.json`` become one
+    metric per statistic: ``p90_efficiency``."""
     return _flat(result.metrics)
 
 
 def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
     if names is None:
         return all_metrics(result)
-    quick = _flat(result.main_metrics)  # without a walk through time
+    quick = _flat(result.main_metrics)  # without integrating over time
     if all(name in quick for name in names):
         return {name: quick[name] for name in names}
     found = all_metrics(result)
-    return {name: found.get(name) for name in names}  # a run without graphs has none of theirs
+    return {name: found.get(name) for name in names}  # a run without graphs lacks their metrics
 
 
 def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[dict[str, Any], float]:
-    # Slurm decides, at a phase of the seed's.
-    from bridge.replay.run import write_replay  # which other studies need not load
+    # Slurm decides, at the phase of the seed.
+    from bridge.replay.run import write_replay  # not needed by other studies
 
     keep_tasks = scenario.technique is not None and ("tasks" in unit.keep or "trace" in unit.keep)
     seed = unit.options.seed
@@ -162,13 +162,13 @@ def _smallest() -> Result:
 
 
 def warm_up() -> None:
-    """Simulate a job of a second, so that the first cell of a process is not charged with loading the kernels."""
+    """Simulate a job of one second, so that the first cell of a process does not include the loading of kernels."""
     all_metrics(_smallest())
 
 
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Check that some run has metrics of these names. Raises InputError if one is unknown."""
-    from bls.power import words as p  # which most runs need not load
+    from bls.power import words as p  # not needed by most runs
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
@@ -182,8 +182,8 @@ def check_metrics(names: Sequence[str], where: str) -> None:
 
 
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> UnitOutcome:
-    """Run a unit; whatever goes wrong is an outcome, too, but for an interrupt."""
-    # Nobody is charged with what is compiled for the first cell that needs it: no estimate of what is left to do counts it.
+    """Run a unit; every error is an outcome, too, except an interrupt."""
+    # Compilation for the first cell is measured separately: it must not enter the estimate of the time left.
     compiled_s, began = spent_s(), working_s()
     metrics, simulation_s, error, code, no_room = None, 0.0, "", 0, False
     try:
@@ -192,22 +192,22 @@ def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "
         error, code = fault.text, fault.exit_code
     except MemoryError:
         error, code = "there is not enough memory", 1
-    except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells go on
+    except RAISED_BY_PLUGINS as fault:  # a plug-in may raise anything, and the other cells continue
         error, code, no_room = f"{type(fault).__name__}: {fault}", 1, is_full_disk(fault)
     if metrics is None:
-        error = " ".join(error.split()) or "failed without a word"
+        error = " ".join(error.split()) or "failed without a message"
     took = {"wall_s": working_s() - began, "compiled_s": spent_s() - compiled_s, "simulation_s": simulation_s}
     jobs = len(prepared.workload)
     return UnitOutcome(unit.place, metrics, error=error, code=code, no_room=no_room, jobs=jobs, worker=worker, **took)
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove what killed workers have left half written in a folder of cells."""
+    """Remove incomplete results that killed workers have left in a folder of cells."""
     _remove(folder.glob("*/.seed-*"), _PARTIAL)
 
 
 def remove_scratch(folder: Path) -> None:
-    """Remove what killed replays have left in a study's folder."""
+    """Remove the remains of killed replays in a study's folder."""
     _remove(folder.glob(f"{SCRATCH}*"), _SCRATCH)
 
 

@@ -14,13 +14,13 @@ from traces.base.errors import InputError, shown
 if TYPE_CHECKING:
     import ssl
 
-#: How long a TLS handshake, and a TLS farewell, may take, s.
+#: Time limit of a TLS handshake, and of a TLS farewell, s.
 HANDSHAKE_S: Final = 10.0
 PARTING_TLS_S: Final = 2.0
 
 #: TCP keep-alive: seconds of silence before the first probe, number of probes, and seconds between them. The connection of a
-#: host that has lost its power or its network ends after a minute. Data that are under way to such a host are not limited here,
-#: as a limit would also end the connections of a run that is only stopped; ``--als-timeout`` finds its silent processes.
+#: host that has lost its power or its network ends after a minute. Data under way to such a host have no limit here, as that
+#: would also end the connections of a run that is only stopped; ``--als-timeout`` finds its silent processes.
 _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"

@@ -43,10 +43,10 @@ from traces.base.time import duration_ns
 
 
 class PlainJobs:
-    """Simulates plain jobs, of one loop, that receive no commands: in one kernel call, as most jobs of most runs can be.
+    """Simulates plain jobs, of one loop without commands: in one kernel call, which is possible for most jobs of most runs.
 
-    Columns go from messages to the engine and back as bytes, without numpy: a process that simulates one job takes time for
-    every object that it uses (``bridge.workers.plain_worker``).
+    Columns go from messages to the engine and back as bytes, without numpy: in a process that simulates one job, every object
+    used takes time (``bridge.workers.plain_worker``).
     """
 
     def __init__(self) -> None:
@@ -54,10 +54,12 @@ class PlainJobs:
 
     def answers(self, start: SimulateJob, drawing: Drawing) -> list[Message] | None:
         """The answers to an order; None if it is not plain, or fails: then an ``ApplicationSimulator`` simulates it, or
-        says why it cannot."""
+        states the error."""
         recipe = start.recipe
-        told = start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
-        if recipe is None or recipe.program or told or start.releases:
+        commanded = (
+            start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
+        )
+        if recipe is None or recipe.program or commanded or start.releases:
             return None
         cores = len(start.core_speed_gflops) // 8
         try:
@@ -107,7 +109,7 @@ class PlainJobs:
             ran=ran,
             chunks=chunks,
             transfers=0,
-            length_gflop=float(total_gflop),  # of numpy where nothing is compiled
+            length_gflop=float(total_gflop),  # a numpy number where nothing is compiled
             length_cov=None if math.isnan(cov) else float(cov),
             finish_ns=columns["finish_ns"][:cores].tobytes(),
             busy_ns=columns["busy_ns"][:cores].tobytes(),
@@ -124,15 +126,15 @@ class PlainJobs:
 class _Job:
     start: SimulateJob
     application: ApplicationSimulator
-    hints: list[Hint]  # not yet heard, ascending
-    resizes: list[WidthChange]  # not yet made, ascending
-    scales: list[Scale]  # likewise
-    changes: list[Change] = field(default_factory=list)  # not yet in force, ascending
+    hints: list[Hint]  # not applied yet, ascending
+    resizes: list[WidthChange]  # not applied yet, ascending
+    scales: list[Scale]  # not applied yet, ascending
+    changes: list[Change] = field(default_factory=list)  # not applied yet, ascending
 
 
 class ApplicationPeer:
-    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It asks for recipes and draws the tasks
-    itself. Suspended jobs are kept as they are until they are resumed."""
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It requests recipes and generates the tasks
+    itself. Suspended jobs are kept until they are resumed."""
 
     name = PROCESS_NAME
     releases = hints = resizes = wishes = scales = True
@@ -142,14 +144,14 @@ class ApplicationPeer:
         self._drawing, self._plain = Drawing(), PlainJobs()
 
     def answers(self, order: Message) -> Iterator[Message]:
-        """What to answer to an order, in order."""
+        """Yield the answers to an order, in sequence."""
         if isinstance(order, SimulateJob | Resume):
             yield from self._answers(order)
         elif isinstance(order, Cancel):
             self._jobs.pop(order.job, None)
 
     def plain_answers(self, start: SimulateJob) -> list[Message] | None:
-        """The answers to an order of a plain job (:class:`PlainJobs`); None if it is not one, or fails."""
+        """The answers to the order of a plain job (:class:`PlainJobs`); None if it is not plain, or fails."""
         return self._plain.answers(start, self._drawing)
 
     def _answers(self, order: SimulateJob | Resume) -> Iterator[Message]:
@@ -161,10 +163,10 @@ class ApplicationPeer:
             job = self._begun(order) if isinstance(order, SimulateJob) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
         except InputError as error:
-            yield self._failed(order.job, error.text, "user")  # spelled where it is shown
+            yield self._failed(order.job, error.text, "user")  # options are spelled where the text is shown
         except PluginError as error:
             yield self._failed(order.job, error.text, "application")
-        except RAISED_BY_PLUGINS as error:  # a plug-in's own, or no memory: another process would fare no better
+        except RAISED_BY_PLUGINS as error:  # a plug-in's error, or no memory: another process would fail, too
             yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
 
     def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
@@ -173,7 +175,7 @@ class ApplicationPeer:
 
     def _begun(self, start: SimulateJob) -> _Job:
         recipe = start.recipe
-        assert recipe is not None  # the session holds the bridge to what our hello asks for
+        assert recipe is not None  # guaranteed by the session, since our hello requests recipes
         speed = unpack_float64(start.core_speed_gflops)
         drawn = self._drawing.drawn(recipe, start.technique)
         resizes = start.resizes or ()
@@ -205,7 +207,7 @@ class ApplicationPeer:
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
         last = stop_ns if stopping else until_ns
-        self._hear(job, last)
+        self._apply(job, last)
         self._change(job, last)
         if stopping:
             assert last is not None
@@ -215,20 +217,19 @@ class ApplicationPeer:
             yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
         if not application.finished:
-            application.advance()  # no more than what cores still have to learn
+            application.advance()  # only notifications of cores are left
         yield from self._report(job)
 
-    def _hear(self, job: _Job, last: int | None) -> None:
-        """Let a job hear what it is told before an instant: at one instant of cores that come and go, then of those that others
-        wait for, then of speeds."""
+    def _apply(self, job: _Job, last: int | None) -> None:
+        """Apply commands before an instant: at each instant first cores that come and go, then hints, then speeds."""
         application = job.application
         while True:
             lists: tuple[Sequence[WidthChange | Hint | Scale], ...] = (job.resizes, job.hints, job.scales)
-            told = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
-            if not told or (last is not None and min(told)[0] >= last):
+            pending = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
+            if not pending or (last is not None and min(pending)[0] >= last):
                 return
-            at_ns, what = min(told)
-            # All that was asked for by then is served before.
+            at_ns, what = min(pending)
+            # Earlier requests were all served before.
             if self._change(job, at_ns + 1) or application.advance(at_ns + 1):
                 return
             if what == 0:
@@ -241,7 +242,7 @@ class ApplicationPeer:
                 application.scale(scale.factor, cores, at_ns=at_ns)
 
     def _change(self, job: _Job, before_ns: int | None) -> bool:
-        """Have the speeds of cores change before an instant; whether the application has ended."""
+        """Change the speeds of cores before an instant; return whether the application has ended."""
         application = job.application
         while job.changes and (before_ns is None or job.changes[0].at_ns < before_ns):
             change = job.changes.pop(0)
@@ -258,13 +259,13 @@ class ApplicationPeer:
         start, state = job.start, job.application.state
         wishes = job.application.wishes
         if len(wishes) > MAX_WISHES:
-            raise InputError(f"it wishes {len(wishes)} times for cores; allowed: up to {MAX_WISHES}; use inline")
+            raise InputError(f"it requests cores {len(wishes)} times; allowed: up to {MAX_WISHES}; use inline")
         for at_ns, cores in wishes:
             yield Wish(job=start.job, at_ns=at_ns, cores=cores)
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()
-        measured, tells_releases = _measured(job.application, start), start.releases or start.resizes is not None
+        measured, reports_releases = _measured(job.application, start), start.releases or start.resizes is not None
         transfers = 0
         if start.records:
             yield from record_slices(start.job, state.start_ns, state.end_ns, state.core, state.chunk, state.lengths)
@@ -288,7 +289,7 @@ class ApplicationPeer:
             length_cov=None if math.isnan(cov) else cov,
             finish_ns=pack_int64(state.cores.finish_ns[: len(state.speed)]),
             busy_ns=pack_int64(state.cores.busy_ns[: len(state.speed)]),
-            released_ns=pack_int64(job.application.released_ns) if tells_releases else None,
+            released_ns=pack_int64(job.application.released_ns) if reports_releases else None,
             scheduling_ns=job.application.scheduling_ns,
             chosen=tuple(state.chosen.tolist()),
             ahead_chunks=job.application.ahead_chunks,
@@ -297,7 +298,7 @@ class ApplicationPeer:
 
 
 def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int) -> None:
-    """Let cores come to an application, and have it give up others, but for those that it has given up, and its last."""
+    """Add cores to an application, and have it release others, except those already released, and its last one."""
     places = unpack_int32(resize.places).tolist()
     columns = unpack_float64(resize.speed_gflops).tolist(), unpack_int64(resize.latency_ns).tolist()
     staying = set(application.staying)
@@ -305,19 +306,19 @@ def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int
     given = list(zip(places, *columns, strict=True))
     came = application.resize(given, asked[: len(staying) - 1], cost_ns=cost_ns)
     if came != places:
-        raise InputError(f"resize at {resize.at_ns} ns: cores come to the places {places}; allowed: {came}")
+        raise InputError(f"resize at {resize.at_ns} ns: cores are added at the places {places}; allowed: {came}")
 
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
-    """What a suspended job can promise: the last of its cores to end a chunk, unless something is changed before."""
+    """The promise of a suspended job: the last end of its current chunks, if nothing changes before."""
     lists: tuple[Sequence[Change | WidthChange | Hint | Scale], ...] = (job.changes, job.resizes, job.hints, job.scales)
-    told = [one[0].at_ns for one in lists if one]
-    known = [at_ns for at_ns in (stop_ns, *told) if at_ns is not None]
+    pending = [one[0].at_ns for one in lists if one]
+    known = [at_ns for at_ns in (stop_ns, *pending) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
 
 def _measured(application: ApplicationSimulator, start: SimulateJob) -> Measurement | None:
-    """What is measured of a job that has a graph."""
+    """The measurements of a job that has a graph."""
     if start.network is None:
         return None
     values = np.empty(len(GRAPH_METRICS))

@@ -1,4 +1,4 @@
-"""Where application processes are, which of them holds which jobs, and which one should get the next. No I/O."""
+"""Application processes and their jobs: which process holds which, and which one gets the next. No I/O."""
 
 from __future__ import annotations
 
@@ -18,59 +18,59 @@ from bridge.workers.listener import STRANGERS
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Open files for other things than connections.
+#: Open files reserved for other purposes than connections.
 _OTHER_FILES: Final = 64
 
 
 @dataclass(frozen=True)
 class CoreForecast:
-    """What a worker knows of what will happen to a job's cores."""
+    """The known future of a job's cores."""
 
     changes: tuple[Change, ...] = ()
-    until_ns: int | None = None  # the instant up to which these are all; None: for good
+    until_ns: int | None = None  # the instant up to which this is complete; None: for good
 
 
 @dataclass(frozen=True)
 class Order:
     """One job to simulate."""
 
-    start: SimulateJob  # what the worker is sent, with a recipe; ``job`` is the row in the workload
-    bound_ns: int  # an instant before which a worker that conserves work cannot end it
+    start: SimulateJob  # the message to the worker, with a recipe; ``job`` is the row in the workload
+    bound_ns: int  # lower bound of the job's end in a worker that conserves work
     job_number: int  # the workload's number, for messages
-    payload: Callable[[], TaskPayload]  # draws the tasks, for a worker that asks for their lengths
-    # what is ahead of the job from an instant on
+    payload: Callable[[], TaskPayload]  # generates the tasks, for a worker that requests their lengths
+    # the future of the job's cores from an instant on
     next_changes: Callable[[int], CoreForecast] = lambda now_ns: CoreForecast()
-    losses: int = 0  # how many processes that had this order were lost
+    losses: int = 0  # number of processes that were lost with this order
 
     def again(self) -> Order:
-        """The next attempt at it, since the process that had it was lost."""
+        """The next attempt, after the process that had the order was lost."""
         return replace(self, start=replaced(self.start, attempt=self.start.attempt + 1), losses=self.losses + 1)
 
 
 @dataclass(frozen=True)
 class JobReport:
-    """What a worker reported of one job."""
+    """Everything that a worker reported of one job."""
 
     outcome: Outcome
-    records: list[Records]  # in task order; empty if they were not asked for
+    records: list[Records]  # in task order; empty if not requested
     transfers: list[Transfers]  # in the order of edges
     length_gflop: float  # the sum of the task lengths, added in task order
-    length_cov: float  # their coefficient of variation. Both are the bridge's own if it has sent the lengths
+    length_cov: float  # their coefficient of variation. If the bridge has sent the lengths, both are its own values
     wishes: list[Wish] = field(default_factory=list)  # in the order of instants
 
 
 @dataclass(eq=False)
 class HeldJob:
-    """A job that a worker holds, and what the worker has reported of it so far."""
+    """A job that a worker holds, and the worker's reports so far."""
 
     order: Order
-    payload: TaskPayload | None = None  # its tasks, where they were sent
+    payload: TaskPayload | None = None  # its tasks, if they were sent
     records: list[Records] = field(default_factory=list)
     transfers: list[Transfers] = field(default_factory=list)
     wishes: list[Wish] = field(default_factory=list)
 
     def reported(self, outcome: Outcome) -> JobReport:
-        """Return the whole report, now that the job has ended."""
+        """Return the complete report at the end of the job."""
         total, cov = outcome.length_gflop, math.nan if outcome.length_cov is None else outcome.length_cov
         if self.payload is not None:
             total, cov = self.payload.total_gflop, self.payload.cov
@@ -82,47 +82,47 @@ class Worker:
     """One application process."""
 
     name: str  # its worker id
-    since: float  # when it was launched, last heard of, or was given work while it had none, in the loop's time, s
-    # hello, connection: None until it has said hello
+    since: float  # time of its launch, its last message, or its first job after being idle, in the loop's time, s
+    # hello, connection: None until its hello
     hello: Hello | None = None
     connection: Connection | None = None
-    # the jobs it holds by row, in the order in which they were given
+    # its jobs by row, in the order in which they were given
     jobs: dict[int, HeldJob] = field(default_factory=dict)
-    pouring: list[HeldJob] = field(default_factory=list)  # those whose tasks are still to be sent
-    served: int = 0  # jobs it has ended
+    pouring: list[HeldJob] = field(default_factory=list)  # jobs whose tasks are still to be sent
+    served: int = 0  # number of finished jobs
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # set when its process is known to have ended
-    how: str = "closed its connection"  # how it came to be of no use, as "was killed by SIGKILL"
-    blameless: bool = False  # whether it was taken along by another's end
+    how: str = "closed its connection"  # why it can no longer be used, such as "was killed by SIGKILL"
+    blameless: bool = False  # whether it ended because of another process
 
 
 class Assignment:
-    """Connected workers by how many jobs they hold. ``limit``: how many workers may hold a job at once. ``depth``: how
-    many jobs one worker may hold."""
+    """Connected workers by number of held jobs. ``limit``: number of workers that may hold a job at once. ``depth``: number
+    of jobs that one worker may hold."""
 
     def __init__(self, limit: int, depth: int) -> None:
         self._limit, self._depth = limit, depth
-        # The one that has waited longest first.
+        # The one that has been idle longest comes first.
         self._holding: list[dict[str, Worker]] = [{} for _ in range(depth + 1)]
         self._busy = 0
 
     def add(self, worker: Worker) -> None:
-        """A worker without jobs has connected."""
+        """Add a connected worker without jobs."""
         self._holding[0][worker.name] = worker
 
     def drop(self, worker: Worker) -> None:
-        """Give a worker no more jobs; those that it holds stay in its ``jobs``."""
+        """Give a worker no more jobs; the jobs that it holds stay in its ``jobs``."""
         if self._holding[len(worker.jobs)].pop(worker.name, None) is not None:
             self._busy -= bool(worker.jobs)
 
     def give(self, worker: Worker, order: Order) -> HeldJob:
-        """A worker holds a job from now on."""
+        """Give an order to a worker."""
         job, before = HeldJob(order), len(worker.jobs)
         worker.jobs[order.start.job] = job
         self._moved(worker, before)
         return job
 
     def take(self, worker: Worker, row: int) -> HeldJob:
-        """A worker has ended a job."""
+        """Take a finished job from a worker."""
         before = len(worker.jobs)
         job = worker.jobs.pop(row)
         self._moved(worker, before)
@@ -135,8 +135,8 @@ class Assignment:
             self._busy += (now > 0) - (before > 0)
 
     def able(self, order: Order) -> Worker | None:
-        """The worker that should get this order, the one with the fewest; or None if all have enough. A job that was
-        lost before is simulated alone, so that if it is lost again it is clear which one is to blame."""
+        """The worker for this order: the one with the fewest jobs; None if all are full. A job that was lost before is
+        simulated alone, so that a second loss shows which job is to blame."""
         if self._holding[0] and self._busy < self._limit:
             return next(iter(self._holding[0].values()))
         if order.losses > 0:
@@ -149,36 +149,36 @@ class Assignment:
 
 
 class Processes(Protocol):
-    """How application processes of a place come to be, and end: by worker ids."""
+    """The launcher of application processes on one host; processes are named by worker ids."""
 
     def launch(self, worker: str) -> None:
-        """Start a process for a worker id that was not used before."""
+        """Start a process for a new worker id."""
         ...
 
     def greeted(self, worker: str) -> None:
-        """It has said hello, or never will."""
+        """Note that a worker has sent its hello, or never will."""
         ...
 
     def kill(self, worker: str) -> None:
-        """Kill it, and what it has started, if it is still there."""
+        """Kill a worker and the processes that it started, if it still exists."""
         ...
 
 
 @dataclass(eq=False)
 class Place:
-    """One host, and the application processes on it."""
+    """One host and its application processes."""
 
     name: str  # of the host
     processes: Processes
-    assignment: Assignment  # which of its workers holds which jobs
-    workers: int  # how many of them simulate at once
-    alive: int  # how many may be there at once
+    assignment: Assignment  # the jobs of its workers
+    workers: int  # number of workers that simulate at once
+    alive: int  # number of processes that may exist at once
     here: bool = False  # whether it is this host
-    names: set[str] = field(default_factory=set)  # the workers that are there, or coming
-    stillborn: int = 0  # how many in a row have ended without having been let in
-    lost: bool = False  # whether it went before the run was over
-    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes that were started, jobs that they have ended,
-    # jobs that were lost with one of them and simulated again; what went over all connections of this place that have ended
+    names: set[str] = field(default_factory=set)  # the workers that exist or are starting
+    stillborn: int = 0  # number of consecutive processes that ended before they were admitted
+    lost: bool = False  # whether it was lost before the end of the run
+    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes started, jobs that they have finished, jobs lost
+    # with a process and simulated again; traffic of all ended connections of this place
     launched: int = 0
     jobs: int = 0
     retries: int = 0
@@ -187,13 +187,13 @@ class Place:
     bytes_received: int = 0
 
     def count(self, connection: Connection) -> None:
-        """Add what went over a connection that has ended."""
+        """Add the traffic of a connection that has ended."""
         self.messages += connection.messages
         self.bytes_sent += connection.bytes_sent
         self.bytes_received += connection.bytes_received
 
     def cost(self) -> dict[str, Any]:
-        """As ``run.json`` has it."""
+        """Costs for ``run.json``."""
         return {
             "host": self.name,
             "workers": self.workers,
@@ -208,8 +208,8 @@ class Place:
 
 
 def room_for(processes: int) -> int:
-    """How many of so many processes can be connected at once; raises the limit on open files where it may, and says so if
-    that is fewer."""
+    """The number of connections for ``processes`` processes that is possible; raises the limit on open files if allowed, and
+    logs a warning if it is lower."""
     room, files = _room(processes)
     if room < processes:
         log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)
@@ -217,12 +217,12 @@ def room_for(processes: int) -> int:
 
 
 def is_room(processes: int) -> bool:
-    """Whether so many processes can be connected at once; raises the limit on open files where it may."""
+    """Whether ``processes`` processes can be connected at once; raises the limit on open files if allowed."""
     return _room(processes)[0] == processes
 
 
 def _room(processes: int) -> tuple[int, int]:
-    # How many, and how many files may be open.
+    # Possible number of processes, and limit on open files.
     others = STRANGERS + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < processes + others:

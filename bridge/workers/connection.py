@@ -14,12 +14,11 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Connection:
     """One end of one connection.
 
-    What is said is written together once the event loop has nothing else to do at the moment, so that many small
-    messages cost one system call.
+    Messages are written together once the event loop is idle, so that many small messages cost one system call.
 
-    - ``session``: judges every message.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: how much went over it, both ways.
-    - ``ended``: whether the other end has closed its stream, or it is broken.
+    - ``session``: checks every message.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic in both directions.
+    - ``ended``: whether the other end has closed its stream, or the stream is broken.
     """
 
     def __init__(self, session: Session[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -33,14 +32,14 @@ class Connection:
     def peer(self) -> str:
         """The network address of the other end."""
         place = self._writer.get_extra_info("peername")
-        return str(place[0]) if place else "somebody"
+        return str(place[0]) if place else "an unknown address"
 
-    async def hear(self) -> Message | Refusal | ConnectionClosed:
-        """The next message, judged. Raises ProtocolError if the other side broke the protocol."""
+    async def receive(self) -> Message | Refusal | ConnectionClosed:
+        """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             try:
                 data = await self._reader.read(READ_AT_MOST)
-            except OSError:  # reset, or given up by the kernel: whoever is there no longer speaks
+            except OSError:  # reset, or given up by the kernel: nothing more will arrive
                 data = b""
             self.bytes_received += len(data)
             self.ended = self.ended or not data
@@ -48,20 +47,20 @@ class Connection:
         self.messages += 1
         return event
 
-    def say(self, message: Message) -> None:
-        """Send a message. Raises LocalProtocolError if the protocol forbids it now."""
+    def send(self, message: Message) -> None:
+        """Add a message to those to be written; raises LocalProtocolError if the protocol forbids it now."""
         data = self.session.send(message)
         self.messages += 1
-        self.say_bytes(data)
+        self.send_bytes(data)
 
-    def say_bytes(self, data: bytes) -> None:
-        """Send bytes that the session has made."""
+    def send_bytes(self, data: bytes) -> None:
+        """Add bytes of the session to those to be written."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self.flush)
         self._waiting.append(data)
 
     def flush(self) -> None:
-        """Write what was said."""
+        """Write the waiting messages."""
         if self._waiting:
             data = b"".join(self._waiting)
             self._waiting.clear()
@@ -69,7 +68,7 @@ class Connection:
             self._writer.write(data)
 
     async def drain(self) -> None:
-        """Wait until the other end has taken most of what was said. Returns at once if it is gone."""
+        """Wait until the other end has read most of the messages. Returns at once if it is gone."""
         self.flush()
         try:
             await self._writer.drain()
@@ -77,12 +76,12 @@ class Connection:
             self.ended = True
 
     def close(self) -> None:
-        """Close it after what was said has been taken."""
+        """Close it after the waiting messages are written."""
         self.flush()
         self._writer.close()
 
     async def close_at_once(self, patience_s: float) -> None:
-        """Close it, and wait until it is closed, for so long."""
+        """Close it, and wait at most ``patience_s`` until it is closed."""
         self.close()
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(patience_s):
@@ -90,6 +89,6 @@ class Connection:
         self._writer.transport.abort()
 
     def abort(self) -> None:
-        """Close it now; :meth:`hear` then finds its end."""
+        """Close it now; :meth:`receive` then finds its end."""
         self._waiting.clear()
         self._writer.transport.abort()

@@ -1,8 +1,8 @@
-"""What a run and its other hosts know each other by: a token in a file, and a certificate that is made for the run.
+"""Credentials of a run and its other hosts: a token in a file, and a certificate that is made for the run.
 
-TLS is the standard library's. It makes no certificates, so that the ``openssl`` command does: one for each run, signed by
-itself, whose key is in a file of this process for as long as it takes to read it. A host has the certificate in a file and
-talks to nobody who has another one. This module is the one door to ``ssl``.
+TLS is the standard library's. It cannot make certificates, so the ``openssl`` command makes a self-signed one for each run;
+its key is in a file of this process only until it has been read. A host has the certificate in a file and refuses every other
+one. Only this module imports ``ssl``.
 """
 
 import base64
@@ -23,42 +23,42 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
-#: What goes wrong with TLS, for those who do not import ``ssl``.
+#: Errors of TLS, for modules that do not import ``ssl``.
 TlsError = ssl.SSLError
 
-#: Behind the name of the token's file: where the certificate is, if nothing is said.
+#: Added to the name of the token's file: default place of the certificate.
 CERTIFICATE_ENDING: Final = ".crt"
 
-#: Characters of a token: enough that nobody guesses it, and what a frame of a stranger holds.
+#: Number of characters of a token: too many to guess, and few enough for the first frame.
 _TOKEN: Final = (32, 200)
 
 _MAKE_TOKEN: Final = "to make one: (umask 077; openssl rand -hex 32 > {})"
 
-#: For how many days a certificate holds; it is looked at byte by byte, and not at its dates.
+#: Validity of a certificate in days; it is compared byte by byte, and its dates are not checked.
 _DAYS: Final = 36_500
 
-#: How long openssl may take, s; it takes some hundredths.
+#: Time limit of openssl, s; it takes some hundredths.
 _OPENSSL_S: Final = 60.0
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
-#: A file with one certificate and nothing else.
+#: A file with exactly one certificate.
 _ALONE: Final = re.compile(rb"\s*" + _BEGIN + rb"([A-Za-z0-9+/=\s]+)" + _END + rb"\s*")
 
-#: The subject of a run's certificate, and how DER has it: one common name, as UTF-8.
+#: The subject of a run's certificate, and its DER form: one common name, as UTF-8.
 _SUBJECT: Final = "twolevel run"
 _NAME: Final = bytes.fromhex("311530130603550403") + b"\x0c\x0c" + _SUBJECT.encode()
 
-#: Largest file that is looked at as a token, bytes.
+#: Largest file that is read as a token, bytes.
 _MOST_BYTES: Final = 65_536
 
-#: ``X509_V_FLAG_NO_CHECK_TIME`` of OpenSSL, which Python has no name for: clocks of hosts differ.
+#: ``X509_V_FLAG_NO_CHECK_TIME`` of OpenSSL, which has no name in Python: clocks of hosts differ.
 _NO_CHECK_TIME: Final = 0x200000
 
 
 def read_token(path: str, where: str = "") -> str:
-    """The token in a file that nobody but its owner may read. Raises InputError if there is none, others may read it,
-    or it is none; the message says how to make one."""
+    """The token in a file that only its owner may read. Raises InputError if there is none, others may read it, or its
+    content is not a token; the message explains how to make one."""
     where = where or str(TOKEN_FILE)
     make = _MAKE_TOKEN.format(path)
     try:
@@ -67,7 +67,7 @@ def read_token(path: str, where: str = "") -> str:
         raise InputError(f"{where}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}; {make}") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise InputError(f"{where}: {shown_path(path)} is no file; {make}")
+        raise InputError(f"{where}: {shown_path(path)} is not a file; {make}")
     with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_mode & 0o077:
@@ -85,9 +85,9 @@ def read_token(path: str, where: str = "") -> str:
 
 
 class Certificate:
-    """A certificate made for one run, in a file for those who are to know it; the file goes when it is closed.
+    """A certificate made for one run, in a file for the other hosts; closing removes the file.
 
-    - ``path``: the file. A certificate of an earlier run is replaced if it is alone in its file; no other file ever is.
+    - ``path``: the file. A certificate of an earlier run is replaced if the file has nothing else; no other file ever is.
 
     Raises InputError if it cannot be made or written.
     """
@@ -100,22 +100,22 @@ class Certificate:
             make_certificate(key, made, str(LISTEN), ("serverAuth",))
             self.pem = made.read_bytes()
             self.context = bridge_context(str(made), str(key))
-        # The whole file appears at once: somebody may be waiting for it.
-        beside = f"{path}.{secrets.token_hex(8)}"
+        # Write the whole file at once: a host may be waiting for it.
+        temporary = f"{path}.{secrets.token_hex(8)}"
         try:
-            with open(beside, "xb") as file:
+            with open(temporary, "xb") as file:
                 file.write(self.pem)
-            _check_replaceable(path)  # somebody may have used the name meanwhile
-            os.replace(beside, path)
+            _check_replaceable(path)  # the name may have been taken meanwhile
+            os.replace(temporary, path)
         except (OSError, InputError) as error:
             with contextlib.suppress(OSError):
-                os.unlink(beside)
+                os.unlink(temporary)
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{CERTIFICATE}: {shown_path(path)} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
-        """Remove the file, if it is still ours."""
+        """Remove the file if it has not been replaced."""
         with contextlib.suppress(OSError):
             if not os.path.islink(self._path) and Path(self._path).read_bytes() == self.pem:
                 os.unlink(self._path)
@@ -125,7 +125,7 @@ def _check_replaceable(path: str) -> None:
     try:
         status = os.lstat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise InputError(f"{CERTIFICATE}: {shown_path(path)} is there, and is no file; allowed: a new file")
+            raise InputError(f"{CERTIFICATE}: {shown_path(path)} exists and is not a file; allowed: a new file")
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
@@ -134,13 +134,13 @@ def _check_replaceable(path: str) -> None:
         raise InputError(f"{CERTIFICATE}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
     if len(text) > _MOST_BYTES or not _is_of_run(text):
         raise InputError(
-            f"{CERTIFICATE}: {shown_path(path)} is there, and is not the certificate of a run; allowed: a new file, or that of "
-            "an earlier run"
+            f"{CERTIFICATE}: {shown_path(path)} exists and is not the certificate of a run; allowed: a new file, or the "
+            "certificate of an earlier run"
         )
 
 
 def _is_of_run(text: bytes) -> bool:
-    """Whether a file holds one certificate that a run has made for itself, and nothing else."""
+    """Whether a file has exactly one certificate, self-signed by a run."""
     found = _ALONE.fullmatch(text)
     if found is None:
         return False
@@ -173,13 +173,13 @@ def _parts(der: bytes) -> list[tuple[int, bytes]]:
 
 
 def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
-    """Make a certificate that is signed by itself, and its key, as files.
+    """Make a self-signed certificate and its key, as files.
 
     - ``key``, ``certificate``: in a folder that only its owner may enter.
     - ``where``: the option that needs it, for messages.
-    - ``uses``: what it is good for, as OpenSSL names it: ``serverAuth``, ``clientAuth``.
+    - ``uses``: its purposes, as OpenSSL names them: ``serverAuth``, ``clientAuth``.
 
-    Raises InputError if there is no ``openssl``, or it makes none.
+    Raises InputError if there is no ``openssl``, or it fails.
     """
     openssl = shutil.which("openssl")
     if openssl is None:
@@ -188,7 +188,7 @@ def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[st
         )
     words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
     words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
-    # Of nobody but itself: whoever knows this certificate must not come to trust others that it has signed.
+    # Not a CA: whoever trusts this certificate must not trust others signed with it.
     words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
     try:
         made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
@@ -205,17 +205,17 @@ def bridge_context(certificate: str, key: str) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(certificate, key)
     context.set_alpn_protocols([HOST_ALPN, APPLICATION_ALPN])
-    # Nobody comes back on an old session: every connection shows that its other end has the key.
+    # No session resumption: every connection proves that its other end has the key.
     context.num_tickets = 0
     return context
 
 
 def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
-    """A host's side of TLS: it knows this certificate, and no authority and no name. Raises InputError if the text is
-    no certificate."""
+    """A host's side of TLS: it trusts this certificate, and no authority and no name. Raises InputError if the text is not
+    a certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # which name a host is reached by does not matter where the key is known
+    context.check_hostname = False  # the key is known, so the host's name does not matter
     context.verify_mode = ssl.CERT_REQUIRED
     context.verify_flags = ssl.VerifyFlags(context.verify_flags | _NO_CHECK_TIME | ssl.VERIFY_X509_PARTIAL_CHAIN)
     context.set_alpn_protocols([alpn])
@@ -225,12 +225,12 @@ def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError) as error:
         raise InputError(f"not usable as a certificate: {why_not(error)}") from None
     if pem.count(_BEGIN.decode()) != 1:
-        raise InputError(f"{known} certificates; allowed: one, that of the run")
+        raise InputError(f"{known} certificates; allowed: one, the run's")
     return context
 
 
 def why_not(error: Exception) -> str:
-    """What is wrong with TLS, in a line: ``certificate verify failed``."""
+    """The cause of a TLS error in one line: ``certificate verify failed``."""
     reason = getattr(error, "reason", None)
     text = str(reason).replace("_", " ").lower() if reason else str(error) or type(error).__name__
     return shown(text, 160).strip("'\"")

@@ -1,4 +1,4 @@
-"""The tasks of a job that is told by a recipe: drawn as the recipe says, with the phases that they belong to."""
+"""The tasks of a job defined by a recipe: generated from it, with their phases."""
 
 from dataclasses import dataclass
 
@@ -17,30 +17,30 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class DrawnJob:
-    """What a job computes."""
+    """The tasks and phases of a job."""
 
     lengths: Array  # float64 (N,), GFLOP of each task
-    phases: list[AnyScheduler | GraphPart | None]  # as ``als.application.ApplicationSimulator`` takes them
-    part_tasks: Array | None = None  # int64 (I,) or None, how many tasks each part has; None: there is one
+    phases: list[AnyScheduler | GraphPart | None]  # as for ``als.application.ApplicationSimulator``
+    part_tasks: Array | None = None  # int64 (I,) or None, number of tasks of each part; None: there is one part
     edges: Edges | None = None  # of its graphs; None: there are none
 
     @property
     def part_first(self) -> Array:
-        """The first task of each part, and the task behind the last; int64 (I + 1,)."""
+        """The first task of each part, and one beyond the last task; int64 (I + 1,)."""
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
 
 
 class Drawing:
-    """Draws the tasks of jobs, most of which share a few techniques and programs."""
+    """Generates the tasks of jobs, most of which share a few techniques and programs."""
 
     def __init__(self) -> None:
         self._schedulers: dict[str, AnyScheduler] = {}
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
-        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or
-        PluginError if a technique, a program or a graph cannot be."""
+        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError if
+        a technique, a program or a graph cannot be used."""
         if not recipe.program:
             lengths = drawn_lengths(
                 recipe.seed,
@@ -63,7 +63,7 @@ class Drawing:
         return DrawnJob(found.lengths, [_phase(phase) for phase in program.phases], found.part_tasks, edges)
 
     def wishes(self, recipe: Recipe, width: WidthRange | None) -> list[int] | None:
-        """For how many cores each phase of a job wishes that may have so many; None: it never wishes."""
+        """Number of cores that each phase of a job requests within this range; None: there are no requests."""
         if width is None or not recipe.program:
             return None
         program, _ = self._program(recipe.program, recipe.variation)
@@ -71,7 +71,7 @@ class Drawing:
         return wishes if any(wishes) else None
 
     def scheduler_of(self, name: str) -> AnyScheduler:
-        """The scheduler of this name."""
+        """The scheduler with this name."""
         known = self._schedulers.get(name)
         if known is None:
             known = self._schedulers[name] = scheduler(name, where="technique")
@@ -86,7 +86,7 @@ class Drawing:
 
 
 def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
-    """A phase as the engine takes it."""
+    """A phase in the form that the engine needs."""
     if isinstance(phase, Serial):
         return None
     if isinstance(phase, Graph):

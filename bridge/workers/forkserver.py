@@ -1,20 +1,20 @@
-"""The fork server: a small process from which application processes are started, and with which they end.
+"""The fork server: a small process that starts the application processes, and whose end also ends them.
 
-It reads one command a line and writes one report a line; the bridge is at the other end of both pipes. Words are
+It reads one command per line and writes one report per line; the bridge is at the other end of both pipes. Words are
 quoted as in JSON.
 
 =====================================  ============================================================================
-``warm TECHNIQUE [PROGRAM]``           load our own application simulator and what it needs for this technique and
-                                       program, which is JSON; answered by ``ready``
-``trust CERTIFICATE``                  the bridge is on another host, and known by this certificate; before ``warm``
-``fork WORKER ADDRESS TOKEN``          fork a worker with what was loaded
-``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user's as a worker
-``kill WORKER``                        kill it, if it is still there
+``warm TECHNIQUE [PROGRAM]``           load the application simulator and what it needs for this technique and program,
+                                       which is JSON; answered by ``ready``
+``trust CERTIFICATE``                  the bridge is on another host, and has this certificate; before ``warm``
+``fork WORKER ADDRESS TOKEN``          fork a worker that has everything loaded
+``start WORKER ADDRESS TOKEN WORD …``  start a command line of the user as a worker
+``kill WORKER``                        kill it, if it still exists
 end of the commands                    kill every worker and exit: the bridge is gone
 =====================================  ============================================================================
 
-A worker that was started reports ``born WORKER PID`` by itself, before it connects. When a worker has ended, ``gone WORKER
-HOW`` is reported; when none could be started, ``unborn WORKER WHY``.
+A started worker itself reports ``born WORKER PID`` before it connects. The end of a worker is reported by ``gone WORKER
+HOW``, a failed start by ``unborn WORKER WHY``.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_par
 #: Exit status of a command that cannot be executed, as in a shell.
 _NOT_EXECUTED = 127
 
-# Not os.fork: what modules have done in a new process (logging and threading make their locks anew, random draws another seed)
-# writes to hundreds of pages, each of which is then copied. It is for a process of one thread, which holds no lock.
+# Not os.fork: hooks of modules in a new process (new locks of logging and threading, a new seed of random) write to hundreds
+# of pages, each of which is then copied. This call is for a process with one thread, which holds no lock.
 _fork = ctypes.PyDLL(None, use_errno=True).fork
 
 
 class _Pipes(NamedTuple):
-    """The two ends to the bridge, on descriptors that no plug-in's input or output is on."""
+    """The two ends to the bridge, on descriptors that no plug-in reads or writes."""
 
     commands: int
     reports: int
 
     @classmethod
     def taken(cls) -> _Pipes:
-        """From stdin and stdout; what a plug-in prints then goes to stderr, and there is nothing for it to read."""
+        """Take over stdin and stdout; a plug-in then prints to stderr, and has nothing to read."""
         pipes = cls(os.dup(0), os.dup(1))
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, 0)
@@ -65,7 +65,7 @@ class _Pipes(NamedTuple):
             data = data[os.write(self.reports, data) :]
 
     def step_aside(self, birth: bytes) -> None:
-        """In a new process: report its birth, give up what is the server's alone, and have nowhere to write to."""
+        """In a new process: report its birth, close what only the server needs, and discard output."""
         os.write(self.reports, b'%b,"%d"]\n' % (birth, os.getpid()))
         signal.set_wakeup_fd(-1)
         os.close(self.commands)
@@ -75,7 +75,7 @@ class _Pipes(NamedTuple):
 
 def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, birth: bytes, *words: str) -> NoReturn:
     try:
-        assert serve is not None  # a bridge waits until the server is warm
+        assert serve is not None  # the bridge waits until the server is warm
         die_with_parent(server)
         name_process(PROCESS_NAME)
         pipes.step_aside(birth)
@@ -92,7 +92,7 @@ def _be_worker(server: int, pipes: _Pipes, serve: Callable[..., None] | None, bi
         else:
             sys.excepthook(*sys.exc_info())
             sys.stderr.flush()
-    # Not sys.exit: what the server has registered for its own exit is not ours to run.
+    # Not sys.exit: exit handlers of the server must not run here.
     os._exit(1)
 
 
@@ -102,7 +102,7 @@ def _be_command(
     from bridge.protocol.messages import ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE
 
     try:
-        os.setsid()  # a group of its own, to be killed with all that it starts
+        os.setsid()  # its own process group, so that it can be killed with its children
         die_with_parent(server)
         pipes.step_aside(birth)
         environment = {ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token, WORKER_VARIABLE: worker}
@@ -116,12 +116,12 @@ class _Server:
     def __init__(self, pipes: _Pipes) -> None:
         self._pipes = pipes
         self._context: Any = None
-        # What a worker does, with our application simulator, warm: every worker begins with a copy.
+        # The main function of a worker, with a loaded simulator: every worker begins with a copy.
         self._serve: Callable[..., None] | None = None
         self._workers: dict[str, int] = {}
         self._names: dict[int, str] = {}
         self._commanded = False
-        self._is_alone = True  # the only thread; a plug-in may have started others
+        self._is_alone = True  # the only thread; plug-ins may start others
 
     def obey(self, command: str, *words: str) -> None:
         if command == "warm":
@@ -132,7 +132,7 @@ class _Server:
             gc.enable()
             gc.collect()
             self._is_alone = threading.active_count() == 1
-            gc.freeze()  # so that collections in the workers do not touch, and copy, every page
+            gc.freeze()  # so that garbage collections in the workers do not write to, and copy, every page
             self._pipes.report("ready")
         elif command == "trust":
             from bridge.protocol.host_messages import APPLICATION_ALPN
@@ -162,25 +162,25 @@ class _Server:
 
     def _kill(self, worker: str) -> None:
         pid = self._workers.get(worker)
-        if pid is not None:  # not reaped yet, so that the number is still its own
+        if pid is not None:  # not reaped yet, so that the number is still valid
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             self._kill_group(pid)
 
     @staticmethod
     def _kill_group(pid: int) -> None:
-        # What a command has started; our own workers have no group of their own.
+        # The children of a command; forked workers have no group of their own.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(pid, signal.SIGKILL)
 
     def reap(self, *, wait: bool = False) -> None:
-        """Report the workers that have ended, or wait for all."""
+        """Report the workers that have ended, or wait for all of them."""
         while self._workers:
             if self._commanded:
                 ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | (0 if wait else os.WNOHANG))
                 if ended is None:
                     return
-                self._kill_group(ended.si_pid)  # while the number is still taken
+                self._kill_group(ended.si_pid)  # while the number is still reserved
             pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
             if pid == 0:
                 return
@@ -191,7 +191,7 @@ class _Server:
                     self._pipes.report("gone", worker, how_ended(os.waitstatus_to_exitcode(status)))
 
     def end(self) -> None:
-        """Kill every worker and leave no trace of it."""
+        """Kill and reap every worker."""
         for worker in list(self._workers):
             self._kill(worker)
         self.reap(wait=True)
@@ -219,10 +219,10 @@ def _serve(server: _Server, commands: int) -> None:
 
 
 def main() -> None:
-    """Serve until the commands end."""
+    """Serve until the end of the commands."""
     keep_standard_streams()
     name_process(SERVER_NAME)
-    # Even one that was stopped is to find that its commands have ended, and to take the workers along.
+    # Even a stopped server must notice the end of its commands, and end the workers.
     die_with_parent(os.getppid(), signal.SIGCONT)
     pipes = _Pipes.taken()
     server = _Server(pipes)

@@ -1,7 +1,7 @@
-"""What ``twolevel worker`` does: has application processes on this host for a run on another one.
+"""The command ``twolevel worker``: run application processes on this host for a run on another one.
 
-It starts and kills processes as the run says, by a fork server of its own, and tells the run how they ended. They talk to the
-run by themselves.
+It starts and kills processes as the run orders, with its own fork server, and reports how they ended. The processes connect
+to the run themselves.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from traces.base.errors import InputError, PeerError, TwolevelError, shown
 if TYPE_CHECKING:
     import ssl
 
-#: How long to wait between two attempts to reach a run, s.
+#: Time between two attempts to connect to a run, s.
 _BETWEEN_S: Final = 0.25
 
-#: How long the run may take to answer a join, s.
+#: Time limit of the run's answer to a join, s.
 _ANSWER_S: Final = 30.0
 
 
@@ -70,16 +70,16 @@ def serve_run(
     package: str,
     say: Callable[[str], None],
 ) -> None:
-    """Have application processes here for the run that listens at an address, until it is over.
+    """Run application processes here for the run that listens at an address, until it ends.
 
     - ``address``: ``tls://HOST:PORT``.
-    - ``token_file``, ``certificate``: the files that the run and this host know each other by.
-    - ``workers``: how many processes simulate at once.
-    - ``patience_s``: for how long to wait for the run to begin, s.
+    - ``token_file``, ``certificate``: the files that authenticate this host and the run.
+    - ``workers``: number of processes that simulate at once.
+    - ``patience_s``: how long to wait for the run to begin, s.
     - ``package``: the version of ``twolevel`` that is installed here.
 
-    Raises InputError if a file, or the address, cannot be used. Raises PeerError if the run cannot be reached, refuses
-    this host, ends before it is over, or needs what is not here.
+    Raises InputError if a file or the address cannot be used. Raises PeerError if the run cannot be connected to, refuses this
+    host, ends early, or needs something that is missing here.
     """
     tls_address(address, "worker")
     join = Join(
@@ -92,12 +92,12 @@ def serve_run(
     run_interruptibly(_Host(address, certificate, join, say).run(patience_s))
 
 
-#: How a certificate in a file begins and ends.
+#: Begin and end of a certificate in a file.
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 class _NotYet(Exception):
-    """The run is not there; it may still come."""
+    """The run cannot be connected to; it may still begin."""
 
 
 class _Host:
@@ -111,7 +111,7 @@ class _Host:
         self._launched = 0
 
     async def run(self, patience_s: float) -> None:
-        """Join, and serve until the run is over."""
+        """Join, and serve until the run ends."""
         pem, connection = await self._reached(patience_s)
         self._connection = connection
         complete = False
@@ -145,11 +145,11 @@ class _Host:
             await asyncio.sleep(min(_BETWEEN_S, max(0.0, deadline - loop.time())))
 
     async def _reach(self) -> tuple[str, Connection]:
-        # The certificate is read each time: an earlier run may have left another one.
+        # Read the certificate each time: an earlier run may have left another one.
         try:
             pem = Path(self._certificate).read_text(encoding="ascii")
             if pem.startswith(_BEGIN) and _END not in pem:
-                raise _NotYet(f"{CERTIFICATE}: {shown(self._certificate)} is not whole yet")
+                raise _NotYet(f"{CERTIFICATE}: {shown(self._certificate)} is not complete yet")
             context = pinned_context(pem, HOST_ALPN)
         except FileNotFoundError:
             raise _NotYet(f"{CERTIFICATE}: there is no file {shown(self._certificate)}; the run makes it") from None
@@ -164,16 +164,16 @@ class _Host:
         except TimeoutError:
             raise _NotYet(f"no answer within {HANDSHAKE_S:g} s") from None
         except TlsError as error:
-            what = f"whoever listens there is not the run of {self._certificate}"
+            what = f"the program that listens there is not the run of {self._certificate}"
             raise _NotYet(f"{what}: {why_not(error)}") from None
         except OSError as error:
             raise _NotYet(error.strerror or str(error)) from None
         return pem, Connection(Session(HostBook, Role.HOST), *streams)
 
-    async def _heard(self, connection: Connection) -> Message | None:
-        """What the run says next; None if its connection has ended."""
+    async def _received(self, connection: Connection) -> Message | None:
+        """The next message of the run; None if its connection has ended."""
         try:
-            event = await connection.hear()
+            event = await connection.receive()
         except ProtocolError:
             if not connection.ended:
                 raise
@@ -181,33 +181,33 @@ class _Host:
         return event if isinstance(event, Message) else None
 
     async def _admitted(self, connection: Connection) -> Admitted:
-        connection.say(self._join)
+        connection.send(self._join)
         try:
             async with asyncio.timeout(_ANSWER_S):
-                answer = await self._heard(connection)
+                answer = await self._received(connection)
         except TimeoutError:
             raise PeerError(f"the run at {self._address} did not answer within {_ANSWER_S:g} s") from None
         if isinstance(answer, Admitted):
             return answer
         if isinstance(answer, Dismissed):
-            hint = f"; it is not that of {self._address}" if answer.blame == "stranger" else ""
+            hint = f"; it is not the token of {self._address}" if answer.blame == "stranger" else ""
             raise PeerError(f"the run at {self._address} refused this host: {answer.reason}{hint}")
         raise PeerError(f"the run at {self._address} ended before it answered")
 
     async def _prepare(self, connection: Connection, admitted: Admitted, pem: str) -> Over | None:
-        """Have everything loaded that the run needs; what the run said meanwhile, if it is over."""
+        """Load everything that the run needs; return the run's message if it ended meanwhile."""
         try:
             for needed in admitted.files:
                 _check_file(needed)
             self._launcher = Launcher(self, self._address, admitted.token, admitted.technique, None, {}, pem)
             opening = asyncio.ensure_future(self._launcher.open())
-            hearing = asyncio.ensure_future(self._heard(connection))  # nothing can come now but the end
+            receiving = asyncio.ensure_future(self._received(connection))  # only the end can arrive now
             try:
-                await asyncio.wait([opening, hearing], return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait([opening, receiving], return_when=asyncio.FIRST_COMPLETED)
                 if self._failure is not None:
                     raise self._failure
-                if hearing.done():
-                    order = await hearing
+                if receiving.done():
+                    order = await receiving
                     if isinstance(order, Dismissed):
                         raise PeerError(f"the run at {self._address} dismissed this host: {order.reason}")
                     if isinstance(order, Over):
@@ -215,23 +215,23 @@ class _Host:
                     raise PeerError(f"the run at {self._address} is gone")
                 await opening
             finally:
-                for task in (opening, hearing):
+                for task in (opening, receiving):
                     task.cancel()
-                await asyncio.gather(opening, hearing, return_exceptions=True)
+                await asyncio.gather(opening, receiving, return_exceptions=True)
         except TwolevelError as error:
             if connection.session.state is ConnectionState.PREPARING:
-                connection.say(Declined(reason=" ".join(str(error).split())[:500]))
+                connection.send(Declined(reason=" ".join(str(error).split())[:500]))
             raise
-        connection.say(Ready())
+        connection.send(Ready())
         self._say(f"joined the run at {self._address} with {self._join.workers} workers")
         return None
 
     async def _serve(self, connection: Connection) -> Over:
-        """Do what the run says, until it is over."""
+        """Carry out the run's orders until its end."""
         launcher = self._launcher
         assert launcher is not None
         while True:
-            order = await self._heard(connection)
+            order = await self._received(connection)
             if self._failure is not None:
                 raise self._failure
             if isinstance(order, Launch):
@@ -246,29 +246,29 @@ class _Host:
             else:
                 raise PeerError(f"the run at {self._address} is gone; its processes here were ended")
 
-    # What becomes of the processes
+    # Ends of processes
 
-    def _tell(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         connection = self._connection
         if connection is not None and connection.session.state is ConnectionState.READY:
-            connection.say(message)
+            connection.send(message)
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
-        """As of ``Owner``."""
-        self._tell(Gone(worker=worker, how=how[:500], blameless=blameless))
+        """See ``Owner``."""
+        self._send(Gone(worker=worker, how=how[:500], blameless=blameless))
 
     def unborn(self, worker: str, why: str) -> None:
-        """As of ``Owner``."""
-        self._tell(Unborn(worker=worker, why=why[:500]))
+        """See ``Owner``."""
+        self._send(Unborn(worker=worker, why=why[:500]))
 
     def fail(self, error: TwolevelError) -> None:
-        """As of ``Owner``: this host can have no processes any more."""
+        """See ``Owner``: this host cannot have processes any more."""
         self._failure = self._failure or error
         connection = self._connection
         if connection is None:
             return
         if connection.session.state in (ConnectionState.PREPARING, ConnectionState.READY):
-            connection.say(Declined(reason=" ".join(str(error).split())[:500]))
+            connection.send(Declined(reason=" ".join(str(error).split())[:500]))
         connection.close()
 
 
@@ -280,4 +280,4 @@ def _check_file(needed: NeededFile) -> None:
         host = socket.gethostname()
         raise PeerError(f"host {host}: {needed.path}, which the run needs: {error.strerror}") from None
     if digest.hexdigest() != needed.sha256:
-        raise PeerError(f"host {socket.gethostname()}: {needed.path} is not the file that the run has")
+        raise PeerError(f"host {socket.gethostname()}: {needed.path} differs from the run's file")

@@ -1,7 +1,7 @@
 """The listener for other hosts: TLS, then a token, then everything else.
 
-As with strangers of this host, few may be there at once that are not known, none for long, and none costs the run more than a
-line: those whose handshake never ends are among them.
+As for connections on this host, only a few unauthenticated ones may exist at once, for a limited time, and each costs the run
+at most a log line; unfinished handshakes count, too.
 """
 
 import asyncio
@@ -26,35 +26,35 @@ from bridge.workers.credentials import TlsError, why_not
 from bridge.workers.listener import Listener, settle
 from traces.base.errors import InputError, shown
 
-#: How long to wait where a connection could not be accepted, as no more files may be open, s.
+#: Time to wait if a connection could not be accepted because too many files are open, s.
 _PAUSE_S: Final = 0.2
 
-#: How many connections the kernel may hold before they are accepted.
+#: Number of connections that the kernel queues before they are accepted.
 _BACKLOG: Final = 1024
 
 
 class _Handshake:
-    """Somebody who has connected, and with whom TLS is not agreed upon yet."""
+    """A connection whose TLS handshake is not finished."""
 
     def __init__(self, task: asyncio.Task[None]) -> None:
         self._task, self.sent_away = task, False
 
     def abort(self) -> None:
-        """Send them away at once."""
+        """Close it at once."""
         self.sent_away = True
         self._task.cancel()
 
 
 class HostListener(Listener):
-    """Where other hosts connect, and the application processes on them.
+    """The socket to which other hosts, and their application processes, connect.
 
-    - ``token``: what application processes must know; a host is told it when it is let in.
-    - ``admit``, ``serve``: for application processes, as of :class:`bridge.workers.listener.Listener`.
-    - ``host_token``: what hosts must know.
-    - ``admit_host``: given a join with the right token and version, gives what it is answered, or says why it is refused.
-    - ``serve_host``: given an admitted join and its connection, talks to it; when it returns, the connection is closed.
-    - ``awaited``: how many application processes of hosts have still to say hello: nothing tells them from strangers,
-      of whom so many more may be there.
+    - ``token``: the secret of application processes; a host receives it when it is admitted.
+    - ``admit``, ``serve``: for application processes, see :class:`bridge.workers.listener.Listener`.
+    - ``host_token``: the secret of hosts.
+    - ``admit_host``: called with a join with the right token and version; returns the answer, or the reason of a refusal.
+    - ``serve_host``: called with an admitted join and its connection; when it returns, the connection is closed.
+    - ``awaited``: number of application processes of hosts whose hello is still to come; they cannot be distinguished from
+      strangers, so the limit on strangers is raised by this number.
     """
 
     def __init__(
@@ -75,12 +75,12 @@ class HostListener(Listener):
         self._over = False
         self._listening: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
-        self._visitors: dict[asyncio.Task[None], socket.socket | None] = {}  # with the socket that nobody has taken yet
+        self._visitors: dict[asyncio.Task[None], socket.socket | None] = {}  # with the socket until it is handled
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def open_tls(self, address: str, context: Any) -> str:
-        """Listen at ``tls://HOST:PORT``; returns the address, with the port that was chosen if it was 0. Raises
-        InputError if nobody can listen there."""
+        """Listen at ``tls://HOST:PORT``; return the address, with the port that was chosen if it was 0. Raises InputError
+        if that is impossible."""
         host, port = tls_address(address, str(LISTEN))
         try:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -97,11 +97,11 @@ class HostListener(Listener):
         return f"tls://{written}:{self._listening.getsockname()[1]}"
 
     def run_over(self) -> None:
-        """The run is over: who is not let in from now on is too late, most likely one of ours, and not refused."""
+        """Count refusals after the end of the run without logging them: they are most likely late processes of this run."""
         self._over = True
 
     async def close(self) -> None:
-        """Let nobody in any more, and part with everybody."""
+        """Accept no more connections, and close all."""
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.gather(self._accepting, return_exceptions=True)
@@ -112,7 +112,7 @@ class HostListener(Listener):
             task.cancel()
         await asyncio.gather(*shaking, return_exceptions=True)
         await super().close()
-        for writer in self._writers:  # those whose farewell is not answered
+        for writer in self._writers:  # connections that do not answer the farewell
             writer.transport.abort()
         self._writers.clear()
         await settle()
@@ -125,7 +125,7 @@ class HostListener(Listener):
         while True:
             try:
                 plug, _ = await loop.sock_accept(listening)
-            except OSError:  # no more files may be open, or whoever it was has gone again
+            except OSError:  # too many open files, or the connection was closed again
                 await asyncio.sleep(_PAUSE_S)
                 continue
             task = loop.create_task(self._visited(plug))
@@ -134,14 +134,14 @@ class HostListener(Listener):
 
     def _left(self, task: asyncio.Task[None]) -> None:
         plug = self._visitors.pop(task)
-        if plug is not None:  # it was cancelled before it began
+        if plug is not None:  # the task was cancelled before it began
             plug.close()
 
     async def _visited(self, plug: socket.socket) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._visitors[task] = None
-        who = f"a connection from {_peer(plug)}"
+        name = f"a connection from {_peer(plug)}"
         handshake = _Handshake(task)
         self._receive(task, handshake)
         try:
@@ -153,7 +153,7 @@ class HostListener(Listener):
             reason = f"no TLS: {why_not(error)}"
         except asyncio.CancelledError:
             if not handshake.sent_away:
-                return  # the run is over
+                return  # the run has ended
             reason = f"no TLS handshake, and more than {self._most_strangers()} wait"
         else:
             await self._secured_visit(task, reader, writer)
@@ -161,10 +161,10 @@ class HostListener(Listener):
         finally:
             if self._strangers.get(task) is handshake:
                 del self._strangers[task]
-        self._refuse(who, reason)
+        self._refuse(name, reason)
 
     async def _secured(self, plug: socket.socket) -> Streams:
-        # As asyncio.open_connection does it at the other end.
+        # The counterpart of asyncio.open_connection.
         loop = asyncio.get_running_loop()
         try:
             keep_alive(plug)
@@ -174,7 +174,7 @@ class HostListener(Listener):
                 lambda: protocol,
                 plug,
                 ssl=self._context,
-                ssl_handshake_timeout=listener.HELLO_S + 1.0,  # the caller's comes first
+                ssl_handshake_timeout=listener.HELLO_S + 1.0,  # the caller's limit is reached first
                 ssl_shutdown_timeout=PARTING_TLS_S,
             )
         except BaseException:
@@ -190,10 +190,10 @@ class HostListener(Listener):
         connection = Connection(Session[Any](kind, Role.BRIDGE, token), reader, writer)
         self._writers.add(writer)
         self._connections[task] = connection
-        self._strangers[task] = connection  # in the place of its handshake
+        self._strangers[task] = connection  # instead of its handshake
         try:
             if not await self._attend(task, connection, ""):
-                self._receive(task, connection)  # until it has left
+                self._receive(task, connection)  # until it has ended
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(PARTING_TLS_S):
                     await writer.wait_closed()
@@ -213,21 +213,21 @@ class HostListener(Listener):
             return super()._answer(hello, connection)
         answer = self._admit_host(hello)
         if isinstance(answer, Admitted):
-            connection.say(answer)
+            connection.send(answer)
             return None
-        connection.say(Dismissed(reason=answer[:500], blame="host"))
+        connection.send(Dismissed(reason=answer[:500], blame="host"))
         return answer
 
     def _named(self, connection: Connection) -> str:
         return f"a connection from {connection.peer}"
 
-    def _refuse(self, who: str, reason: str) -> None:
+    def _refuse(self, name: str, reason: str) -> None:
         if not self._over:
-            super()._refuse(who, reason)
+            super()._refuse(name, reason)
 
 
 def _peer(plug: socket.socket) -> str:
     try:
         return str(plug.getpeername()[0])
-    except OSError:  # it has gone already
-        return "somebody"
+    except OSError:  # it is closed already
+        return "an unknown address"

@@ -1,7 +1,7 @@
-"""Other hosts of a run: who may join, what they are told, and what happens when one is lost.
+"""The other hosts of a run: admission, orders, and losses.
 
-Each host has one connection of its own, over which processes are started and killed there, and which says how they ended;
-each of its processes has another one, as those of this host have.
+Each host has one connection, over which processes are started and killed there, and on which it reports how they ended; each
+of its processes has another one, like the processes of this host.
 """
 
 from __future__ import annotations
@@ -47,60 +47,60 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How long hosts may take to end their processes when the run is over, s.
+#: Time in which hosts must end their processes at the end of the run, s.
 _PARTING_S: Final = 6.0
 
-#: How much longer than it gives itself a host may take to prepare, s.
+#: Time that a host may take to prepare, in addition to its own limit, s.
 _LATE_S: Final = 60.0
 
 
-#: Where the names of a choice among techniques end.
+#: End of the names in a choice among techniques.
 _BETWEEN: Final = re.compile(r"[,()]")
 
 
 @dataclass(frozen=True)
 class HostsRequest:
-    """What a run says of other hosts."""
+    """The options of a run about other hosts."""
 
-    listen: str  # where it listens, ``tls://HOST:PORT``
-    # token_file, certificate: the files with the token, which is there, and with the certificate, which is made
+    listen: str  # address at which it listens, ``tls://HOST:PORT``
+    # token_file, certificate: the existing file with the token, and the file for the certificate, which is made
     token_file: str
     certificate: str
     package: str  # the version of ``twolevel``, which every host must have
-    files: tuple[NeededFile, ...] = ()  # what every host must have
+    files: tuple[NeededFile, ...] = ()  # files that every host must have
 
 
 class _Remote:
-    """The processes of another host, which does what it is told over its connection."""
+    """The processes of another host, which receives orders over its connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    def _tell(self, message: Message) -> None:
+    def _send(self, message: Message) -> None:
         if self.connection.session.state is ConnectionState.READY:
-            self.connection.say(message)
+            self.connection.send(message)
 
     def launch(self, worker: str) -> None:
-        """As of ``Processes``."""
-        self._tell(Launch(worker=worker))
+        """See ``Processes``."""
+        self._send(Launch(worker=worker))
 
     def greeted(self, worker: str) -> None:
-        """As of ``Processes``: such a process says nothing that tells it from a stranger until it has said hello."""
+        """See ``Processes``: such a process cannot be distinguished from a stranger until its hello."""
 
     def kill(self, worker: str) -> None:
-        """As of ``Processes``."""
-        self._tell(Kill(worker=worker))
+        """See ``Processes``."""
+        self._send(Kill(worker=worker))
 
 
 class Hosts:
     """The other hosts of a run.
 
-    - ``owner``: is informed of what becomes of them and of their processes.
-    - ``token``: the secret of application processes, which hosts are told.
-    - ``admit``, ``serve``: for application processes, as of ``Listener``.
-    - ``technique``: what hosts load in advance.
-    - ``per_worker``: how many processes may be there for each that simulates.
-    - ``depth``: how many jobs a process may hold.
+    - ``owner``: notified of lost hosts and ended processes.
+    - ``token``: the secret of application processes, which hosts receive.
+    - ``admit``, ``serve``: for application processes, see ``Listener``.
+    - ``technique``: loaded by hosts in advance.
+    - ``per_worker``: number of processes that may exist for each that simulates.
+    - ``depth``: number of jobs that a process may hold.
     """
 
     def __init__(
@@ -130,27 +130,27 @@ class Hosts:
         self._certificate: Certificate | None = None
         self._closing = False
         self._there: dict[Place, Connection] = {}
-        self._preparing: dict[Place, float] = {}  # since when, s
+        self._preparing: dict[Place, float] = {}  # with the time of their begin, s
         self._none_left = asyncio.Event()
-        #: All hosts that were ever let in.
+        #: All hosts that were ever admitted.
         self.places: list[Place] = []
-        #: What to run on a host.
+        #: The command for other hosts.
         self.command = ""
 
     @property
     def listener(self) -> HostListener:
-        """Where they connect."""
+        """The socket to which they connect."""
         return self._listener
 
     @property
     def waiting(self) -> bool:
-        """Whether no host is there, nor about to be."""
+        """Whether no host takes part or is preparing."""
         return not self._there
 
     async def open(self) -> None:
-        """Make the certificate, and listen. Raises InputError if it cannot be."""
+        """Make the certificate, and listen. Raises InputError if that is impossible."""
         wanted = self._wanted
-        # openssl takes a moment, in which nothing else has to happen yet.
+        # openssl takes a moment, in which nothing else needs to happen.
         self._certificate = Certificate(wanted.certificate)
         address = await self._listener.open_tls(wanted.listen, self._certificate.context)
         files = f"--token-file {wanted.token_file} --certificate {wanted.certificate}"
@@ -162,7 +162,7 @@ class Hosts:
             return OVER
         ours = self._wanted.package
         if join.package != ours:
-            return f"host {join.host} has twolevel {join.package}; this run is of twolevel {ours}"
+            return f"host {join.host} has twolevel {join.package}; this run uses twolevel {ours}"
         preparing = sum(place.alive for place in self._preparing)
         if not self._owner.room_more(preparing + join.workers * self._per_worker):
             return f"host {join.host}: no room for {join.workers} more workers: too few files may be open at once"
@@ -183,7 +183,7 @@ class Hosts:
         self._none_left.clear()
         how = "its connection ended"
         try:
-            while isinstance(event := await connection.hear(), Message):
+            while isinstance(event := await connection.receive(), Message):
                 if isinstance(event, Declined):
                     how = f"it cannot take part: {event.reason}"
                 else:
@@ -191,7 +191,7 @@ class Hosts:
         except ProtocolError as error:
             how = str(error)
             if not connection.ended:
-                connection.say_bytes(error.farewell)
+                connection.send_bytes(error.farewell)
         finally:
             del self._there[place]
             self._preparing.pop(place, None)
@@ -208,23 +208,23 @@ class Hosts:
             self._owner.joined(place)
         elif (
             isinstance(event, Gone | Unborn) and event.worker.partition("@")[2] == place.name
-        ):  # it speaks of its own only
+        ):  # only about its own processes
             if isinstance(event, Gone):
                 self._owner.gone(event.worker, event.how, blameless=event.blameless)
             else:
                 self._owner.unborn(event.worker, event.why)
 
     def dismiss(self, place: Place) -> None:
-        """Let go of a host that is of no use."""
+        """Dismiss a host that can no longer be used."""
         place.alive = 0
         connection = self._there.get(place)
         if connection is not None:
             if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
-                connection.say(Over(complete=False))
+                connection.send(Over(complete=False))
             connection.close()
 
     def watch(self, now_s: float, *, stopped: bool) -> None:
-        """Let go of hosts that do not become ready; ``stopped`` says that this process has just been."""
+        """Dismiss hosts that do not become ready in time; ``stopped``: this process itself was suspended just now."""
         for place, since in list(self._preparing.items()):
             if stopped:
                 self._preparing[place] = now_s
@@ -232,12 +232,12 @@ class Hosts:
                 self.dismiss(place)
 
     async def close(self, *, patient: bool) -> None:
-        """Part with every host, and leave nothing behind. ``patient``: whether the run has come to its end."""
+        """Dismiss every host, and clean up. ``patient``: whether the run was completed."""
         self._closing = True
         self._listener.run_over()
         for connection in self._there.values():
             if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
-                connection.say(Over(complete=patient))
+                connection.send(Over(complete=patient))
         try:
             if self._there:
                 with contextlib.suppress(TimeoutError):
@@ -249,17 +249,17 @@ class Hosts:
                 self._certificate.close()
 
     def cost(self) -> list[dict[str, Any]]:
-        """What each host did, as ``run.json`` has it."""
+        """Costs of each host for ``run.json``."""
         return [place.cost() for place in self.places]
 
 
 def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
-    """The files that are named, with what is in them, so that no host takes part that has others.
+    """The named files with their checksums, so that hosts with other versions of them are refused.
 
-    - ``names``: what workers receive: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such, or a
-      program as JSON that has them. Paths are absolute.
+    - ``names``: names as sent to workers: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such names, or
+      a program as JSON that contains them. Paths are absolute.
 
-    Raises InputError if they are too many.
+    Raises InputError if there are too many.
     """
     texts = (
         text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])
@@ -279,7 +279,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The text, and what stands between any two of its separators: a path may have such characters, too."""
+    """The text, and every part between two of its separators, since a path may contain such characters."""
     yield text
     ends = [match.start() for match in _BETWEEN.finditer(text)]
     for begin in (end + 1 for end in ends):
@@ -287,7 +287,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _file_of(text: str) -> str:
-    """The file that is named at the beginning of a text, after ``file:``; empty if there is none."""
+    """The file named at the beginning of a text, after ``file:``; empty if there is none."""
     path = text.strip().removeprefix("file:")
     while path.startswith("/"):
         if os.path.isfile(path):

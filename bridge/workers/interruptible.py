@@ -1,4 +1,4 @@
-"""An event loop in which interrupts are events: they cancel what runs where it waits, and break into nothing else."""
+"""An event loop that handles interrupts as events: they cancel the work where it waits, and interrupt nothing else."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,10 @@ T = TypeVar("T")
 def run_interruptibly(
     work: Coroutine[Any, Any, T], interruptible: Callable[[Callable[[], object]], None] = lambda interrupt: None
 ) -> T:
-    """Run a coroutine in an event loop of its own.
+    """Run a coroutine in a new event loop.
 
-    An interrupt (SIGINT, or SIGTERM as Slurm sends it) cancels it; KeyboardInterrupt is raised once it has ended.
-    ``interruptible`` receives a function that interrupts from another thread; it raises RuntimeError if the loop has ended.
+    An interrupt (SIGINT, or SIGTERM as Slurm sends it) cancels it; KeyboardInterrupt is raised when it has ended.
+    ``interruptible`` receives a function that interrupts from another thread; it raises RuntimeError after the loop has ended.
     """
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
@@ -25,7 +25,7 @@ def run_interruptibly(
 
         def interrupt() -> None:
             nonlocal interrupted
-            if not interrupted:  # once: a second one must not keep what is cancelled from cleaning up
+            if not interrupted:  # only once: a second one must not disturb the cleanup
                 interrupted = True
                 task.cancel()
 

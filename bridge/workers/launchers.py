@@ -1,6 +1,6 @@
-"""The launcher: how application processes come to be. They connect to the bridge by themselves.
+"""The launcher of application processes. The processes connect to the bridge themselves.
 
-It tells its owner when a process is gone; whether and when one connects is the owner's to see.
+It notifies its owner when a process has ended; the owner itself sees whether and when one connects.
 """
 
 import asyncio
@@ -16,28 +16,28 @@ from bridge.options.declared import ALS_COMMAND
 from bridge.workers.process_names import SERVER_NAME, how_ended
 from traces.base.errors import InputError, PeerError, TwolevelError, at, shown
 
-#: How often the fork server may die in one run.
+#: Number of times that the fork server may die in one run.
 _SERVER_DEATHS = 3
 
-#: How long the fork server may take to load, and on a cold cache to compile, the application simulator, s.
+#: Time that the fork server may take to load the application simulator, or to compile it with a cold cache, s.
 READY_S = 600.0
 
-#: How long processes that were asked to quit may take before they are killed, s.
+#: Time that processes may take after a request to quit, before they are killed, s.
 PARTING_S = 2.0
 
-#: How long a process that has ended is remembered as one of ours, s.
+#: Time for which an ended process is still recognised as one of this run, s.
 _REMEMBERED_S = 1.0
 
-#: What starts the threads that a fork would only copy; none of them does anything for us.
+#: Settings that prevent the start of threads, which a fork would not copy completely; none of them is needed.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-#: Where this process finds its modules, so does the server, whatever lies in the working directory.
+#: The server gets the module path of this process, regardless of the working directory.
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from bridge.workers.forkserver import main; main()"
 
 
 class Owner(Protocol):
-    """Who has processes launched, and is informed of what becomes of them."""
+    """The user of launched processes, notified of their ends."""
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """A process has ended, ``how`` as in "was killed by SIGKILL"; blameless if the fork server took it along."""
@@ -48,20 +48,19 @@ class Owner(Protocol):
         ...
 
     def fail(self, error: TwolevelError) -> None:
-        """No process can be had any more."""
+        """No process can be started any more."""
         ...
 
 
 class Launcher:
     """Starts and kills application processes, named by worker ids, by way of ``bridge.workers.forkserver``.
 
-    - ``address``, ``token``: where workers connect, and with what: given in the environment, where other users cannot
-      read them.
+    - ``address``, ``token``: passed to workers in the environment, where other users cannot read them.
     - ``technique``: a technique that the server loads in advance.
-    - ``command``: starts an application simulator of the user's own, split into words as a shell would, but no shell
-      runs it; None is ours.
-    - ``awaited``: kept here: the processes that have started and not said hello, names by process ids.
-    - ``certificate``: what a bridge on another host is known by; empty for one on this host.
+    - ``command``: starts a custom application simulator, split into words like a shell would, but run without a shell; None:
+      the built-in one.
+    - ``awaited``: updated here: the processes that were started and have not sent a hello, names by process ids.
+    - ``certificate``: of a bridge on another host; empty for one on this host.
     - ``program``: a program, as JSON, that the server loads in advance; empty for none.
     """
 
@@ -83,14 +82,14 @@ class Launcher:
         self._server: asyncio.subprocess.Process | None = None
         self._reports: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
-        self._workers: dict[str, None] = {}  # in the order in which they were launched
+        self._workers: dict[str, None] = {}  # in the order of their launch
         self._deaths = 0
         self._closing = False
         self._all_gone = asyncio.Event()
 
     async def open(self) -> None:
-        """Start the server and wait until it has loaded the simulator. Raises InputError if the command is not one.
-        Raises PeerError if the server cannot be had."""
+        """Start the server and wait until it has loaded the simulator. Raises InputError if the command is not a program.
+        Raises PeerError if the server does not start."""
         if self._words and shutil.which(self._words[0]) is None:
             raise InputError(
                 f"{at(str(ALS_COMMAND), shlex.join(self._words))}: {shown(self._words[0])} is not a program that can be run"
@@ -112,15 +111,15 @@ class Launcher:
             json.dumps([os.path.abspath(folder) for folder in sys.path]),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,  # an interrupt at the terminal is ours to deal with
+            start_new_session=True,  # interrupts at the terminal are handled by this process
             env=None if self._words else {**os.environ, **_ONE_THREAD},
         )
         if self._certificate:
-            self._tell("trust", self._certificate)
+            self._send("trust", self._certificate)
         if not self._words:
-            self._tell("warm", self._technique, self._program)
+            self._send("warm", self._technique, self._program)
 
-    def _tell(self, *words: str) -> None:
+    def _send(self, *words: str) -> None:
         assert self._server is not None
         assert self._server.stdin is not None
         # A server that has just died is noticed at the end of its reports.
@@ -157,7 +156,7 @@ class Launcher:
             self._all_gone.set()
 
     def _dismiss_if_closing(self) -> None:
-        # A server that was started while we were closing: nobody else knows of it.
+        # Kill a server that was started during closing, since only this task knows it.
         if self._closing and self._server is not None and self._server.stdin is not None:
             self._server.stdin.close()
 
@@ -183,24 +182,24 @@ class Launcher:
             self._all_gone.set()
 
     def launch(self, worker: str) -> None:
-        """Start a process for a worker id that was not used before."""
+        """Start a process for a new worker id."""
         self._workers[worker] = None
         self._all_gone.clear()
-        self._tell("start" if self._words else "fork", worker, self._address, self._token, *self._words)
+        self._send("start" if self._words else "fork", worker, self._address, self._token, *self._words)
 
     def greeted(self, worker: str) -> None:
-        """It has said hello, or never will."""
+        """Note that a worker has sent its hello, or never will."""
         for pid in [pid for pid, name in self._awaited.items() if name == worker]:
             del self._awaited[pid]
 
     def kill(self, worker: str) -> None:
-        """Kill it, and what it has started, if it is still there."""
+        """Kill a worker and the processes that it started, if it still exists."""
         if worker in self._workers:
-            self._tell("kill", worker)
+            self._send("kill", worker)
 
     async def close(self, *, patient: bool) -> None:
-        """Leave no process behind. ``patient``: whether to wait a moment for those that were asked to quit before all
-        are killed."""
+        """End all processes. ``patient``: whether to wait a moment for those that were asked to quit before all are
+        killed."""
         self._closing = True
         if self._server is None:
             return

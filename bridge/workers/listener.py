@@ -1,8 +1,8 @@
-"""The listener: hears what strangers have to say, and lets in only who says a proper hello.
+"""The listener: accepts connections, and admits those that send a valid hello.
 
-A stranger may send one small frame and be silent for a while, no more, and costs the run nothing but a line in the
-log (``twolevel.bridge``), and of many not even that. Who is no stranger, as the run has started its process, never has to go
-for one, and its end is for the one to tell who has started it.
+A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log
+(``twolevel.bridge``); if there are many, not even that. A connection of a process that the run has started is not a stranger:
+it is never closed in favour of others, and its launcher reports its end.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from traces.base.errors import shown
 
 _CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
 
-#: Where the kernel lists TCP sockets: a line each, of which these fields are used.
+#: The kernel's list of TCP sockets: one line per socket, in which these fields are used.
 _TABLE: Final = "/proc/net/tcp"
 _LOCAL, _REMOTE, _INODE = 1, 2, 9
 
 
 def process_at(end: socket.socket) -> int:
-    """The process that has connected to a Unix socket, even if it has ended since; 0 if it is not known."""
+    """The process that has connected to a Unix socket, even if it has ended since; 0 if unknown."""
     try:
         data = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError:
@@ -45,7 +45,7 @@ def process_at(end: socket.socket) -> int:
 
 
 def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
-    """Which of some processes of this machine is at the other end of a TCP connection (IPv4); 0 if none is."""
+    """The one of these processes of this machine at the other end of a TCP connection (IPv4); 0 if none is."""
     try:
         here, there = _listed(end.getsockname()), _listed(end.getpeername())
         with open(_TABLE, encoding="ascii") as table:
@@ -74,46 +74,46 @@ def _opened(pid: int) -> set[str]:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How long somebody who has connected may take to say hello, s.
+#: Time limit of a hello after connecting, s.
 HELLO_S = 10.0
 
-#: How many may be connected without having said hello; of more, the one that has been silent longest must go.
+#: Number of connections without a hello; of more, the one that has been silent longest is closed.
 STRANGERS = 64
 
-#: Of so many refused connections there is a line each.
+#: Number of refused connections that are logged one by one.
 LINES: Final = 10
 
-#: How many connections the kernel may hold for us before they are accepted.
+#: Number of connections that the kernel queues before they are accepted.
 _BACKLOG: Final = 4096
 
-#: Turns of the loop in which asyncio makes a connection of what the kernel has accepted, or lets go of one; ample.
+#: Turns of the loop in which asyncio sets up a connection that the kernel has accepted, or closes one; ample.
 _TURNS = 10
 
 
 async def settle() -> None:
-    """Let asyncio finish what it has begun with connections."""
+    """Let asyncio finish pending work on connections."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
 class Stranger(Protocol):
-    """Somebody who has not said hello."""
+    """A connection without a hello."""
 
     def abort(self) -> None:
-        """Send them away at once."""
+        """Close it at once."""
         ...
 
 
 class Listener:
-    """Where application processes connect.
+    """The socket to which application processes connect.
 
-    - ``token``: what they must know.
-    - ``admit``: given a hello with the right token and version, says why it is refused, or None.
-    - ``serve``: given an admitted hello and its connection, talks to it; when it returns, the connection is closed.
-    - ``awaited``: the processes that are to say hello: their names by their ids, or by those of their process groups.
-    - ``wrong``: given the refusal of a hello that one of these has said.
-    - ``refused``: how many were not let in.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: what went over all connections that have ended.
+    - ``token``: the secret that they must send.
+    - ``admit``: called with a hello with the right token and version; returns the reason of a refusal, or None.
+    - ``serve``: called with an admitted hello and its connection; when it returns, the connection is closed.
+    - ``awaited``: the processes whose hello is expected: their names by their ids, or by those of their process groups.
+    - ``wrong``: called with the refusal of a hello of one of these.
+    - ``refused``: number of connections that were not admitted.
+    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic of all ended connections.
     """
 
     def __init__(
@@ -127,14 +127,14 @@ class Listener:
         self._token, self._admit, self._serve, self._awaited, self._wrong = token, admit, serve, awaited, wrong
         self._server: asyncio.Server | None = None
         self._folder: Scratch | None = None
-        self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the longest here first
+        self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the oldest first
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._quiet = False
         self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
 
     async def open(self, kind: str) -> str:
-        """Listen on a ``unix`` or ``tcp`` socket; returns the address, as ``PROTOCOL.md`` writes it."""
-        # In two steps: asyncio lets go of the loop once it serves, and who is cancelled there would never see the server.
+        """Listen on a ``unix`` or ``tcp`` socket; return the address, as ``PROTOCOL.md`` writes it."""
+        # In two steps: asyncio yields once while it starts serving, and a task cancelled there would lose the server.
         if kind == "tcp":
             self._server = await asyncio.start_server(
                 self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
@@ -150,25 +150,25 @@ class Listener:
         return f"unix:{path}"
 
     def fall_silent(self) -> None:
-        """The run is given up: who is refused from now on is counted, but most likely one of ours, and not worth a word."""
+        """Count refusals from now on without logging them: the run was given up, so they are most likely its own processes."""
         self._quiet = True
 
     async def close(self) -> None:
-        """Let nobody in any more, and part with everybody."""
+        """Accept no more connections, and close all."""
         if self._server is not None:
             loop = asyncio.get_running_loop()
             for listening in self._server.sockets:
                 loop.remove_reader(listening)
-            # Who was accepted just now still comes; once the server is closed, asyncio of Python 3.11 would drop it unclosed.
+            # Connections accepted just now still arrive; after closing the server, Python 3.11 would leave them open.
             await settle()
             self._server.close()
             await settle()
         while tasks := list(self._connections):
             for connection in self._connections.values():
                 connection.abort()
-            # Each finds the end of its stream. One that finds something else is of no interest any more.
+            # Each finds the end of its stream; other messages no longer matter.
             await asyncio.gather(*tasks, return_exceptions=True)
-        await settle()  # and the last transports close their sockets
+        await settle()  # so that the last transports close their sockets
         if self._server is not None:
             await self._server.wait_closed()
         if self._folder is not None:
@@ -187,18 +187,18 @@ class Listener:
         await self._attend(task, connection, ours)
 
     def _receive(self, task: asyncio.Task[None], stranger: Stranger) -> None:
-        """Somebody has come whom nobody knows; of too many, the one that has been silent longest must go."""
+        """Add an unknown connection; of too many, the one that has been silent longest is closed."""
         while len(self._strangers) >= self._most_strangers():
             oldest = next(iter(self._strangers))
             self._strangers.pop(oldest).abort()
         self._strangers[task] = stranger
 
     def _most_strangers(self) -> int:
-        """How many may be there at once."""
+        """Number of strangers that may be connected at once."""
         return STRANGERS
 
     async def _attend(self, task: asyncio.Task[None], connection: Connection, ours: str) -> bool:
-        """Hear a connection out, and count what went over it; whether its hello was admitted."""
+        """Handle a connection to its end, and count its traffic; return whether its hello was admitted."""
         hello = None
         try:
             try:
@@ -208,17 +208,17 @@ class Listener:
             if hello is not None:
                 await self._admitted(hello, connection)
         except asyncio.CancelledError:
-            pass  # the run is given up; and asyncio of Python 3.11 would complain of a cancelled connection
+            pass  # the run was given up; asyncio of Python 3.11 would complain about a cancelled connection
         finally:
             self._connections.pop(task, None)
-            connection.close()  # which sends what was said last: before it is counted
+            connection.close()  # this sends the last messages, which are counted below
             self.messages += connection.messages
             self.bytes_sent += connection.bytes_sent
             self.bytes_received += connection.bytes_received
         return hello is not None
 
     def _whose(self, writer: asyncio.StreamWriter) -> str:
-        """Which awaited process has connected; empty for a stranger."""
+        """The awaited process that has connected; empty for a stranger."""
         if not self._awaited:
             return ""
         end = writer.get_extra_info("socket")
@@ -232,38 +232,38 @@ class Listener:
         return ""
 
     async def _admitted(self, hello: Message, connection: Connection) -> None:
-        """Talk to somebody who was let in."""
+        """Serve an admitted connection."""
         assert isinstance(hello, Hello)  # the session of an application allows nothing else
         await self._serve(hello, connection)
 
     def _answer(self, hello: Message, connection: Connection) -> str | None:
-        """Let somebody in, or say why not."""
+        """Welcome a connection, or return the reason of a refusal."""
         assert isinstance(hello, Hello)
         reason = self._admit(hello)
         if reason is None:
-            connection.say(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
+            connection.send(Welcome(version=PROTOCOL_VERSION, run="twolevel"))
         else:
-            connection.say(Refused(reason=reason[:500], blame="application"))
+            connection.send(Refused(reason=reason[:500], blame="application"))
         return reason
 
     async def _greet(self, connection: Connection, ours: str) -> Message | None:
-        """The first message of somebody who may come in, or None; ``ours`` is the name of a process that is awaited."""
+        """The hello of an acceptable connection, or None; ``ours`` is the name of an awaited process."""
         try:
             async with asyncio.timeout(HELLO_S):
-                event = await connection.hear()
+                event = await connection.receive()
             if isinstance(event, Message):
                 reason = self._answer(event, connection)
                 if reason is None:
                     return event
                 if reason == OVER:
-                    return None  # one of ours, who is late
+                    return None  # a late process of this run
             elif isinstance(event, Refusal):
-                connection.say_bytes(event.farewell)
+                connection.send_bytes(event.farewell)
                 reason = f"{event.reason} (to blame: the {event.blame})"
                 if ours:
                     self._wrong(event)
             elif ours:
-                return None  # how its process has ended is known better elsewhere
+                return None  # the launcher reports how its process has ended
             else:
                 reason = "it ended before a hello"
         except TimeoutError:
@@ -271,21 +271,21 @@ class Listener:
         except ProtocolError as error:
             if ours and connection.ended:
                 return None
-            connection.say_bytes(error.farewell)
+            connection.send_bytes(error.farewell)
             reason = str(error)
-        except Exception as error:  # a fault of ours that a stranger has found must not end the run
+        except Exception as error:  # an unexpected error caused by a stranger must not end the run
             reason = f"{type(error).__name__}: {shown(str(error), 200)}"
         self._refuse(f"application process {ours}" if ours else self._named(connection), reason)
         return None
 
     def _named(self, connection: Connection) -> str:
-        """What a connection is called that was refused."""
+        """The name of a refused connection in the log."""
         return "a connection"
 
-    def _refuse(self, who: str, reason: str) -> None:
-        """Count who was not let in, and say so of the first ones."""
+    def _refuse(self, name: str, reason: str) -> None:
+        """Count a refused connection, and log the first ones."""
         self.refused += 1
         if not self._quiet and self.refused <= LINES:
-            log.warning("%s was refused: %s", who, reason)
+            log.warning("%s was refused: %s", name, reason)
         elif not self._quiet and self.refused == LINES + 1:
-            log.warning("more connections are refused; they are only counted")
+            log.warning("further connections are refused without a message each")

@@ -1,7 +1,7 @@
-"""Outstanding jobs: those that were submitted and are not reported yet, and the messages of workers about them.
+"""Outstanding jobs: those that were submitted and not yet reported, and the messages of workers about them.
 
-They wait in the order in which the batch level will need them, go to the worker with the fewest, and if it is lost to
-another one, up to :data:`RETRIES` times.
+They wait in the order in which the batch level will need them, and go to the worker with the fewest jobs. If that is lost,
+they go to another one, up to :data:`RETRIES` times.
 """
 
 import asyncio
@@ -31,27 +31,27 @@ from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How often a job is simulated again after its process died or hung.
+#: Number of times that a job is simulated again after its process died or hung.
 RETRIES: Final = 3
 
 
 class OutstandingJobs:
-    """The jobs of a run from their submission to their report, and whether the run can go on.
+    """The jobs of a run from their submission to their report, and whether the run can continue.
 
-    - ``spawn``: runs a coroutine beside the others; its error is to come to :meth:`fail`.
-    - ``conserves_work``: whether the workers conserve work, which is what an order's bound is worth;
-      None: their first hello says so.
-    - ``reports``: reports that nobody has taken yet, by row.
-    - ``promises``: later promises that nobody has taken yet, by row.
-    - ``expected``: how many jobs are still to be reported, submitted or not.
-    - ``failure``: why the run cannot go on.
-    - ``retries``, ``suspends``, ``injected``: jobs that were simulated again, times that one was suspended and resumed,
-      and changes to cores that were told.
+    - ``spawn``: runs a coroutine concurrently; must pass its error to :meth:`fail`.
+    - ``conserves_work``: whether the workers conserve work, so that the bounds of orders hold; None: the first hello states
+      it.
+    - ``reports``: reports that were not taken yet, by row.
+    - ``promises``: later promises that were not taken yet, by row.
+    - ``expected``: number of jobs still to be reported, submitted or not.
+    - ``failure``: why the run cannot continue.
+    - ``retries``, ``suspends``, ``injected``: jobs simulated again, times that a job was suspended and resumed, and changes to
+      cores that were sent.
     """
 
     def __init__(self, spawn: Callable[[Coroutine[Any, Any, None]], None], conserves_work: bool | None) -> None:
         self._spawn = spawn
-        self._queue: list[tuple[int, int]] = []  # heap of (instant by which it is needed, row)
+        self._queue: list[tuple[int, int]] = []  # heap of (instant at which it is needed, row)
         self._orders: dict[int, Order] = {}
         self._failures: dict[int, int] = {}
         self._arrived = asyncio.Event()
@@ -61,7 +61,7 @@ class OutstandingJobs:
         self.expected = 0
         self.failure: Exception | None = None
         self.retries = self.suspends = self.injected = 0
-        #: Called when there is a job to give out, and when more jobs are expected.
+        #: Called when there is a job to hand out, and when more jobs are expected.
         self.submitted: Callable[[], None] = lambda: None
         self.expects_more: Callable[[], None] = lambda: None
 
@@ -82,7 +82,7 @@ class OutstandingJobs:
         heapq.heappush(self._queue, (order.bound_ns, row))
 
     async def arrival(self) -> None:
-        """Wait until there is a report or a promise to take; raises :attr:`failure` once there is one."""
+        """Wait for a report or a promise; raises :attr:`failure` once it is set."""
         while True:
             if self.failure is not None:
                 raise self.failure
@@ -92,12 +92,12 @@ class OutstandingJobs:
             await self._arrived.wait()
 
     def fail(self, error: Exception) -> None:
-        """The run cannot go on: :meth:`arrival` will raise this, unless something else came first."""
+        """Stop the run: :meth:`arrival` will raise this error, unless another one was first."""
         self.failure = self.failure or error
         self._arrived.set()
 
     def learn(self, hello: Hello) -> None:
-        """A worker was let in: the first hello says what the bounds are worth of the orders that were given before it."""
+        """Note the first admitted hello, which decides whether bounds of earlier orders hold."""
         if self.conserves_work is None:
             self.conserves_work = hello.conserves_work
             if hello.conserves_work:
@@ -107,7 +107,7 @@ class OutstandingJobs:
     # To workers
 
     def hand_out(self, places: Iterable[Place]) -> None:
-        """Give jobs that wait to workers of these places, as long as one is able to take the next."""
+        """Give waiting jobs to workers of these places, as long as one has room."""
         while self._queue and not self.failure:
             _, row = self._queue[0]
             order = self._orders[row]
@@ -137,13 +137,13 @@ class OutstandingJobs:
         connection, hello = worker.connection, worker.hello
         assert connection is not None
         assert hello is not None
-        connection.say(start)
+        connection.send(start)
         if hello.conserves_work:
             connection.session.book.open_job(start.job).hold(order.bound_ns)
         return connection
 
     async def _pour(self, worker: Worker) -> None:
-        # No faster than the worker takes them: a stopped one must not fill our memory.
+        # No faster than the worker reads: a stopped one must not fill this process's memory.
         while worker.pouring and worker.connection is not None and not worker.connection.ended:
             job = worker.pouring[0]
             order, payload = job.order, job.order.payload()
@@ -151,10 +151,10 @@ class OutstandingJobs:
             try:
                 start = replaced(order.start, recipe=None, tasks=tasks, parts=payload.parts)
                 connection = self._start(worker, order, start)
-            except LocalProtocolError as error:  # it says so in a line, but of its row
-                raise InputError(f"job {order.job_number}: a simulator cannot be told of it: {error}") from None
+            except LocalProtocolError as error:  # its text names the row
+                raise InputError(f"job {order.job_number}: cannot be sent to a simulator: {error}") from None
             for message in payload.messages(order.start.job):
-                connection.say(message)
+                connection.send(message)
                 await connection.drain()
                 if connection.ended or not worker.pouring:  # it was given up
                     return
@@ -162,14 +162,14 @@ class OutstandingJobs:
             worker.pouring.pop(0)
 
     def take_back(self, worker: Worker) -> None:
-        """A worker is lost: what it holds waits again, unless it was lost too often."""
+        """Queue the jobs of a lost worker again, unless they were lost too often."""
         orders = [job.order for job in worker.jobs.values()]
         if orders:
             numbers = ", ".join(str(order.job_number) for order in orders)
             log.warning("application process %s %s; simulated again: job %s", worker.name, worker.how, numbers)
         for at, order in enumerate(orders):
             row = order.start.job
-            # Only the job it was at can be to blame; those behind it had not begun.
+            # Only its first job can be to blame; the following ones had not begun.
             if at == 0 and not worker.blameless:
                 failures = self._failures[row] = self._failures.get(row, 0) + 1
                 if failures > RETRIES:
@@ -182,7 +182,7 @@ class OutstandingJobs:
     # From workers
 
     def take(self, place: Place, worker: Worker, message: Any) -> None:
-        """What a worker of a place says of a job that it holds."""
+        """Handle the message of a worker about a job that it holds."""
         row = message.job
         job = worker.jobs[row]
         if isinstance(message, Outcome):
@@ -201,15 +201,15 @@ class OutstandingJobs:
         elif isinstance(message, Failed):
             kind = InputError if message.blame == "user" else PeerError
             where = "" if place.here else f" on host {place.name}"
-            self.fail(kind(f"job {job.order.job_number}: the application simulator{where} says: {message.reason}"))
+            self.fail(kind(f"job {job.order.job_number}: the application simulator{where} reports: {message.reason}"))
 
     def _go_on(self, worker: Worker, job: HeldJob, message: Suspended) -> None:
-        # It knew of what happens up to here; now of what happens next.
+        # It knew the changes up to this instant; now send the following ones.
         assert worker.connection is not None
         ahead, stop_ns = job.order.next_changes(message.now_ns), job.order.start.stop_ns
         self.suspends += 1
         self.injected += len(ahead.changes)
-        worker.connection.say(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
+        worker.connection.send(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
 
     def _finish(self, place: Place, worker: Worker, outcome: Outcome) -> None:
         row = outcome.job

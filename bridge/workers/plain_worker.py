@@ -1,8 +1,8 @@
-"""What a worker of the fork server does: the messages of ``bridge.workers.worker``, of plain jobs without a session.
+"""A worker of the fork server: the messages of ``bridge.workers.worker`` for plain jobs, without a session.
 
-A process of one job costs what it writes to: Python counts the references to an object in the object, so that the page of
-every object that is used is copied. A session, which checks every message, uses a hundred pages. The bridge checks every
-message that it sends and receives, so this process does not. At the first order that is not plain, a session takes over.
+The cost of a process for one job is the memory that it writes to: Python counts the references to an object in the object,
+so that the page of every used object is copied. A session, which checks every message, uses a hundred pages. The bridge checks
+every message that it sends and receives, so this process does not. A session takes over at the first order that is not plain.
 """
 
 from __future__ import annotations
@@ -43,58 +43,58 @@ if TYPE_CHECKING:
 _TOKEN: Final = "warm-up"
 _S: Final = 10**9
 
-#: How many jobs are served: Python specialises code in its first calls, which writes to its pages. More than two only where
-#: each takes no time: of one loop.
+#: Number of jobs served without a session: Python specialises code in its first calls, which writes to its pages. More than
+#: two only where each takes no time: jobs of one loop.
 _LOOPS, _OTHERS = 20, 2
 
 
 class PlainWorker:
-    """Our application simulator as a worker; each that is forked has a copy. ``context`` verifies a bridge on another host."""
+    """The built-in simulator as a worker; each forked process has a copy. ``context`` verifies a bridge on another host."""
 
     def __init__(self, context: ssl.SSLContext | None = None) -> None:
         self._peer, self._context = ApplicationPeer(), context
 
     def __call__(self, worker: str, address: str, token: str) -> None:
-        """Connect to a bridge, and serve it until it says quit or is gone."""
+        """Connect to a bridge, and serve it until it sends a quit or closes the connection."""
         plug = dial(address, self._context)
         if self._context is None:
             self.serve(plug, worker, token)
             plug.close()
         else:
-            random.seed()  # what a plug-in draws is not to be the same in every process
+            random.seed()  # so that random numbers of plug-ins differ between processes
             run(serve(BlockingConnection(Session(ApplicationBook, Role.APPLICATION), plug), token, worker, self._peer))
 
     def serve(self, plug: socket.socket, worker: str, token: str) -> None:
         """Serve the bridge at the other end of a socket."""
-        hello, welcome, heard = hello_of(self._peer, token, worker), b"", b""
-        _say(plug, hello)
-        while data := _heard(plug):
-            heard += data
-            while len(heard) >= (stop := HEADER_BYTES + int.from_bytes(heard[:HEADER_BYTES], "big")):
+        hello, welcome, received = hello_of(self._peer, token, worker), b"", b""
+        _send(plug, hello)
+        while data := _received(plug):
+            received += data
+            while len(received) >= (stop := HEADER_BYTES + int.from_bytes(received[:HEADER_BYTES], "big")):
                 try:
-                    message = decode(heard[HEADER_BYTES:stop], Role.BRIDGE)
+                    message = decode(received[HEADER_BYTES:stop], Role.BRIDGE)
                 except MessageError:
                     message = None
                 if isinstance(message, Quit):
                     return
                 if isinstance(message, Welcome):
-                    welcome = heard[:stop]
+                    welcome = received[:stop]
                 elif isinstance(message, SimulateJob) and (answers := self._peer.plain_answers(message)) is not None:
-                    _say(plug, *answers)
+                    _send(plug, *answers)
                 else:
-                    self._hand_over(plug, hello, welcome, heard)
+                    self._hand_over(plug, hello, welcome, received)
                     return
-                heard = heard[stop:]
+                received = received[stop:]
 
-    def _hand_over(self, plug: socket.socket, hello: Message, welcome: bytes, heard: bytes) -> None:
-        # To a session, as if it had said the hello, and heard no more than this.
-        random.seed()  # what a plug-in draws is not to be the same in every process
+    def _hand_over(self, plug: socket.socket, hello: Message, welcome: bytes, received: bytes) -> None:
+        # To a session in the state after the hello and these bytes.
+        random.seed()  # so that random numbers of plug-ins differ between processes
         session = Session(ApplicationBook, Role.APPLICATION)
         session.send(hello)
         if welcome:
             session.receive_data(welcome)
-            session.next_event()  # from now on there is room for large messages
-        session.receive_data(heard)
+            session.next_event()  # from now on large messages are accepted
+        session.receive_data(received)
         connection = BlockingConnection(session, plug)
         try:
             run(go_on(connection, self._peer))
@@ -102,13 +102,13 @@ class PlainWorker:
             connection.close()
 
 
-def _say(plug: socket.socket, *messages: Message) -> None:
-    # If the other end is gone, that is found by reading: there may be a last word.
+def _send(plug: socket.socket, *messages: Message) -> None:
+    # A closed connection is noticed by reading: there may be a last message.
     with contextlib.suppress(OSError):
         plug.sendall(b"".join(frame(encode(message)) for message in messages))
 
 
-def _heard(plug: socket.socket) -> bytes:
+def _received(plug: socket.socket) -> bytes:
     try:
         return plug.recv(READ_AT_MOST)
     except OSError:  # reset, or given up by the kernel: nothing more will arrive
@@ -157,22 +157,22 @@ def _start(job: int, technique: str, program: str, *, changes: bool) -> Simulate
 
 async def _bridge(connection: BlockingConnection, technique: str, program: str) -> None:
     try:
-        assert isinstance(await connection.hear(), Hello)
-        connection.say(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
+        assert isinstance(await connection.receive(), Hello)
+        connection.send(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
         for job, changes in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
-            connection.say(_start(job, technique, program, changes=changes))
+            connection.send(_start(job, technique, program, changes=changes))
             while connection.session.book.open_jobs():
-                if isinstance(await connection.hear(), Suspended):
-                    connection.say(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
-        connection.say(Quit())
-        await connection.hear()
+                if isinstance(await connection.receive(), Suspended):
+                    connection.send(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
+        connection.send(Quit())
+        await connection.receive()
     finally:  # otherwise the other end would wait forever
         connection.close()
 
 
 def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -> PlainWorker:
-    """Serve a few small jobs in this process, and return the worker that has served them. A fault of the technique or program
-    is not reported here, but where a run orders it. ``context``: as of :class:`PlainWorker`."""
+    """Serve a few small jobs in this process, and return the worker that has served them. Faults of the technique or program
+    are not reported here, but when a run orders them. ``context``: as of :class:`PlainWorker`."""
     ours, theirs = socket.socketpair()
     bridge, worker = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))

@@ -1,11 +1,11 @@
-"""Names and ends of processes: what ``ps`` shows, dying with one's parent, and how one ended. Linux."""
+"""Names and ends of processes: the name in ``ps``, dying with the parent, and how a process ended. Linux."""
 
 import ctypes
 import os
 import signal
 from typing import Final
 
-#: What ``ps`` shows for an application process of ours, and for the server that forks them; at most 15 bytes.
+#: Names in ``ps`` of an application process, and of the server that forks them; at most 15 bytes.
 PROCESS_NAME: Final = "twolevel-als"
 SERVER_NAME: Final = "twolevel-fork"
 
@@ -20,14 +20,14 @@ def name_process(name: str) -> None:
 
 
 def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
-    """Have this process sent a signal when its parent dies, however that comes about."""
+    """Have a signal sent to this process when its parent dies, for whatever reason."""
     _prctl(_PR_SET_PDEATHSIG, int(by), 0, 0, 0)
-    if os.getppid() != parent:  # it died before we asked
+    if os.getppid() != parent:  # it died before the request above
         os._exit(1)
 
 
 def how_ended(code: int) -> str:
-    """How a process ended, as "was killed by SIGKILL". ``code``: exit status, or the negative number of the signal that
+    """How a process ended, such as "was killed by SIGKILL". ``code``: exit status, or the negative number of the signal that
     killed it."""
     if code >= 0:
         return f"exited with status {code}"

@@ -1,8 +1,8 @@
-"""The supervisor: opens what application processes need, lets them in, hears them, and closes everything.
+"""The supervisor: sets up the application processes and their connections, handles their messages, and closes everything.
 
-One asyncio loop owns everything here. Which jobs wait is kept in ``outstanding_jobs``, and which processes there are in
-``workforce``: one that dies, hangs or breaks the protocol is replaced, and its jobs are simulated again elsewhere. What a
-job's outcome is does not depend on any of that.
+One asyncio loop owns everything here. ``outstanding_jobs`` keeps the waiting jobs, and ``workforce`` the processes: one that
+dies, hangs or breaks the protocol is replaced, and its jobs are simulated again elsewhere. The outcomes of jobs do not depend
+on this.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How many jobs a persistent worker may hold, so that it need not wait for the bridge between them.
+#: Number of jobs that a persistent worker may hold, so that it need not wait for the bridge between them.
 _DEPTH: Final = 4
 
-#: How long to wait for the news of how a process ended once its connection has, s.
+#: Time to wait for the report of how a process ended, after its connection has, s.
 _NEWS_S: Final = 1.0
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What the application simulators of a run must be able to do."""
+    """Abilities that the application simulators of a run need."""
 
-    releases: bool = False  # whether they are to say which cores a job needs no more
-    hints: bool = False  # whether they are told for which of a job's cores others wait
-    resizes: bool = False  # whether cores come to jobs that run, and are asked for
-    wishes: bool = False  # whether they are to say for how many cores jobs wish
-    scaled_by: str = ""  # by what the speeds of cores are scaled, as an option with its value; empty where they are not
+    releases: bool = False  # report cores that a job no longer needs
+    hints: bool = False  # accept hints: for which of a job's cores other jobs wait
+    resizes: bool = False  # add cores to running jobs, and request cores back
+    wishes: bool = False  # report how many cores jobs request
+    scaled_by: str = ""  # the option, with its value, by which speeds of cores are scaled; empty if they are not
 
     def unmet_by(self, hello: Hello) -> str | None:
-        """The first need that a simulator cannot meet, by its hello, as a line for the user; None if it meets all."""
+        """The first need that a simulator's hello does not meet, as a line for the user; None if it meets all."""
         hint = f"{COORDINATION:{'hint' if self.hints else 'release'}}"
         with_hints = "none, release" if hello.releases else "none"
         by_limits = begins_at(self.scaled_by, str(FALLBACK))
@@ -60,28 +60,28 @@ class Needs:
         needed = (
             ("releases", self.releases, hint, "cannot follow it", "none"),
             ("resizes", self.resizes, str(MALLEABLE), "cannot follow it", f"{RESIZE:mold}, or without it"),
-            ("wishes", self.wishes, f"{RESIZE:evolve}", "never wishes", "another one"),
+            ("wishes", self.wishes, f"{RESIZE:evolve}", "never requests cores", "another one"),
             ("scales", bool(self.scaled_by), self.scaled_by, "cannot follow it", otherwise),
             ("hints", self.hints, hint, "cannot follow it", with_hints),
         )
         for what, is_needed, option, lack, allowed in needed:
             if is_needed and not getattr(hello, what):
-                return f"{option}: {hello.name!r} {lack}: its hello says {what} = false; allowed: {allowed}"
+                return f"{option}: {hello.name!r} {lack}: its hello has {what} = false; allowed: {allowed}"
         return None
 
 
 class Supervisor:
     """Application processes that serve jobs.
 
-    - ``workers``: how many simulate at once on this host; with other hosts it may be 0.
-    - ``jobs_per_worker``: after so many jobs a process is replaced; None is never.
-    - ``timeout_s``: a worker that holds a job and has not been heard of for so long is killed.
-    - ``command``: a command line that starts an application simulator; None is ours.
+    - ``workers``: number that simulate at once on this host; with other hosts it may be 0.
+    - ``jobs_per_worker``: number of jobs after which a process is replaced; None is never.
+    - ``timeout_s``: a worker with a job is killed after this time without a message.
+    - ``command``: a command line that starts an application simulator; None: the built-in one.
     - ``socket``: ``unix`` or ``tcp``.
-    - ``technique``: a technique that our own simulator should load in advance.
+    - ``technique``: a technique that the built-in simulator loads in advance.
     - ``program``: the same for a program, as JSON; empty for none.
-    - ``hosts``: what is said of other hosts, which may join; None: nobody may.
-    - ``jobs``: those that are simulated: submit them there, and take what is reported.
+    - ``hosts``: options of other hosts, which may join; None: this host only.
+    - ``jobs``: the simulated jobs: submit them there, and take their reports.
     """
 
     def __init__(
@@ -103,9 +103,9 @@ class Supervisor:
         # A process per job is started before there is a job for it.
         self._per_worker, self._depth = (1, _DEPTH) if jobs_per_worker is None else (2, 1)
         self._simulating, self._wanted = workers, hosts
-        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order in which they began
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._token = secrets.token_hex(16)
-        self._awaited: dict[int, str] = {}  # processes that have not said hello
+        self._awaited: dict[int, str] = {}  # processes without a hello
         self._listener = Listener(self._token, self._admit, self._serve, self._awaited, self._wrong)
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
@@ -115,7 +115,7 @@ class Supervisor:
 
     @property
     def cost(self) -> dict[str, Any]:
-        """What it all cost, by name; complete once closed."""
+        """Costs by name; complete once closed."""
         doors: list[Listener] = [self._listener]
         hosts: dict[str, Any] = {}
         if self._hosts is not None:
@@ -136,14 +136,14 @@ class Supervisor:
 
     @property
     def most_workers(self) -> int:
-        """How many were simulating at once at most, or may have been."""
+        """Upper bound of the number that simulated at once."""
         others = 0 if self._hosts is None else sum(place.workers for place in self._hosts.places)
         return self._simulating + others
 
     async def open(self, expected_jobs: int) -> None:
         """Listen, and start processes for ``expected_jobs`` jobs.
 
-        Raises InputError or PeerError if there can be none.
+        Raises InputError or PeerError if that is impossible.
         """
         self.jobs.expected = expected_jobs
         self._workforce.alone_since = self._now()
@@ -166,7 +166,7 @@ class Supervisor:
         self._workforce.places.insert(0, place)
 
     async def _open_hosts(self, wanted: HostsRequest) -> None:
-        from bridge.workers.hosts import Hosts  # it loads ssl's machinery, which runs on this host alone need not
+        from bridge.workers.hosts import Hosts  # loads ssl, which runs on this host alone do not need
 
         self._hosts = self._workforce.hosts = Hosts(
             self._workforce,
@@ -181,8 +181,8 @@ class Supervisor:
         await self._hosts.open()
 
     async def close(self, *, patient: bool) -> None:
-        """Leave nothing behind: no process, no socket, no file. ``patient``: whether workers may end by themselves,
-        which none that is still busy would do soon."""
+        """Clean up: end processes, close sockets, remove files. ``patient``: whether workers may end by themselves, which
+        busy ones would not do soon."""
         if not patient:
             self._listener.fall_silent()
         self._workforce.close(patient=patient)
@@ -210,7 +210,7 @@ class Supervisor:
         self._tasks.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self.jobs.fail(error)  # nobody waits for it; the run must not wait for what it will not do
+            self.jobs.fail(error)  # no task awaits this one; the run must not wait for it either
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -229,7 +229,7 @@ class Supervisor:
         return None
 
     def _wrong(self, refusal: Refusal) -> None:
-        # By its hello a process of ours is another kind of program, and so will all others of the command be.
+        # The hello shows a program of another kind, and so would all other processes of the command.
         if self._command is not None and refusal.reason == IS_SCHEDULER:
             where = at(str(ALS_COMMAND), self._command)
             what = f"{refusal.reason} ({BLS_COMMAND} is for schedulers)"
@@ -248,15 +248,15 @@ class Supervisor:
             self.jobs.fail(InputError(unmet))
         try:
             self._workforce.dispatch()
-            while isinstance(event := await connection.hear(), Message):
-                # Else its jobs are others' by now, whatever was still on its way.
+            while isinstance(event := await connection.receive(), Message):
+                # After a loss its jobs belong to others, whatever is still under way.
                 if worker.name in self._workforce.workers:
                     self._workforce.take(worker, event)
         except ProtocolError as error:
             if not connection.ended:
-                connection.say_bytes(error.farewell)
+                connection.send_bytes(error.farewell)
                 connection.flush()
-                # What the protocol calls a job is its row here; the job's own number is said elsewhere.
+                # The protocol names a job by its row; the job's number is reported elsewhere.
                 worker.how = str(error).removeprefix("the application ").replace(f"job {error.job}: ", "", 1)
                 self._workforce.lose(worker)
         except Exception as error:
@@ -266,12 +266,12 @@ class Supervisor:
         await self._part(worker, place)
 
     async def _part(self, worker: Worker, place: Place) -> None:
-        """The connection of a worker has ended."""
+        """Handle the end of a worker's connection."""
         place.assignment.drop(worker)
         if worker.name not in self._workforce.workers or self._workforce.closing:
             return
-        self._workforce.dispatch()  # one less is busy: another that is there may be able to take what waits
-        # Its process will have ended as well; how is worth a moment's waiting.
+        self._workforce.dispatch()  # one less is busy: another worker may be able to take a waiting job
+        # Its process will have ended as well; wait a moment to learn how.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_NEWS_S):
                 await worker.ended.wait()

@@ -51,7 +51,7 @@ class Peer(Protocol):
     releases: bool  # whether it can report cores that a job no longer needs
     hints: bool  # whether it accepts hints: which of a job's cores the queue is waiting for
     resizes: bool  # whether its jobs can receive cores, and be asked for cores, while they run
-    wishes: bool  # whether it can report for how many cores its jobs ask
+    wishes: bool  # whether it can report how many cores its jobs request
     scales: bool  # whether the speeds of its jobs' cores can be scaled while they run
 
     def answers(self, order: Message) -> Iterator[Message]:
@@ -77,7 +77,7 @@ class BlockingConnection:
         self._waiting: list[bytes] = []
         self.ended = False
 
-    async def hear(self) -> Message | Refusal | ConnectionClosed:
+    async def receive(self) -> Message | Refusal | ConnectionClosed:
         """Return the next message; raises ProtocolError if the other side broke the protocol."""
         while (event := self.session.next_event()) is NEED_DATA:
             self.flush()
@@ -89,12 +89,12 @@ class BlockingConnection:
             self.session.receive_data(data)
         return event
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """Add a message to those that wait to be written; raises LocalProtocolError if the protocol forbids it now."""
         self._waiting.append(self.session.send(message))
 
     def flush(self) -> None:
-        """Write the waiting messages. If the other end is gone, only :meth:`hear` reports it."""
+        """Write the waiting messages. If the other end is gone, only :meth:`receive` reports it."""
         if self._waiting:
             data = b"".join(self._waiting)
             self._waiting.clear()
@@ -137,7 +137,7 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
     """
     peer = ApplicationPeer() if peer is None else peer
     try:
-        connection.say(hello_of(peer, token, worker))
+        connection.send(hello_of(peer, token, worker))
         await go_on(connection, peer)
     finally:
         connection.close()
@@ -164,7 +164,7 @@ async def go_on(connection: Connection | BlockingConnection, peer: Peer) -> None
     """Answer the orders of a bridge that has had the hello; errors are as those of :func:`serve`."""
     while True:
         try:
-            event = await connection.hear()
+            event = await connection.receive()
         except ProtocolError:
             if connection.ended:
                 return  # the bridge is gone: there is no one to report to
@@ -183,7 +183,7 @@ async def _answer(connection: Connection | BlockingConnection, peer: Peer, order
     if isinstance(order, SimulateJob) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
         connection.flush()
     for answer in peer.answers(order):
-        connection.say(answer)
+        connection.send(answer)
         if isinstance(answer, Records | Transfers):
             await connection.drain()
 

@@ -1,6 +1,6 @@
-"""The workforce: which application processes there are, on which hosts, and what happens when one dies.
+"""The workforce: the application processes of a run on all hosts, and their replacement.
 
-It is told by launchers and hosts what becomes of processes, and replaces those that die, hang or break the protocol.
+Launchers and hosts report the ends of processes; those that die, hang or break the protocol are replaced.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: How long a process may take to connect before another takes its place, s, once one of the run has connected. Until then the
-#: user's timeout holds, and ends the run.
+#: Time in which a process must connect before another takes its place, s, once any process has connected. Until then the
+#: user's timeout applies, and ends the run.
 CONNECT_S = 30.0
 
-#: How many processes may end in a row without having been let in.
+#: Number of consecutive processes that may end before they are admitted.
 _STILLBORN: Final = 5
 
-#: How long a process that was sent a quit may take, s.
+#: Time that a process may take to end after a quit, s.
 _PARTING_S: Final = 5.0
 
-#: How long to wait before another process is tried where none could be started, s.
+#: Time to wait before another attempt if a process could not be started, s.
 PAUSE_S: Final = 0.2
 
 
 class Workforce:
     """The application processes of a run; a ``bridge.workers.launchers.Owner``.
 
-    - ``jobs``: what they are for.
-    - ``jobs_per_worker``: after so many jobs a process is replaced; None is never.
-    - ``timeout_s``: a worker that holds a job and has not been heard of for so long is killed.
-    - ``command``: what the user calls the application simulator; None is ours.
+    - ``jobs``: the jobs to be simulated.
+    - ``jobs_per_worker``: number of jobs after which a process is replaced; None is never.
+    - ``timeout_s``: a worker with a job is killed after this time without a message.
+    - ``command``: the user's command line of the application simulator; None: the built-in one.
     - ``places``: this host, if it takes part, and those that are ready.
-    - ``place_of``: where each process is that is not known to have ended, by worker.
-    - ``workers``: those that are counted on, by name.
+    - ``place_of``: the place of each process that is not known to have ended, by worker.
+    - ``workers``: the active ones, by name.
     - ``hosts``: the other hosts, once the run listens for them.
-    - ``alone_since``: when the last place went, s.
-    - ``closing``: whether the run is over or given up.
-    - ``met``: whether any process has said hello.
+    - ``alone_since``: when the last place was lost, s.
+    - ``closing``: whether the run has ended or was given up.
+    - ``met``: whether any process has sent a hello.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Workforce:
     ) -> None:
         self._jobs, self._jobs_per_worker, self._timeout_s = jobs, jobs_per_worker, timeout_s
         self._command = command
-        self._parting: dict[str, float] = {}  # sent a quit, and since when
+        self._parting: dict[str, float] = {}  # workers that were sent a quit, and the time
         self.places: list[Place] = []
         self.place_of: dict[str, Place] = {}
         self.workers: dict[str, Worker] = {}
@@ -91,7 +91,7 @@ class Workforce:
             place.processes.kill(worker)
 
     def unborn(self, worker: str, why: str) -> None:
-        """A process could not be started; do with fewer, if there are any."""
+        """Handle a failed start: continue with fewer processes, if there are any."""
         self.workers.pop(worker, None)
         place = self.place_of.pop(worker, None)
         if place is None:
@@ -107,33 +107,33 @@ class Workforce:
             log.warning("no more than %d application processes can be started%s: %s", place.alive, where, why)
 
     def _count_stillborn(self, place: Place, what: str) -> None:
-        """A process has ended without having been let in: of too many in a row, ``what`` is said."""
+        """Count a process that ended before it was admitted; after too many in a row, report ``what``."""
         place.stillborn += 1
         if place.stillborn < _STILLBORN:
             return
         if place.here:
             self.fail(PeerError(what))
         elif self.hosts is not None:
-            log.warning("host %s: %s; it is let go", place.name, what)
+            log.warning("host %s: %s; it is dismissed", place.name, what)
             self.hosts.dismiss(place)
 
     def room_more(self, processes: int) -> bool:
-        """Whether so many more processes, of hosts that are not ready yet, may be connected."""
+        """Whether ``processes`` more processes, of hosts that are not ready yet, may connect."""
         return is_room(sum(place.alive for place in self.places) + processes)
 
     def awaited_elsewhere(self) -> int:
-        """How many processes on other hosts have still to say hello."""
+        """Number of processes on other hosts whose hello is still to come."""
         return sum(
             worker.connection is None and not self.place_of[worker.name].here for worker in self.workers.values()
         )
 
     def joined(self, place: Place) -> None:
-        """Another host is ready."""
+        """Add a host that is ready."""
         self.places.append(place)
         self.recruit()
 
     def lost(self, place: Place, how: str) -> None:
-        """Another host is of no more use: have its jobs simulated again elsewhere."""
+        """Remove a lost host: have its jobs simulated again elsewhere."""
         log.warning("host %s was lost: %s", place.name, how)
         if place in self.places:
             self.places.remove(place)
@@ -156,7 +156,7 @@ class Workforce:
         self.recruit()
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
-        """A process has ended. If it was ever connected, the end of its stream says the same, less exactly."""
+        """Handle the end of a process. If it was ever connected, the end of its stream shows the same, less exactly."""
         self._parting.pop(worker, None)
         lost = self.workers.get(worker)
         if lost is None:
@@ -168,10 +168,10 @@ class Workforce:
             self.lose(lost)
 
     def lose(self, worker: Worker) -> None:
-        """A worker is of no more use: have its jobs simulated again, and another process in its place."""
+        """Remove a lost worker: have its jobs simulated again, and start another process in its place."""
         if self.workers.pop(worker.name, None) is None:
             return
-        worker.pouring.clear()  # it is told nothing more
+        worker.pouring.clear()  # nothing more is sent to it
         if self.closing:
             return
         place = self.place_of[worker.name]
@@ -180,10 +180,10 @@ class Workforce:
         if worker.ended.is_set():
             del self.place_of[worker.name]
         if worker.connection is None:
-            log.warning("application process %s, which had not said hello, %s", worker.name, worker.how)
+            log.warning("application process %s, which had not sent a hello, %s", worker.name, worker.how)
             if not worker.blameless:
                 what = self._command or "the application simulator"
-                times = f"{place.stillborn + 1} processes in a row did not say hello"
+                times = f"{place.stillborn + 1} processes in a row did not send a hello"
                 self._count_stillborn(place, f"{what}: {times}; the last one {worker.how}")
             if self._jobs.failure:
                 return
@@ -196,13 +196,13 @@ class Workforce:
         self.dispatch()
 
     async def watch(self) -> None:
-        """Kill who holds a job, or has still to connect, and has not been heard of for too long; until cancelled."""
+        """Kill workers that hold a job, or have not connected, and have been silent for too long; until cancelled."""
         period = min(1.0, self._timeout_s / 4)
         before = self._now()
         while True:
             await asyncio.sleep(period)
             now = self._now()
-            stopped = now - before > max(1.0, 4 * period)  # ourselves; the others may have been, too
+            stopped = now - before > max(1.0, 4 * period)  # this process was suspended; the others may have been, too
             if stopped:
                 self._unmet_since = now
                 for worker in self.workers.values():
@@ -243,12 +243,12 @@ class Workforce:
         place.assignment.drop(worker)
         place.names.discard(worker.name)
         del self.workers[worker.name]
-        worker.connection.say(Quit())
+        worker.connection.send(Quit())
         self._parting[worker.name] = self._now()
         self.recruit()
 
     def take(self, worker: Worker, message: Message) -> None:
-        """A worker that is counted on has said something."""
+        """Handle a message of an active worker."""
         worker.since = self._now()
         self._jobs.take(self.place_of[worker.name], worker, message)
         if isinstance(message, Outcome):
@@ -257,21 +257,21 @@ class Workforce:
             self.dispatch()
 
     def close(self, *, patient: bool) -> None:
-        """Have nobody replaced any more; part with who can be asked to end, if there is patience, and kill the others."""
+        """Stop replacing processes; with ``patient``, ask workers to quit if they can be asked, and kill the others."""
         self.closing = True
         for worker in self.workers.values():
             connection = worker.connection
             if patient and connection is not None and connection.session.state is ConnectionState.READY:
-                connection.say(Quit())
+                connection.send(Quit())
             else:
                 self._kill(worker.name)
 
     def dispatch(self) -> None:
-        """Give jobs that wait to who is able to take one."""
+        """Give waiting jobs to workers with room."""
         self._jobs.hand_out(self.places)
 
     def fail(self, error: Exception) -> None:
-        """No process can be had any more, or the run cannot go on for another reason."""
+        """Stop the run: no process can be started any more, or for another reason."""
         self._jobs.fail(error)
 
     def _now(self) -> float:

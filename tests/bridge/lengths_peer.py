@@ -102,10 +102,10 @@ def _places(start: SimulateJob) -> list[int]:
 class Asks(BlockingConnection):
     """Says hello as a simulator that asks for lengths."""
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         if isinstance(message, messages.Hello):
             message = msgspec.structs.replace(message, tasks="lengths", conserves_work="loses" not in sys.argv)
-        super().say(message)
+        super().send(message)
 
 
 if __name__ == "__main__":

@@ -299,7 +299,7 @@ class World:
 
     def warned(self, line: str) -> None:
         self.note("log", line)
-        of_process = r"application process (w\d+(?:@[^\s,]+)?)(?:, which had not said hello,)? "
+        of_process = r"application process (w\d+(?:@[^\s,]+)?)(?:, which had not sent a hello,)? "
         found = re.match(of_process + r"did not (\w+) \w+ ([\d.]+) s", line)
         if not found:
             return
@@ -413,7 +413,7 @@ class World:
         if "its application process failed" in line:
             lost = [times for row, times in self._lost(blameless=True).items() if self.job(row) == number]
             return max(lost, default=0) > RETRIES and f"failed {RETRIES + 1} times" in line
-        if "processes in a row did not say hello" in line:
+        if "processes in a row did not send a hello" in line:
             return min(unheard, self._in_a_row()) >= workforce._STILLBORN
         if "no process has connected within" in line:
             return not any(what == "is told welcome" for _, _, what in self.found.log)
@@ -428,7 +428,7 @@ class World:
             assert self.site is not None
             odd = bool(self.leapt_s) or self.site.odd(max(0.0, self.loop.time() - self.plan.timeout_s))
             return odd and not self.plan.workers
-        if re.search("the application simulator( on host .*)? says: out of luck", line):
+        if re.search("the application simulator( on host .*)? reports: out of luck", line):
             return number in map(self.job, self.failed)
         promised = "before the promise of an earlier process" in line
         return promised and number in map(self.job, self.false_promises)
@@ -441,7 +441,7 @@ class World:
                 continue  # of another host
             if what == "is told welcome":
                 count = 0
-            count += "which had not said hello" in what or (who == "fork server" and what.startswith("unborn"))
+            count += "which had not sent a hello" in what or (who == "fork server" and what.startswith("unborn"))
             most = max(most, count)
         return most
 

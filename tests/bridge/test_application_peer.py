@@ -195,7 +195,7 @@ GREEDY = table_text(__file__, "greedy")
         (start(how="plugin.py:GREEDY"), "application",
          "application technique greedy gave a chunk of 13; allowed: 0 to the remaining tasks"),
         (start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)), "user",
-         "it wishes 4 times for cores; allowed: up to 3; use inline"),
+         "it requests cores 4 times; allowed: up to 3; use inline"),
         (MemoryError(), "application", "MemoryError:"),
         (ZeroDivisionError("a\nbug"), "application", "ZeroDivisionError: a bug"),
     ],

@@ -42,7 +42,7 @@ def heard(connection: BlockingConnection) -> Any:
     found = []
 
     async def hear() -> None:
-        found.append(await connection.hear())
+        found.append(await connection.receive())
 
     run(hear())
     return found[0]
@@ -51,19 +51,19 @@ def heard(connection: BlockingConnection) -> Any:
 def test_messages_larger_than_what_can_be_under_way_arrive_whole(ends: tuple[socket.socket, socket.socket]) -> None:
     application = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])
     bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
-    application.say(hello())
+    application.send(hello())
     application.flush()
     heard(bridge)
     count = 20_000
-    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
-    bridge.say(start(tasks=count, records=True))
-    bridge.say(lengths(0, count))
+    bridge.send(Welcome(version=PROTOCOL_VERSION, run="r"))
+    bridge.send(start(tasks=count, records=True))
+    bridge.send(lengths(0, count))
     writer = threading.Thread(target=bridge.flush)
     writer.start()
     for _ in range(3):
         heard(application)
     writer.join()
-    application.say(records(0, count))
+    application.send(records(0, count))
     writer = threading.Thread(target=application.close)
     writer.start()
     answer = heard(bridge)
@@ -80,7 +80,7 @@ def test_another_end_that_is_gone_is_found_by_hearing(
     rest: bytes, resets: bool, ends: tuple[socket.socket, socket.socket]
 ) -> None:
     connection = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])
-    connection.say(hello())
+    connection.send(hello())
     if resets:
         connection.flush()  # closing with unread data resets the connection
     ends[1].sendall(rest)
@@ -101,7 +101,7 @@ def test_a_refusal_is_an_error_unless_the_run_is_over(reason: str, ends: tuple[s
     bridge = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, TOKEN), ends[1])
     bridge.session.receive_data(Session(ApplicationBook, Role.APPLICATION).send(hello()))
     heard(bridge)
-    bridge.say(Refused(reason=reason, blame="application"))
+    bridge.send(Refused(reason=reason, blame="application"))
     bridge.flush()
     with nullcontext() if reason == OVER else pytest.raises(PeerError, match="refused this process: wrong token"):
         run(worker.serve(application, TOKEN, "w"))
@@ -117,17 +117,17 @@ def test_a_forked_worker_serves_with_a_session_from_the_first_order_on_that_is_n
     forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
     forked.start()
     heard(bridge)
-    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
+    bridge.send(Welcome(version=PROTOCOL_VERSION, run="r"))
     found = []
     speeds = pack_float64([1.0] * 40_000)  # an order is read in several pieces
     orders: list[dict[str, Any]] = [{}, {"records": True}, {"until_ns": MAX_NS}, {}]
     for job, fields in enumerate(orders):
-        bridge.say(start("recipe", job=job, core_speed_gflops=speeds, **fields))
+        bridge.send(start("recipe", job=job, core_speed_gflops=speeds, **fields))
         while not isinstance(event := heard(bridge), Outcome):
             assert isinstance(event, Records)
         found.append(changed(event, job=0))
     assert found == found[:1] * 4
-    bridge.say(Quit())
+    bridge.send(Quit())
     assert heard(bridge) == ConnectionClosed()
     forked.join()
     assert random.getstate() != before  # plug-ins do not draw the same in every process
@@ -141,10 +141,10 @@ def test_plain_orders_alone_need_no_session(
     forked = threading.Thread(target=PlainWorker().serve, args=(ends[0], "w", TOKEN))
     forked.start()
     heard(bridge)
-    bridge.say(Welcome(version=PROTOCOL_VERSION, run="r"))
-    bridge.say(start("recipe"))
+    bridge.send(Welcome(version=PROTOCOL_VERSION, run="r"))
+    bridge.send(start("recipe"))
     assert isinstance(heard(bridge), Outcome)
-    bridge.say(Quit())
+    bridge.send(Quit())
     bridge.flush()
     forked.join()
 

@@ -126,10 +126,10 @@ HINT = Rules(coordination="hint")
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"als_command": TOY}, "'toy' cannot follow it: its hello says releases = false; allowed: none$"),
+        ({"als_command": TOY}, "'toy' cannot follow it: its hello has releases = false; allowed: none$"),
         (
             {"als_command": TOLD, "rules": HINT},
-            "'told' cannot follow it: its hello says hints = false; allowed: none, release$",
+            "'told' cannot follow it: its hello has hints = false; allowed: none, release$",
         ),
     ],
 )

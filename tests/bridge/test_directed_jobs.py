@@ -207,7 +207,7 @@ def test_what_another_program_may_not(tmp_path: Path) -> None:
         ({}, one, wide, InputError, r"resize='decide': batch policy .* does not say how wide jobs are; allowed: .* hello"),
         (resizes(9), one, wide, PeerError, "it resizes job 0 .number 7. to 9 cores; allowed: 1 to 4$"),
         (resizes(0), one, wide, PeerError, "not a message.*resize"),
-        (resizes(1), one, {}, PeerError, "it resizes job 0 .number 7.; allowed: where machine says resizes = true"),
+        (resizes(1), one, {}, PeerError, "it resizes job 0 .number 7.; allowed: if machine has resizes = true"),
         ({}, two, {"rules": HINT}, InputError, no_head),
         (strange, two, {"rules": HINT}, PeerError,
          r"scheduler '.*', at 1000000000 ns: hint\(\) of job 7: core 2; allowed: cores that it hol"),

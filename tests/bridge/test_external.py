@@ -38,9 +38,9 @@ def rogue(how: str, mark: Path | None = None) -> str:
 
 MANY_PARTS = '[default]\nsteps = 70000\nphases = [{ kind = "serial", share = 1 }]\n'
 GRAPH = '[default]\ngraph = "layered:tasks=300"\nals = "ss"\n'
-SAYS = r"^job 1\d\d: the application simulator says: "
+SAYS = r"^job 1\d\d: the application simulator reports: "
 STRAIGHT = SAYS + "the toy only runs straight: no --speeds, no --network$"
-NO_HELLO = "processes in a row did not say hello; the last one exited with status "
+NO_HELLO = "processes in a row did not send a hello; the last one exited with status "
 SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 
 
@@ -73,7 +73,7 @@ def test_what_a_simulator_cannot_do(
 
 def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_FRAME", 100)
-    message = "cannot be told of it: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
+    message = "cannot be sent to a simulator: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
     with pytest.raises(InputError, match=f"^job 100: a simulator {message}"):
         simulated("pool", 1, als_command=TOY)
 
@@ -88,7 +88,7 @@ def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
 def test_one_that_misbehaves_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     result = simulated("pool", 8, als_command=rogue("other-lengths", tmp_path / "mark"), workers=1)
     assert_same(result, expected(8))
-    assert "records of tasks with other lengths than it was told" in caplog.text
+    assert "records of tasks with other lengths than the bridge sent" in caplog.text
     assert result.coupling["retries"] >= 1
     # A sum that was added in another order is no fault.
     assert_same(simulated("pool", 8, als_command=rogue("other-sum")), expected(8))

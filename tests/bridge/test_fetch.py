@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 import bridge.archive.fetch
 from bls.workloads import read_workload
 from bls.workloads.archive import catalogue, find_log
-from bridge.archive.fetch import Damaged, Download, FetchError, Unpacked, _Redirects, download, told
+from bridge.archive.fetch import Damaged, Download, FetchError, Unpacked, _Redirects, download, summary
 from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -156,7 +156,7 @@ def test_what_it_brought_is_told(server: Server, tmp_path: Path) -> None:
         checked="",
         acknowledge="Jane Doe; J.  [2mRoe",  # what would steer a terminal is gone
     )
-    text = told(brought)
+    text = summary(brought)
     assert f"SHA-256:     {SUM} (no checksum of this log is known)" in text
     assert "Acknowledge: Jane Doe; " in text
     assert "doi:10.1016/j.jpdc.2014.06.013" in text
@@ -164,7 +164,7 @@ def test_what_it_brought_is_told(server: Server, tmp_path: Path) -> None:
     server.answers_for("ricc", sends(gzip.compress(TEXT.splitlines()[-1])))
     brought = download("ricc", tmp_path, base_url=server.url)
     assert brought.acknowledge == ""
-    assert "Acknowledge: Motoyoshi Kurokawa" in told(brought)
+    assert "Acknowledge: Motoyoshi Kurokawa" in summary(brought)
 
 
 def test_the_watch_sees_every_block_and_may_stop_it(server: Server, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_the_sum_is_the_given_one_of_the_file_or_the_known_one_of_the_log(
     server.answers_for(FREE, sends(LOG))
     brought = download(FREE, tmp_path, base_url=server.url, sha256=f" {SUM.upper()}")
     assert brought.checked == "given"
-    assert "as given with --sha256" in told(brought)
+    assert "as given with --sha256" in summary(brought)
     said = f"{brought.url}: wrong checksum: the file has {SUM}, --sha256 is {'0' * 64}"
     assert refused(server, tmp_path, sha256="0" * 64, force=True) == said
     log, found = find_log(KNOWN), hashlib.sha256(TEXT).hexdigest()

@@ -181,7 +181,9 @@ def test_two_hosts_join_and_two_others_may_not(
     assert any(name == "hosts" for name, _ in result.summary())
     assert [(code, line.count("\n")) for code, line in refused.values()] == [(1, 1)] * 2
     assert "refused this host: wrong token" in refused["token"][1]
-    assert re.search("whoever listens there is not the run of .*certificate verify failed", refused["certificate"][1])
+    assert re.search(
+        "the program that listens there is not the run of .*certificate verify failed", refused["certificate"][1]
+    )
     for why in ("wrong token (to blame: the stranger)", "no TLS: "):
         assert caplog.text.count(f"from 127.0.0.1 was refused: {why}") == 1
     assert SECRET not in caplog.text
@@ -295,7 +297,7 @@ def test_a_worker_waits_for_the_run_to_begin(site: Site) -> None:
         site.address = f"tls://127.0.0.1:{taken.getsockname()[1]}"
     patient = site.start("--patience", "30min")
     files = {"token_file": str(site.token), "certificate": str(site.certificate)}
-    for part, why in (("", "there is no file"), ("-----BEGIN CERTIFICATE-----\nMII", " is not whole yet")):
+    for part, why in (("", "there is no file"), ("-----BEGIN CERTIFICATE-----\nMII", " is not complete yet")):
         if part:
             site.certificate.write_text(part)
         message = rf"^no run at {site.address}: .*{why}.*; --patience TIME waits for a run to begin$"
@@ -403,7 +405,7 @@ def test_strangers_at_the_door(
     for name, words in (
         ("token", b"wrong token"),
         ("no token, other version", b"wrong token"),
-        ("version", b"protocol version 77 is not spoken here"),
+        ("version", b"protocol version 77 is not supported"),
         ("no", b"host far: no"),
         ("application", b"wrong token"),
     ):
@@ -496,7 +498,7 @@ def test_tokens(tmp_path: Path) -> None:
         read_token(str(tmp_path))
 
 
-_NOT_OF_A_RUN = "is there, and is not the certificate of a run; allowed: a new file, or that of an earlier run$"
+_NOT_OF_A_RUN = "exists and is not the certificate of a run; allowed: a new file, or the certificate of an earlier run$"
 _FRESH = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout"
 
 
@@ -554,7 +556,7 @@ def test_a_certificate_is_a_file_and_its_owners(tmp_path: Path) -> None:
         *(lambda to=to: path.symlink_to(to) for to in ("ours", "nothing")),
     ):
         make()
-        with pytest.raises(InputError, match=r"is there, and is no file; allowed: a new file$"):
+        with pytest.raises(InputError, match=r"exists and is not a file; allowed: a new file$"):
             Certificate(str(path))
         assert sorted(one.name for one in tmp_path.iterdir()) == ["c", "ours"]
         assert (tmp_path / "ours").read_bytes() == ours.pem

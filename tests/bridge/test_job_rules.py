@@ -68,8 +68,8 @@ RAN = [*LINKED, records()]
 
 #: What comes before, a message that breaks a rule, and words of the error.
 BAD: list[tuple[list[Message], Message, str]] = [
-    ([], start("recipe"), "asked for, which is lengths"),
-    ([], start(tasks=None), "asked for"),
+    ([], start("recipe"), "does not match what the hello requested: lengths"),
+    ([], start(tasks=None), "what the hello requested"),
     ([], start(core_speed_gflops=bytes(9)), "core_speed_gflops has 9 bytes; allowed: a mul"),
     ([], start(parts=(loop(2),)), "parts have 2 tasks; the job has 3"),
     ([], start(parts=(SERIAL, changed(SERIAL, tasks=2))),
@@ -92,9 +92,9 @@ BAD: list[tuple[list[Message], Message, str]] = [
     ([evolving(), lengths()], wish(150, 6), "a wish for 6 cores; allowed: 2 to 5"),
     ([evolving(), lengths()], wish(99), "at_ns of a wish is 99; allowed: from the start, 100 on"),
     ([evolving(), lengths(), wish(150)], wish(150, 3),
-     "at_ns of a wish is 150; allowed: from 1 ns behind the wish before, 151 on"),
+     "at_ns of a wish is 150; allowed: from 1 ns after the previous wish, 151 on"),
     ([evolving(), lengths(), wish(301)], outcome(), "end_ns is 300; allowed: from its last wish, 301, on"),
-    (TOLD, suspended(200, 200), "told to run to the end"),
+    (TOLD, suspended(200, 200), "the order was to run to the end"),
     (UNTIL, suspended(201, 201), "up to until_ns, 200"),
     ([start(until_ns=200), lengths(), suspended(150, 150), resume(until_ns=200)], suspended(149, 150),
      "now_ns is 149; allowed: from the earlier now, 150 on"),
@@ -106,7 +106,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
      "until_ns is 199; allowed: from now, 200 on"),
     ([start(until_ns=200), lengths(), suspended(200, 200)], resume(changes=(change(199),)), "at_ns of a change is 199"),
     ([start(until_ns=200), lengths(), suspended(200, 200)], resume(stop_ns=199), "stop_ns is 199"),
-    (TOLD, records(), "not asked for"),
+    (TOLD, records(), "none were requested"),
     (ASKED, records(first=1, count=1), "task 1; expected: 0"),
     (ASKED, records(count=4), "task 3; .* most 3 tasks"),
     (ASKED, records(start_ns=bytes(9)), "start_ns has 9 bytes"),
@@ -138,7 +138,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
     ([start(), lengths(), promise(301)], outcome(), "from the promise, 301 on"),
     ([start(until_ns=300), lengths()], outcome(), "300; allowed: before until_ns, 300"),
     ([start(stop_ns=299), lengths()], outcome(), "allowed: up to stop_ns, 299"),
-    (TOLD, outcome(stopped=True), "stopped at 300; it was told no stop"),
+    (TOLD, outcome(stopped=True), "stopped at 300; no stop was ordered"),
     ([start(stop_ns=301), lengths()], outcome(stopped=True), "stopped at 300; expected: at stop_ns, 301"),
     ([start(stop_ns=300), lengths()], outcome(ran=2), "ran is 2; allowed: .*, all tasks, 3"),
     ([start(stop_ns=300), lengths()], outcome(stopped=True, ran=4), "ran is 4; .* up to tasks, 3"),
@@ -178,7 +178,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
     ([start(records=True), lengths(), records()], outcome(finish_ns=i64([249, 300]), busy_ns=i64([149, 0])),
      "finish_ns of core 0 is 249; allowed: from 250 on"),
     (TOLD, outcome(scheduling_ns=2**63 - 1),
-     "scheduling_ns is 9223372036854775807; allowed: up to 250, as cores were busy else"),
+     "scheduling_ns is 9223372036854775807; allowed: up to 250, the time in which cores were not busy"),
     ([start(stop_ns=300, overhead_ns=7, latency_ns=i64([0, 5])), lengths()],
      outcome(stopped=True, scheduling_ns=250 + 2 * (2 * 7 + 2 * 5) + 1), "scheduling_ns is 299; allowed: up to 298"),
     # Graphs: their edges, transfers and measurements.
@@ -218,7 +218,7 @@ BAD: list[tuple[list[Message], Message, str]] = [
      "the transfers go to 301 ns; allowed: up to end_ns, 300"),
     (TOLD, outcome(graph=measurement()), "graph is given, but no part"),
     ([*RAN, transfers()], outcome(transfers=1, graph=measurement(transfer_wait_ns=401)),
-     "transfer_wait_ns is 401; allowed: up to 400, all the time of all cores"),
+     "transfer_wait_ns is 401; allowed: up to 400, the total time of all cores"),
     (TOLD, outcome(length_gflop=0.0), "length_gflop is 0; allowed: above 0"),
     (TOLD, outcome(length_cov=None), "length_cov is nil, and length_gflop 3.0"),
 ]  # fmt: skip
@@ -248,7 +248,7 @@ def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(
 def test_messages_that_the_bridge_cannot_send() -> None:
     told, words = (
         start("recipe", parts=(loop(3),)),
-        "job 7: parts, but a recipe was asked for, and its program says them",
+        "job 7: parts, but the hello requested a recipe, whose program defines them",
     )
     with pytest.raises(LocalProtocolError, match=words):
         Pair("recipe").bridge.send(told)
@@ -256,7 +256,7 @@ def test_messages_that_the_bridge_cannot_send() -> None:
         Pair("recipe").forge(told).next_event()
     with pytest.raises(LocalProtocolError, match=r"start cannot be sent: job 7: not a message: .*start_ns"):
         Pair().bridge.send(start(start_ns=-1))
-    with pytest.raises(LocalProtocolError, match="promise is not for the bridge to send"):
+    with pytest.raises(LocalProtocolError, match="promise is not a message of the bridge"):
         Pair().bridge.send(promise(1))
 
 

@@ -79,6 +79,6 @@ def test_what_is_not_kept_is_not_drawn(tmp_path: Path) -> None:
     assert [path.name for path in drawn] == ["slowdown-boxes.png"]
     assert parts_of(study, tmp_path / "out", "decisions") == []
     with pytest.raises(
-        InputError, match=r'^queue-boxes: .* nothing to draw it of; it needs keep = \["decisions"\] in '
+        InputError, match=r'^queue-boxes: .* lacks the data for it; it needs keep = \["decisions"\] in '
     ):
         draw_study_figures(tmp_path / "out", ["queue-boxes"], tmp_path / "drawn", ["png"])

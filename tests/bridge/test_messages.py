@@ -432,7 +432,7 @@ def test_transfers_are_along_the_edges_that_were_told() -> None:
     for (source, target), n_bytes in {(0, 1): 5.5, (0, 2): 5.0, (1, 2): 7.0, (5, 4): 7.0, (3, 4): 0.0}.items():
         other = along([(source, target)], [n_bytes])
         check_payload(None, other)
-        with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or of other bytes") as caught:
+        with pytest.raises(ProtocolError, match="job 7: transfers along other edges, or with other bytes") as caught:
             check_payload(EDGES, other)
         assert (caught.value.blame, caught.value.job) == ("application", JOB)
 

@@ -95,7 +95,9 @@ def said(figure: Any) -> list[str]:
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
     part = "select=first:16"
-    message = r"^makespan: it is drawn of each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    message = (
+        r"^makespan: there is one figure for each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    )
     with pytest.raises(InputError, match=message):
         report.plot.makespan()
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):
@@ -129,7 +131,7 @@ def test_rows_of_a_grid_show_and_draw_themselves() -> None:
         assert getattr(rows.plot, name.replace("-", "_"))().axes
     assert rows.plot.makespan()._repr_png_().startswith(b"\x89PNG")
     assert any("batch policy × technique" in text for text in said(rows.plot.makespan()))
-    with pytest.raises(InputError, match=r"^cost: the results have nothing to draw it of$"):
+    with pytest.raises(InputError, match=r"^cost: the results lack the data for it$"):
         rows.plot.cost()
 
 

@@ -250,7 +250,7 @@ def test_a_sites_slurm_conf_and_jobs_that_its_partition_refuses(tmp_path: Path) 
     _, frame = _replayed([(1, 0, 60, 6, 300), (2, 5, 60, 3, 300)], found.platform(), tmp_path / "r", found=found)
     assert list(frame.state) == ["completed"] * 2
     assert frame.allocation[1] == "0-5"
-    with pytest.raises(InputError, match=r"Slurm does not take job 1, 1 cores for 20 min: .*time limit"):
+    with pytest.raises(InputError, match=r"Slurm does not accept job 1, 1 cores for 20 min: .*time limit"):
         replayed([(1, 0, 60, 1, 1200)], found.platform(), tmp_path / "s", found=found)
     found = of_site(str(tmp_path / "slurm.conf"), {})
     why = r"Slurm does not start 1 job, though nothing has run for 4 h.*job 1: PartitionTimeLimit"
@@ -280,8 +280,8 @@ def site(tmp_path: Path) -> Callable[..., tuple[Replay, pd.DataFrame]]:
 
 
 GONE = "1 job of partition gone, which slurm.conf does not have, go to the default one"
-NO_FEATURES = "1 job ask for features that no node has, which is left out"
-NO_WINDOW = "1 job ran in reservation {}, which no window is called; they are in none"
+NO_FEATURES = "1 job request features that no node has, which are omitted"
+NO_WINDOW = "1 job ran in reservation {}, which matches no window; they are in none"
 
 
 def test_a_dump_of_sacct_through_a_sites_slurm_conf(
@@ -344,7 +344,7 @@ def test_jobs_that_run_already_need_no_time_and_are_ended_at_their_limit(tmp_pat
 def test_a_job_that_runs_already_and_does_not_fit(tmp_path: Path) -> None:
     jobs = [_job(1, 0, 60, 2, 60, preset=1), _job(2, 0, 60, 1, 60, preset=1, queue=1)]
     partitions = (Partition("p", "0-1", default=True), Partition("q", "1", swf_queues=(1,)))
-    with pytest.raises(InputError, match="Slurm does not start job 2, which runs already by the log, on 1 cores: "):
+    with pytest.raises(InputError, match="Slurm does not start job 2, which was already running, on 1 cores: "):
         replayed(jobs, Platform((HostGroup(3, 1, 46.875),), partitions=partitions), tmp_path / "many")
 
 
@@ -447,7 +447,7 @@ _LONG = [(1, 0, 100_000, 1, 200_000), (2, 100_000, 1, 1, 100)]
 _KILLED = (
     "slurmctld was killed by SIGKILL from outside, as the system does when memory runs out, not because of the workload"
 )
-_LAST = r".*; its last words: \[20\d\d-"
+_LAST = r".*; end of its log: \[20\d\d-"
 
 
 def _end_requests(replay: controller.Controller) -> None:
@@ -478,7 +478,7 @@ def _sends(number: signal.Signals) -> Callable[[controller.Controller], None]:
             PeerError,
             "slurmctld hangs: it has done nothing for 1 s" + _LAST,
         ),
-        (Course._submit, _end_requests, False, PeerError, "the program that speaks through libslurm has ended"),
+        (Course._submit, _end_requests, False, PeerError, "the program that uses libslurm has ended"),
         (Course._submit, _limit_files, True, InputError, r"cannot write its log or its state into .*r: File too large"),
         # The input is not blamed.
         (controller.Controller.settle, _sends(signal.SIGKILL), False, PeerError, _KILLED),

@@ -162,9 +162,9 @@ def test_cores_are_the_lowest_that_are_free() -> None:
     assert cores.take(SlurmLaunch(2, "n0", (2,)), host, "job 2") == [(2, 4)]
     cores.free(first)
     assert cores.take(SlurmLaunch(3, "n[0-1]", (1, 4)), host, "job 3") == [(0, 1), (4, 8)]
-    with pytest.raises(PeerError, match="job 4 on 2 cores of n0, of which 1 are free"):
+    with pytest.raises(PeerError, match="job 4 on 2 cores of n0, which has 1 free ones"):
         cores.take(SlurmLaunch(4, "n0", (2,)), host, "job 4")
-    with pytest.raises(PeerError, match="n9, which is no node"):
+    with pytest.raises(PeerError, match="n9, which is not a node"):
         cores.take(SlurmLaunch(4, "n9", (2,)), host, "job 4")
 
 
@@ -188,12 +188,12 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
     assert [group.count for group in found.platform().hosts] == [3, 1]
     assert found.partitions == ("PartitionName=batch Nodes=n[01-03],fat Default=YES MaxTime=60 State=UP",)
     assert found.replaced == (
-        "ClusterName=big: replay (where slurmctld is and keeps its files)",
-        "SlurmctldHost=head: localhost(127.0.0.1) (where slurmctld is and keeps its files)",
-        "AuthType=auth/munge: auth/none (whom slurmctld trusts)",
-        "Prolog=/etc/slurm/prolog.sh: left out (no program of a file is run)",
-        "NodeAddr of nodes: left out (simulated nodes have addresses of the replay)",
-        "AllowAccounts of partitions: left out (accounts, groups and QOS are not known)",
+        "ClusterName=big: replay (the place of slurmctld and its files)",
+        "SlurmctldHost=head: localhost(127.0.0.1) (the place of slurmctld and its files)",
+        "AuthType=auth/munge: auth/none (authentication of slurmctld's users)",
+        "Prolog=/etc/slurm/prolog.sh: omitted (no program of a file is run)",
+        "NodeAddr of nodes: omitted (simulated nodes have addresses of the replay)",
+        "AllowAccounts of partitions: omitted (accounts, groups and QOS are not supported)",
     )
     lines = found.text(5).splitlines()
     keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
@@ -244,7 +244,9 @@ def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
 def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("bridge.replay.installed._FURTHER", ())
-    with pytest.raises(InputError, match="needs Slurm, and there is no slurmctld; Debian's packages are slurmctld"):
+    with pytest.raises(
+        InputError, match="needs Slurm, and slurmctld is not installed; Debian's packages are slurmctld"
+    ):
         installed_slurm()
     other = tmp_path / "slurmctld"
     for said in ("slurm 99.05.1", "slurm-wlm 22.05.8"):
@@ -265,7 +267,7 @@ def test_a_date_that_slurm_cannot_have_is_taken_as_unknown_and_colleagues_may_re
         header = () if date is None else (f"; UnixStartTime: {date}",)
         done = replayed(jobs.take(np.arange(2), header=header), machine(2, 1), tmp_path / name)
         starts.append(done.result.jobs["start_ns"].tolist())
-        said = "the log's date, 1970-01-0{}, is too early for Slurm; its time 0 is 2001-01-01"
+        said = "the log's date, 1970-01-0{}, is too early for Slurm; time 0 becomes 2001-01-01"
         assert done.notes == {"zero": (said.format(1),), "early": (said.format(2),)}.get(name, ())
     assert starts[0] == starts[1] == starts[2]
     modes = [stat.S_IMODE((tmp_path / "no" / name).stat().st_mode) for name in ("", "slurm.conf", "slurmctld.log")]
@@ -340,11 +342,13 @@ def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path)
         "ignoring SchedulerParameters: default_queue_depth value of -2",
     )
     assert complaints(log.read_text()) == said
-    with pytest.raises(InputError, match="set: slurmctld says: Invalid SchedulerParameters bf_interval: 0; allowed: "):
+    with pytest.raises(
+        InputError, match="set: slurmctld reports: Invalid SchedulerParameters bf_interval: 0; allowed: "
+    ):
         check_taken(log, of_machine({}, Platform()))
     site = tmp_path / "slurm.conf"
     site.write_text("NodeName=n[0-3] CPUs=1\nPartitionName=all Nodes=ALL Default=YES\n")
-    words = tuple(f"slurmctld goes on with a default, as it says: {one}" for one in said)
+    words = tuple(f"slurmctld uses a default, as it reports: {one}" for one in said)
     assert check_taken(log, of_site(str(site), {})) == words
 
 
@@ -379,13 +383,13 @@ def _submissions(workload: Workload, found: Configuration, *, recorded: bool = T
     return submissions(scenario, found, replace(log_words(workload), **words), recorded_priorities=recorded)
 
 
-BY_STARTS = "priorities are by the order of the recorded starts: {} of {} jobs have none in the log"
+BY_STARTS = "priorities are in the order of the recorded starts: {} of {} jobs have none in the log"
 
 
 def test_which_priorities_are_used(tmp_path: Path) -> None:
     path, found = tmp_path / "log.sacct", of_machine({}, machine(4, 1))
     plain = _TEXTS["dump"].replace("|fast&new", "|")
-    but_for = "priorities are those of the log, but for 1 of 2 jobs, which have none there: "
+    but_for = "priorities are those of the log, except for 1 of 2 jobs, which have none there: "
     for dump, recorded, notes in (
         (plain, True, (f"{but_for}these have that of the job submitted before",)),
         (plain.replace("None assigned||\n", "None assigned||7\n"), True, ("priorities are those of the log",)),
@@ -395,7 +399,7 @@ def test_which_priorities_are_used(tmp_path: Path) -> None:
         assert _submissions(read_workload(path), found, recorded=recorded).notes == notes
     workload = read_workload(path)
     path.unlink()
-    lost = f"{path}: is not there any more: what it says beside the usual columns is not known"
+    lost = f"{path}: no longer exists: its columns besides the usual ones are unknown"
     assert _submissions(workload, found).notes == (lost, BY_STARTS.format(2, 2))
 
 
@@ -425,7 +429,7 @@ def test_jobs_without_a_recorded_priority_have_a_neighbours_or_slurms_own(kind: 
     asked = _submissions(workload, found, priority=(-1, 70, 0, 50, 2**31, 90))  # 0 would hold it
     given = [[int(one[9:]) for one in fields if one.startswith("priority=")] for fields in asked.fields]
     assert given == [[] if value is None else [value] for value in wanted]
-    assert asked.notes[0].startswith("priorities are those of the log, but for 3 of 6 jobs, which have none there: ")
+    assert asked.notes[0].startswith("priorities are those of the log, except for 3 of 6 jobs, which have none there: ")
 
 
 def test_recorded_priorities_of_jobs_whose_start_is_unknown() -> None:
@@ -439,7 +443,7 @@ def test_recorded_priorities_of_jobs_whose_start_is_unknown() -> None:
     assert ordered(9, 2, 5) == (["name=2", "name=3", "name=1"], (BY_STARTS.format(3, 3),))
     lowest = "2 jobs without a recorded start, and with --priorities recorded the lowest priorities"
     assert ordered(9, None, 5, None) == (["name=3", "name=1", "name=2", "name=4"], (BY_STARTS.format(4, 4), lowest))
-    with pytest.raises(InputError, match=r"priorities='recorded': the log says neither .* allowed: slurm"):
+    with pytest.raises(InputError, match=r"priorities='recorded': the log has neither .* allowed: slurm"):
         ordered(None, None)
 
 

@@ -242,7 +242,7 @@ def test_figures_show_what_there_is() -> None:
     panels = differences_figure(differences(BY_HAND, BY_HAND), reference="the log").axes
     assert [axes.get_xlabel() for axes in panels] == ["Δ submit", "Δ start", "Δ duration"]
     for drawn in (submissions_figure, replay_rates_figure, replay_sizes_figure):
-        with pytest.raises(InputError, match="nothing to draw"):
+        with pytest.raises(InputError, match="lacks the data for it"):
             drawn(frame.head(0))
 
 

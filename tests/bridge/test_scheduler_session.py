@@ -132,7 +132,7 @@ def decide(decision: int, now_ns: int, free_cores: int) -> scheduler_messages.De
 
 NOW = 5_000_000_000
 
-_WAITING = "; allowed: jobs that wait, "
+_WAITING = "; allowed: waiting jobs, "
 _INTERVALS = "allowed: half-open intervals, ascending and disjoint, of cores 0 to 3"
 _HERE = "it places job 0 (number 17)"
 
@@ -145,13 +145,13 @@ def starts(*cores: Any) -> dict[str, Any]:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decision": 2}, "decided 2; expected: 1"),
     ({"decision": 0}, "decided 0; expected: 1"),
-    ({"start": [{"job": 1, "cores": None}]}, f"it starts job 1, which is not there{_WAITING}0"),
-    (starts(None, None), f"it starts job 0 (number 17), which this answer starts already{_WAITING}none"),
+    ({"start": [{"job": 1, "cores": None}]}, f"it starts job 1, which does not exist{_WAITING}0"),
+    (starts(None, None), f"it starts job 0 (number 17), which this answer already starts{_WAITING}none"),
     (starts(None) | {"reject": [{"job": 0, "reason": "no"}]},
-     f"it starts job 0 (number 17), which this answer rejects already{_WAITING}none"),
-    ({"reject": [{"job": 4, "reason": "no"}]}, f"it rejects job 4, which is not there{_WAITING}0"),
+     f"it starts job 0 (number 17), which this answer already rejects{_WAITING}none"),
+    ({"reject": [{"job": 4, "reason": "no"}]}, f"it rejects job 4, which does not exist{_WAITING}0"),
     ({"reject": [{"job": 0, "reason": "\t"}]}, "it rejects job 0 (number 17) without a reason; allowed: 1 to 200 characters"),
-    *((starts(pack_int32([0, n])), f"{_HERE} on {n} cores; it asks for 2") for n in (1, 3)),
+    *((starts(pack_int32([0, n])), f"{_HERE} on {n} cores; the request is 2") for n in (1, 3)),
     (starts(b"123"), f"{_HERE}: cores: 3 bytes; allowed: 8 for each interval, and at least one"),
     *((starts(pack_int32([end for pair in pairs for end in pair])), f"{_HERE}: cores: {pairs}; {_INTERVALS}")
       for pairs in ([(3, 5)], [(-1, 1)], [(2, 2)], [(2, 3), (0, 1)], [(0, 2), (1, 2)])),
@@ -202,7 +202,7 @@ def hinted(job: int = 0, cores: Any = LAST_CORE, waiting: Any = 1, times: int = 
 
 
 SCALED = {"decision": 2, "scale": [{"job": 0, "factor": 0.5, "cores": None}]}
-_RUNS = "which does not run; allowed: jobs that run"
+_RUNS = "which is not running; allowed: running jobs"
 
 
 WIDE: dict[str, Any] = {"directs": "widths", "resizes": True}
@@ -219,20 +219,20 @@ DIRECTED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (HINTS, hinted(), ""),
     (HINTS, hinted(cores=None), ""),
     (HINTS, hinted(cores=None, waiting=None), ""),
-    ({"directs": "ends"}, SCALED, f"{_SCALES}; allowed: if directs in its hello has 'speeds'"),
-    ({"directs": "widths"}, resized(3), f"{_RESIZES}; allowed: where machine says resizes = true"),
-    ({"directs": "hints"}, hinted(), f"{_HINTS}; allowed: where machine says hints = true"),
-    (HINTS, resized(3), f"{_RESIZES}; allowed: if directs in its hello has 'widths'"),
+    ({"directs": "ends"}, SCALED, f"{_SCALES}; allowed: if its hello has 'speeds' in directs"),
+    ({"directs": "widths"}, resized(3), f"{_RESIZES}; allowed: if machine has resizes = true"),
+    ({"directs": "hints"}, hinted(), f"{_HINTS}; allowed: if machine has hints = true"),
+    (HINTS, resized(3), f"{_RESIZES}; allowed: if its hello has 'widths' in directs"),
     (WIDE, resized(3, 4), f"{_RESIZES} twice; allowed: once"),
-    (WIDE, resized(3, job=1), f"it resizes job 1 (number 18), {_RUNS}, or that it starts"),
+    (WIDE, resized(3, job=1), f"it resizes job 1 (number 18), {_RUNS}, or jobs that it starts"),
     (WIDE, resized(5), f"{_RESIZES} to 5 cores; allowed: 1 to 4"),
     (WIDE, resized(2, job=2) | STARTS_2, "it resizes job 2 (number 19) to 2 cores; allowed: jobs whose width may change"),
     (HINTS, hinted(times=2), f"{_HINTS} twice; allowed: once"),
     (HINTS, hinted(job=2) | STARTS_2, f"it hints to job 2 (number 19), {_RUNS}"),
     (HINTS, hinted(cores=pack_int32([2, 5])), f"{_HINTS}: cores: [(2, 5)]; {_INTERVALS}"),
-    (HINTS, hinted(waiting=None), f"{_HINTS}: waiting: nil; allowed: who waits for these cores"),
+    (HINTS, hinted(waiting=None), f"{_HINTS}: waiting: nil; allowed: the job that waits for these cores"),
     (HINTS, hinted() | STARTS_1,
-     f"{_HINTS} that job 1 (number 18) waits, which this answer starts already; allowed: jobs that wait, 2"),
+     f"{_HINTS} that job 1 (number 18) waits, which this answer already starts; allowed: waiting jobs, 2"),
 ]  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def test_what_a_hello_may_not_direct(directs: list[str]) -> None:
     [
         ({"token": "guessed"}, "wrong token", "stranger"),
         ({"token": "guessed", "version": 9}, "wrong token", "stranger"),
-        ({"version": 1}, "version 1 of the role of schedulers is not spoken here; spoken: 4", "scheduler"),
+        ({"version": 1}, "version 1 of the scheduler role is not supported; supported: 4", "scheduler"),
         ({"role": "planner"}, "role is 'planner'; expected: 'scheduler'", "scheduler"),
         ({"role": None}, "role is missing; expected: 'scheduler'", "scheduler"),
     ],

@@ -230,7 +230,7 @@ def test_another_version_is_refused_whatever_else_its_hello_holds(version: int) 
     other = {"type": "hello", "version": version, "token": TOKEN, "slots": 8}
     _, refusal = greeted(msgspec.msgpack.encode(other))
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"protocol version {version} is not spoken here; spoken: 11"
+    assert refusal.reason == f"protocol version {version} is not supported; supported: 11"
     session = Session(ApplicationBook, Role.APPLICATION)
     session.send(hello())
     session.receive_data(refusal.farewell)

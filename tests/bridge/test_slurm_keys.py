@@ -93,7 +93,7 @@ def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_re
     tmp_path: Path, name: str
 ) -> None:
     for spelt in (name, name.lower(), name.upper()):
-        with pytest.raises(InputError, match=f"set: {name}: is the replay's own"):
+        with pytest.raises(InputError, match=f"set: {name}: is set by the replay"):
             settings([f"{spelt}=/tmp/canary"])
         found = of_site(_site(tmp_path, f"{spelt} = /tmp/canary\n{_MINE}"), {})
         assert len(found.replaced) == 1
@@ -191,7 +191,7 @@ def test_what_depends_on_a_replaced_key_goes_with_it_and_the_log_is_not_silenced
     assert "\nSlurmctldDebug=info\n" in text
     assert "\nLogTimeFormat=iso8601_ms\n" in text
     assert "secret" not in text
-    assert "PreemptMode=REQUEUE: left out (needs preemption, which a replay does not follow)" in found.replaced
+    assert "PreemptMode=REQUEUE: omitted (needs preemption, which a replay does not support)" in found.replaced
     assert not any("secret" in words or "PriorityWeightAge" in words for words in found.replaced)
     with pytest.raises(InputError, match=r"PreemptMode=SUSPEND,GANG: needs preemption.*; allowed: PreemptMode=off"):
         of_site(_site(tmp_path, f"PreemptMode=SUSPEND,GANG\n{_MINE}"), {})

@@ -226,7 +226,7 @@ def test_processes_that_cannot_begin_end_the_study_and_fail_no_cell(
     path = write_study(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr("bridge.studies.executors.local._work", quits)
-        with pytest.raises(PeerError, match="exited with status 3 before it could; what is finished is kept"):
+        with pytest.raises(PeerError, match="exited with status 3 before it could; finished cells are kept"):
             ran(path, tmp_path / "out", two)
     with Journal(tmp_path / "out") as journal:
         assert not journal.failed
@@ -299,7 +299,7 @@ def test_a_full_disk_loses_nothing(whole: Path, tmp_path: Path, limit: int) -> N
     command = [sys.executable, "-B", "-c", script, "study", path.name, "--workers", "1", "--no-figures", "--out", "out"]
     end = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (end.returncode, end.stderr.count("Traceback")) == (2, 0), end.stderr
-    assert "File too large; what is finished is kept" in end.stderr
+    assert "File too large; finished cells are kept" in end.stderr
     kept = finished(out)
     assert (kept > 0) == (limit > 3000)
     assert ran(path, out) == Report(TOTAL, kept, 0, ())
@@ -333,7 +333,7 @@ def test_a_finished_study_runs_nothing(done: Path) -> None:
 def test_two_at_once_are_refused(done: Path) -> None:
     before = (done / "out" / JOURNAL).read_bytes()
     for force in (False, True):
-        with Journal(done / "out"), pytest.raises(InputError, match="another twolevel is at work"):
+        with Journal(done / "out"), pytest.raises(InputError, match="another twolevel is running"):
             run_study(load_study(done / "study.toml"), done / "out", here, force=force)
     assert (done / "out" / JOURNAL).read_bytes() == before
 
@@ -369,7 +369,7 @@ def test_a_repetition_wants_the_same_files(tmp_path: Path) -> None:
         repeat_study(out, None, lambda study: here)
     assert repeat_study(out, None, lambda study: here, data=(moved,)).equal
     (moved / "log.swf").write_text(Path(sample_path()).read_text().replace("; Version", ";Version") + "\n")
-    with pytest.raises(InputError, match="is not the file that the study was run with"):
+    with pytest.raises(InputError, match="differs from the file that the study was run with"):
         repeat_study(out, None, lambda study: here, data=(moved,))
 
 

@@ -23,7 +23,7 @@ def test_the_option_and_what_is_allowed(needs: dict[str, Any], lacks: str, said:
     assert Needs(**needs).unmet_by(hello(name="toy")) is None
     unmet = Needs(**needs).unmet_by(hello(name="toy", **{lacks: False}))
     assert unmet is not None
-    assert on_command_line(unmet) == said.format(f"its hello says {lacks} = false")
+    assert on_command_line(unmet) == said.format(f"its hello has {lacks} = false")
     nothing = dict.fromkeys(("releases", "hints", "resizes", "wishes", "scales"), False)
     assert Needs().unmet_by(hello(**nothing)) is None
 

@@ -217,7 +217,7 @@ class Process:
 class Talk(Connection):
     """The connection of a process, whose simulator may be a user's own: it asks for lengths, and makes promises."""
 
-    def say(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         process = CONNECTS.get()
         if process is not None and process.told:
             if isinstance(message, Hello):
@@ -225,7 +225,7 @@ class Talk(Connection):
                 message = msgspec.structs.replace(message, tasks="lengths", conserves_work=conserves_work)
             elif isinstance(message, Outcome | Suspended):
                 self._promise(process.world.draw, message)
-        super().say(message)
+        super().send(message)
 
     def _promise(self, draw: random.Random, answer: Outcome | Suspended) -> None:
         if self.session.book.job_state(answer.job) is not JobState.RUNNING:
@@ -234,5 +234,5 @@ class Talk(Connection):
         for _ in range(draw.choice((0, 0, 1, 2))):
             least = self.session.book.open_job(answer.job).not_before_ns
             if least <= latest:
-                super().say(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
+                super().send(Promise(job=answer.job, not_before_ns=draw.randint(least, latest)))
                 self.flush()

@@ -314,7 +314,7 @@ def test_a_cell_that_is_replayed_beside_techniques_is_another_one(log: Path) -> 
     Path("s.toml").write_text(STUDY.format(seeds=1, als='["recorded"]'))
     refused = twolevel("study", "s.toml", "--workers", 1, "--no-figures", "--out", "s")
     assert refused.code == 2
-    assert "none of its finished cells is one of this study" in refused.err
+    assert "none of its finished cells belongs to this study" in refused.err
 
 
 def test_a_study_says_which_machine(log: Path) -> None:

@@ -307,7 +307,7 @@ def test_when_it_reads(here: Path) -> None:
 def test_in_another_process(here: Path) -> None:
     name = written(here, body=method("chunk"))
     said = refused(here, *RUN, "--als", name, "--coupling", "pool", "--workers", 1)
-    assert said.startswith(f"job 3: the application simulator says: technique mine: chunk() {SAID}")
+    assert said.startswith(f"job 3: the application simulator reports: technique mine: chunk() {SAID}")
 
 
 def test_in_a_cell_of_a_study(here: Path) -> None:

@@ -84,7 +84,7 @@ def test_the_best_is_marked_at_every_variation(here: Path) -> None:
         *("makespan [h]", "mean wait [min]", "mean bounded slowdown", "computing utilisation [fraction]"),
         "utilisation [fraction]",
     ]
-    assert parts[-1].startswith("* the best at this Υ")
+    assert parts[-1].startswith("* best absolute value in its column")
     # Cores that wait for the last task of their job are held: of techniques, the worst has the highest utilisation.
     assert "*" not in parts[-2]
     table = pd.read_parquet(here / "g/results.parquet").set_index(["variation", "bls", "als"])
@@ -265,7 +265,7 @@ def test_windows_of_a_log_are_replications(here: Path) -> None:
     assert json.loads((here / "g/study.json").read_text())["windows"] == {
         "w": [(12 + 40 * k) * 10**9 for k in range(6)]
     }
-    assert twolevel("repeat", "g", "--workers", 1).out.startswith("the same: 12 rows")
+    assert twolevel("repeat", "g", "--workers", 1).out.startswith("identical: 12 rows")
     assert "12 of them finished before" in twolevel(*REPLICATED, "--out", "g").err
     # One window alone is a run of the jobs that its table has.
     assert len(pd.read_parquet(here / "g/cells/fcfs-recorded-0/seed-2/jobs.parquet")) > 20
@@ -290,7 +290,7 @@ def test_logs_of_different_lengths_need_a_number_of_windows(here: Path) -> None:
     (here / "s.toml").write_text(text.format(""))
     ran = twolevel("study", "s.toml", "--out", "s")
     assert ran.code == 2
-    assert "[study] replicate: a has 4 windows and b has 6 windows; say with seeds how many are taken" in ran.err
+    assert "[study] replicate: a has 4 windows and b has 6 windows; choose their number with seeds" in ran.err
     (here / "s.toml").write_text(text.format("seeds = 5\n"))
     assert "[study] seeds: there is no window 4: a has 4 windows and" in twolevel("study", "s.toml", "--out", "s").err
     (here / "s.toml").write_text(text.format("") + 'select = "first:9"\n')
@@ -333,4 +333,4 @@ def test_a_grid_of_which_every_run_fails_says_why_and_has_a_page(here: Path) -> 
     ran = twolevel(*GRID[:4], "--bls", "fcfs", "--resize", "shrink", "--seeds", 1, "--out", "g")
     assert (ran.code != 0, "--resize shrink: needs --malleable" in ran.err) == (True, True)
     succeeds("report", "g", "-o", "g.html")
-    assert "All of them have failed." in (here / "g.html").read_text()
+    assert "All runs have failed." in (here / "g.html").read_text()

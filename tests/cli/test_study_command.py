@@ -120,7 +120,7 @@ def test_figures_of_what_is_no_longer_there_go_and_others_stay(here: Path) -> No
 def test_repeating_says_the_same_or_what_differs(both: tuple[Path, Ran], here: Path) -> None:
     folder, _ = both
     ran = twolevel("repeat", folder, "--workers", 1)
-    assert (ran.code, ran.out.split(",")[0]) == (0, "the same: 80 rows")
+    assert (ran.code, ran.out.split(",")[0]) == (0, "identical: 80 rows")
     for name in ("study.json", "journal.jsonl"):
         Path("changed").mkdir(exist_ok=True)
         (here / "changed" / name).write_bytes((folder / name).read_bytes())

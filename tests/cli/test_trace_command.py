@@ -112,8 +112,8 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
     of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, as whole"
     for name, said in {
-        "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 not all tasks{instead}",
-        "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 not all tasks{instead}",
+        "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
+        "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
         "sent": "--detail: sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers"
         + instead,
         "damaged": "damaged/trace/traces.otf2: OTF2 could not read the trace: ",

@@ -23,7 +23,7 @@ def main() -> None:
         "--platform",
         type=Path,
         metavar="FILE.xml",
-        help="a platform file of SimGrid's: its network is that of the machine",
+        help="a SimGrid platform file: its network becomes the network of the machine",
     )
     given = parser.parse_args()
     try:

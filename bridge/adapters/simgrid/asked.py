@@ -1,4 +1,4 @@
-"""What is asked of the project's techniques and planners while SimGrid runs a job: chunk sizes, plans, orders of waiting."""
+"""Decisions of the project's techniques and planners while SimGrid runs a job: chunk sizes, plans, orders of waiting tasks."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ from traces.compiled import Array
 
 
 class JobSchedulers:
-    """The techniques and planners of one job. Instants are ns from its start, and never fall from call to call."""
+    """The techniques and planners of one job. Instants are ns from its start, and never decrease from call to call."""
 
     def __init__(self, start: SimulateJob, drawn: DrawnJob) -> None:
         assert start.recipe is not None
@@ -43,17 +43,17 @@ class JobSchedulers:
         return np.zeros(size)
 
     def change(self, changes: Sequence[Change]) -> None:
-        """Speeds that cores will have, none before the present instant."""
+        """Add future speeds of cores, none before the present instant."""
         self._changes = sorted([*self._changes, *changes], key=lambda change: change.at_ns)
 
     def loop(self, part: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
-        """A loop begins, whose tasks have this mean and this standard deviation."""
+        """Begin a loop, whose tasks have this mean and this standard deviation."""
         self._pass_to(now_ns)
         self._begin(part, n_tasks, mean_gflop, sigma_gflop)
         self._facts[f.STEP] = float(part // len(self._drawn.phases))
 
     def round(self, part: int, number: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
-        """Round ``number`` of a graph begins."""
+        """Begin round ``number`` of a graph."""
         self._pass_to(now_ns)
         self._repeats += number > 0
         self._begin(part, n_tasks, mean_gflop, sigma_gflop)
@@ -75,12 +75,12 @@ class JobSchedulers:
         return technique
 
     def size(self, core: int, request: int, left: int, chunks: int, now_ns: int, *last: float) -> tuple[int, int]:
-        """How many tasks a core gets; ``core``, ``request`` and ``left`` are those of ``als.techniques.contract``.
+        """The number of tasks for a core; ``core``, ``request`` and ``left`` are those of ``als.techniques.contract``.
 
-        With ``left`` 0 the technique only hears of the last chunk. ``chunks`` were assigned so far in the whole job;
-        ``last`` is the core's last chunk: its size, work (ns), total time (ns) and squares. Returns the size, and the
-        first task of the chunk, counted within the loop; -1: the next one. Raises PluginError if the technique's answer
-        is impossible.
+        With ``left`` 0 the technique is only notified of the last chunk. ``chunks``: number assigned so far in the whole job.
+        ``last``: the core's last chunk: its size, work (ns), total time (ns) and squares. Returns the size, and the first
+        task of the chunk, counted within the loop; -1: the next one. Raises PluginError if the technique's answer is
+        impossible.
         """
         self._pass_to(now_ns)
         technique, facts = self._technique, self._facts
@@ -104,7 +104,7 @@ class JobSchedulers:
         return size, int(facts[f.FIRST]) if technique.places and size else -1
 
     def sequences(self, part: int, now_ns: int) -> list[list[int]]:
-        """The tasks of each core, counted within the part, in the order in which a planner has put them."""
+        """The tasks of each core, counted within the part, in a planner's order."""
         graph = self._posed(part, now_ns)
         plan, in_order = graph.tasks.plan, graph.tasks.in_position
         found: list[list[int]] = [[] for _ in self._speed]
@@ -113,12 +113,12 @@ class JobSchedulers:
         return found
 
     def positions(self, part: int, now_ns: int) -> list[int]:
-        """The place of each task, counted within the part, in the order in which they wait."""
+        """The position of each task, counted within the part, in the order of waiting tasks."""
         places: list[int] = self._posed(part, now_ns).tasks.position.tolist()
         return places
 
     def _posed(self, part: int, now_ns: int) -> g.GraphState:
-        """A graph as it begins, with nothing of it computed."""
+        """A graph at its begin, with no task computed."""
         self._pass_to(now_ns)
         drawn, start = self._drawn, self._start
         tasks = slice(int(drawn.part_first[part]), int(drawn.part_first[part + 1]))
@@ -136,11 +136,11 @@ class JobSchedulers:
             network=NO_NETWORK if start.network is None else state_of(start.network),
             keep_tasks=False,
         )
-        alone.advance(0)  # which says what is wrong with a plan
+        alone.advance(0)  # reports errors in a plan
         return alone.state.graph
 
     def _pass_to(self, now_ns: int) -> None:
-        """Change the speeds that have changed by now."""
+        """Apply the changes of speeds up to now."""
         now_ns += self._start.start_ns
         while self._changes and self._changes[0].at_ns <= now_ns:
             change = self._changes.pop(0)
@@ -148,6 +148,6 @@ class JobSchedulers:
 
 
 def technique_of(phase: object) -> Technique | None:
-    """The technique that hands out a phase's tasks; None if it is serial or planned."""
+    """The technique that assigns a phase's tasks; None if it is serial or planned."""
     given = phase.scheduler if isinstance(phase, GraphPart) else phase
     return given if isinstance(given, Technique) and not isinstance(given, Planner) else None

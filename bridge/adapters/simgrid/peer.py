@@ -41,8 +41,8 @@ from traces.compiled import Array
 
 
 def engine_settings(network: NetworkFields | None) -> list[str]:
-    """SimGrid's options for a network's model; all of its models of flows are one, with other numbers. Its full solver
-    is taken: the lazy one overloads links where flows of several links begin at one instant."""
+    """SimGrid's options for a network's model; its flow models differ only in numbers. The full solver is used: the lazy
+    one overloads links where flows of several links begin at one instant."""
     if network is None or network.kind == "none":
         return []
     numbers = {
@@ -58,8 +58,8 @@ def engine_settings(network: NetworkFields | None) -> list[str]:
 
 
 def network_order(network: NetworkFields | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
-    """What ``inside.platform`` builds for the hosts of the cores; None where data are there at once. The network of a
-    platform file of SimGrid's takes the place of the topology. Raises InputError if SimGrid has no such network."""
+    """The network that ``inside.platform`` builds for the hosts of the cores; None if data take no time. The network of a
+    SimGrid platform file replaces the topology. Raises InputError if SimGrid has no such network."""
     if network is None or network.kind == "none":
         return None
     memory = network.memory_bytes_per_s
@@ -89,7 +89,7 @@ def network_order(network: NetworkFields | None, core_host: list[int], platform:
     if isinstance(made, Dragonfly):
         if made.routing != "simgrid":
             raise InputError(
-                f"network.topology: {network.topology}: within a group SimGrid has routes of its own; allowed: routing=simgrid"
+                f"network.topology: {network.topology}: SimGrid routes within a group itself; allowed: routing=simgrid"
             )
         pairs = [(made.groups, made.blue), (made.chassis, made.black), (made.routers, made.green)]
         return order | {"zone": "dragonfly", "numbers": [*pairs, made.nodes]}
@@ -100,7 +100,7 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split("x")] if text else []
 
 
-#: The most cores of a job: each is an actor, and each actor of a Python program a thread.
+#: Largest number of cores of a job: each is an actor, and each actor of a Python program is a thread.
 MAX_ACTORS: Final = 8192
 
 
@@ -113,9 +113,9 @@ class _Job:
 
 
 class SimGridPeer:
-    """Simulates the jobs that a bridge orders with SimGrid. The network of a platform file of SimGrid's, if given,
-    takes the place of the machine's topology: the machine's hosts are the file's, by their names, numbers in them
-    compared as numbers."""
+    """Simulates the jobs that a bridge orders with SimGrid. The network of a SimGrid platform file, if given, replaces the
+    machine's topology: the machine's hosts are the file's in the order of their names, with numbers in them compared as
+    numbers."""
 
     name = "simgrid"
     releases = hints = resizes = wishes = scales = False
@@ -126,7 +126,7 @@ class SimGridPeer:
         self._drawing = Drawing()
 
     def answers(self, order: Message) -> Iterator[Message]:
-        """What to answer to an order, in order."""
+        """Yield the answers to an order, in sequence."""
         if isinstance(order, SimulateJob | Resume):
             yield from self._answers(order)
         elif isinstance(order, Cancel):
@@ -180,12 +180,12 @@ class SimGridPeer:
 
     def _begun(self, start: SimulateJob) -> _Job:
         recipe = start.recipe
-        assert recipe is not None  # the session holds the bridge to what our hello asks for
+        assert recipe is not None  # guaranteed by the session, since our hello requests recipes
         speed = unpack_float64(start.core_speed_gflops)
         if len(speed) > MAX_ACTORS:
-            raise PeerError(f"SimGrid: a job of {len(speed)} cores; allowed: up to {MAX_ACTORS}, an actor each")
+            raise PeerError(f"SimGrid: a job of {len(speed)} cores; allowed: up to {MAX_ACTORS}, one actor per core")
         if not (speed > 0.0).all():
-            raise PeerError("SimGrid: a core that is absent; allowed: cores that are there from the start to the end")
+            raise PeerError("SimGrid: an absent core; allowed: cores that are available from the start to the end")
         changes = _checked(start.changes)
         drawn = self._drawing.drawn(recipe, start.technique)
         asked = JobSchedulers(start, drawn)
@@ -213,7 +213,7 @@ def _since(instant_ns: int | None, start_ns: int) -> int | None:
 
 def _checked(changes: Sequence[Change]) -> Sequence[Change]:
     if any(not change.speed_gflops for change in changes):  # for a while, or for good
-        raise PeerError("SimGrid: a core that is lost; allowed: cores that are there from the start to the end")
+        raise PeerError("SimGrid: a lost core; allowed: cores that are available from the start to the end")
     return changes
 
 
@@ -223,13 +223,13 @@ def _listed(start: SimulateJob, changes: Sequence[Change]) -> list[tuple[int, in
     return [
         (change.at_ns - start.start_ns, core, change.speed_gflops)
         for change in changes
-        if change.speed_gflops is not None  # as all have, once checked
+        if change.speed_gflops is not None  # true for checked changes
         for core in (range(n_cores) if change.core == ALL_CORES else (change.core,))
     ]
 
 
 def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
-    """What SimGrid's process is told of each part."""
+    """The description of each part for SimGrid's process."""
     first = drawn.part_first.tolist()
     for number in range(len(first) - 1):
         phase = drawn.phases[number % len(drawn.phases)]
@@ -247,7 +247,7 @@ def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
 
 
 def _kind(phase: AnyScheduler | GraphPart | None) -> str:
-    """How a phase is computed. Raises PeerError if that is not among what SimGrid's process can do."""
+    """The kind of a phase in SimGrid's process. Raises PeerError if it is not supported there."""
     given = phase.scheduler if isinstance(phase, GraphPart) else phase
     if given is None:
         return "serial"
@@ -262,7 +262,7 @@ def _kind(phase: AnyScheduler | GraphPart | None) -> str:
         return "loop"
     if technique.places:
         raise PeerError(
-            f"SimGrid: {technique.name}: chooses the tasks of a chunk; allowed with graphs: techniques that do not"
+            f"SimGrid: {technique.name}: chooses the tasks of a chunk; allowed with graphs: techniques that only choose sizes"
         )
     return "rounds"
 
@@ -320,7 +320,7 @@ def _transfers(rows: list[list[Any]], start: SimulateJob) -> tuple[Array, ...]:
 
 
 def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[Array, ...]) -> Measurement | None:
-    """What is measured of a job that has a graph."""
+    """The measurements of a job that has a graph."""
     start, lengths = job.start, job.drawn.lengths
     if start.network is None:
         return None

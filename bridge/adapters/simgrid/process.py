@@ -15,13 +15,13 @@ from bridge.adapters.simgrid.asked import JobSchedulers
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import InputError, PeerError, PluginError, shown
 
-#: What to install where there is no SimGrid.
+#: The packages that provide SimGrid.
 SIMGRID: Final = "Debian's python3-simgrid, or simgrid from PyPI (pip install 'twolevel[simgrid]')"
 
-#: Pythons that are looked into, in this order: the one that runs the adapter, and the system's, which Debian's package is for.
+#: Pythons to try, in this order: the one that runs the adapter, and the system's, for which Debian has a package.
 _PYTHONS: Final = (sys.executable, "/usr/bin/python3")
 
-#: Says where SimGrid's module is. PyPI's has its library beside it, where the loader does not look by itself.
+#: Prints the place of SimGrid's module. PyPI's package has its library next to it, where the loader does not search.
 _WHERE: Final = "import importlib.util as u; found = u.find_spec('simgrid'); print(found.origin if found else '')"
 _WHICH: Final = "import simgrid; print(simgrid.simgrid_version)"
 
@@ -34,12 +34,12 @@ class Installation:
     """A Python that has SimGrid."""
 
     python: str
-    library_path: str  # folders in which its loader is to look
+    library_path: str  # folders for its loader to search
     version: str  # SimGrid's
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its processes are given."""
+        """The environment of its processes."""
         return os.environ | {"LD_LIBRARY_PATH": self.library_path}
 
 
@@ -49,13 +49,13 @@ def find_simgrid(python: str | None = None) -> Installation:
         origin = _said(tried, _WHERE, dict(os.environ))
         if not origin:
             continue
-        beside = [str(Path(origin).parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
-        found = Installation(tried, os.pathsep.join(beside), "")
+        folders = [str(Path(origin).parent), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])]
+        found = Installation(tried, os.pathsep.join(folders), "")
         version = _said(tried, _WHICH, found.environment)
         if version:
             return Installation(tried, found.library_path, version)
     tried = " and ".join(dict.fromkeys(_PYTHONS)) if python is None else python
-    raise InputError(f"SimGrid: not found by {tried}; install {SIMGRID}, or say with --python which Python has it")
+    raise InputError(f"SimGrid: not found by {tried}; install {SIMGRID}, or name the Python that has it with --python")
 
 
 def _said(python: str, program: str, environment: dict[str, str]) -> str:
@@ -68,7 +68,7 @@ def _said(python: str, program: str, environment: dict[str, str]) -> str:
 
 
 class JobProcess:
-    """One job in a process of its own; ``order`` is what ``inside.world`` takes, ``asked`` answers its cores and
+    """One job in its own process; ``order`` is the argument of ``inside.world``, ``asked`` answers its cores and
     parts."""
 
     def __init__(self, installation: Installation, order: dict[str, Any], asked: JobSchedulers) -> None:
@@ -83,14 +83,14 @@ class JobProcess:
             preexec_fn=partial(die_with_parent, os.getpid()),  # noqa: PLW1509 - an adapter has one thread
         )
         try:
-            self._say(order)
-        except BaseException:  # it has ended already, and nobody else knows of it
+            self._send(order)
+        except BaseException:  # it has ended already, and is not yet known elsewhere
             self.end()
             raise
 
     def resume(self, until_ns: int | None, changes: Sequence[tuple[int, int, float]], stop_ns: int | None) -> None:
-        """Let a suspended job go on; instants from the job's start."""
-        self._say({"until": until_ns, "changes": changes, "stop": stop_ns})
+        """Continue a suspended job; instants from the job's start."""
+        self._send({"until": until_ns, "changes": changes, "stop": stop_ns})
 
     def run(self) -> tuple[int, None] | tuple[None, dict[str, Any]]:
         """Answer the process until it is suspended, at an instant from the job's start, or has ended, with its results.
@@ -103,9 +103,9 @@ class JobProcess:
         }
         events: dict[str, Callable[..., None]] = {"loop": asked.loop, "round": asked.round}
         while True:
-            said, *values = self._heard()
+            said, *values = self._received()
             if said in questions:
-                self._say(questions[said](*values))
+                self._send(questions[said](*values))
             elif said in events:
                 events[said](*values)
             elif said == "suspended":
@@ -122,17 +122,17 @@ class JobProcess:
                 return None, values[0]
 
     def end(self) -> None:
-        """End the process, if it is still there."""
+        """End the process, if it still exists."""
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             assert stream is not None
             try:
                 stream.close()
-            except BrokenPipeError:  # what it has not read
+            except BrokenPipeError:  # it did not read everything
                 continue
 
-    def _say(self, what: Any) -> None:
+    def _send(self, what: Any) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(what, separators=(",", ":")).encode() + b"\n")
@@ -140,7 +140,7 @@ class JobProcess:
         except BrokenPipeError:
             raise self._fault() from None
 
-    def _heard(self) -> list[Any]:
+    def _received(self) -> list[Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.endswith(b"\n"):
@@ -152,7 +152,9 @@ class JobProcess:
         how = how_ended(self._process.wait())
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
-        # What SimGrid says before its backtrace, or the last line of Python's.
-        told = [line for line in lines if "CRITICAL" in line][:1] or [line for line in lines if "INFO" not in line][-1:]
-        said = f": {shown(told[0].strip(), 300)}" if told else ""
+        # SimGrid's text before its backtrace, or the last line of Python's.
+        cause = [line for line in lines if "CRITICAL" in line][:1] or [line for line in lines if "INFO" not in line][
+            -1:
+        ]
+        said = f": {shown(cause[0].strip(), 300)}" if cause else ""
         return PeerError(f"SimGrid's process {how}{said}")

@@ -1,1 +1,1 @@
-"""What a replay is compared with, and how often it is repeated: ``twolevel replay --report`` (docs/reference/replay.md)."""
+"""The comparison report of a replay and its repeats: ``twolevel replay --report`` (docs/reference/replay.md)."""

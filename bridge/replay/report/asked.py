@@ -1,4 +1,4 @@
-"""A report as a command asks for it: repeats of the replay, or a replay that was made before, and all runs beside it."""
+"""Reports requested by a command: repeats of the replay, or an earlier replay, and all runs compared with it."""
 
 import json
 import re
@@ -31,32 +31,32 @@ from traces.base.options import check
 from traces.compiled import Array
 from traces.tables import read_jobs
 
-#: The folder of a report in that of a replay.
+#: The folder of a report within that of a replay.
 FOLDER = "report"
 
-#: Which tables were written beside that of jobs is of no account.
+#: Options whose values do not matter: they select further tables.
 _TABLES = ("tasks_table", "trace")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """What is known of it."""
+    """A finished replay."""
 
     side: Side  # its schedule
-    cost: Mapping[str, Any]  # what it has taken, as in its record
+    cost: Mapping[str, Any]  # its cost, from its record
 
 
 def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
-    """The replay in a folder, which is to be that of a scenario; ``arguments`` as its record has them. Raises
-    InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
+    """The replay in a folder, which must be that of a scenario; ``arguments`` as in its record. Raises InputError if there is
+    none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
-        raise InputError(f"{REPORT_ONLY}: {folder} holds a run of our engine; allowed: a replay")
+        raise InputError(f"{REPORT_ONLY}: {folder} has a run of our engine; allowed: a replay")
     was, wanted = record["arguments"], parse_json(json.dumps({**arguments, **scenario.options.names()}), "options")
     for key in wanted:
         if key not in _TABLES and was.get(key) != wanted[key]:
             raise InputError(
-                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, and not {shown(wanted[key])}; "
+                f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, not {shown(wanted[key])}; "
                 "allowed: the same options"
             )
     if record["workload"]["jobs"] != (n := len(scenario.workload)):
@@ -71,8 +71,8 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
 
 
 def put_report(folder: Path, write: Callable[[Path], None]) -> None:
-    """Have a report written, and put it into the folder of its replay, whose record lists it then. The files of an
-    older report that its record lists are removed; any other file of the same name gets a ``~`` after it."""
+    """Write a report, and move it into the folder of its replay, whose record then lists it. The files of an older report
+    that its record lists are removed; other files with the same names get a ``~`` appended."""
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{FOLDER}.partial-") as place:
         made = Path(place) / FOLDER
         write(made)
@@ -93,11 +93,11 @@ def put_report(folder: Path, write: Callable[[Path], None]) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is repeated."""
+    """The planned repeats."""
 
-    repeats: int = 1  # how often each, with a phase of its own; the first of them is the replay itself
-    rates: tuple[float, ...] = ()  # of clocks that run
-    sizes: tuple[int, ...] = ()  # numbers of first jobs; of all jobs in any case
+    repeats: int = 1  # number of repeats, each with its own phase; the first is the replay itself
+    rates: tuple[float, ...] = ()  # rates of running clocks
+    sizes: tuple[int, ...] = ()  # numbers of first jobs, in addition to all jobs
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,10 @@ class Attempt:
     rate: float  # of its clock; 0: exact
     repeat: int
     jobs: int
-    elapsed_s: float  # what it took
+    elapsed_s: float  # real time
     makespan_ns: int | None  # max end − min start; None if it has ended with an error, or no job ran
-    failure: str = ""  # why it is no good: its error, or how late it was; empty if it is
-    side: Side | None = None  # of an exact one
+    failure: str = ""  # its error, or its delay, if it failed; else empty
+    side: Side | None = None  # the schedule of an exact one
 
 
 def attempts(
@@ -122,10 +122,10 @@ def attempts(
     first: Attempt,
     known_jobs: Array,
     watch: Watch,
-    tell: Callable[[str], None],
+    say: Callable[[str], None],
 ) -> list[Attempt]:
-    """Run all that is planned but ``first``, the exact replay of all jobs. ``folder``: for files meanwhile;
-    ``known_jobs``: all numbers of the log's jobs; ``tell`` is called with the present step. Raises TwolevelError if an
+    """Run everything planned except ``first``, the exact replay of all jobs. ``folder``: for temporary files;
+    ``known_jobs``: all numbers of the log's jobs; ``say`` is called with the present step. Raises TwolevelError if an
     exact replay fails."""
     jobs = len(scenario.workload)
     found = [first]
@@ -137,13 +137,13 @@ def attempts(
         exact = first if n == jobs else None
         for repeat in range(plan.repeats if n == jobs else 1):
             if exact is None or repeat:
-                tell(f"repeat {repeat + 1} of {n} jobs")
+                say(f"repeat {repeat + 1} of {n} jobs")
                 found.append(_attempt(part, choice, repeat, folder, watch))
             exact = exact or found[-1]
         assert exact is not None
         for rate in plan.rates:
             for repeat in range(plan.repeats):
-                tell(f"repeat {repeat + 1} of {n} jobs under a clock {rate:g} times as fast as real time")
+                say(f"repeat {repeat + 1} of {n} jobs under a clock {rate:g} times as fast as real time")
                 running = replace(choice, rate=rate, settle=None)
                 found.append(_judged(_attempt(part, running, repeat, folder, watch), exact))
     return found
@@ -176,14 +176,14 @@ def _judged(one: Attempt, exact: Attempt) -> Attempt:
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """What a report is to have."""
+    """The contents of a report."""
 
     ways: tuple[tuple[str, str], ...]  # tuple of (str, str), policies and backfilling of our engine
     plan: Plan
 
     def check(self, scenario: ReadyScenario, known_jobs: Array) -> None:
-        """See that it can be done for a scenario, before anything is run; ``known_jobs`` are all numbers of the log's
-        jobs. Raises InputError if our engine has no such policy, or there are not so many jobs."""
+        """Check a scenario before anything is run; ``known_jobs`` are all numbers of the log's jobs. Raises InputError if our
+        engine has no such policy, or there are not enough jobs."""
         if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
             raise InputError(f"{SIZES}: there are {n} jobs; allowed: fewer")
         engines(scenario, self.ways, known_jobs)
@@ -196,25 +196,25 @@ class ReportRequest:
         folder: Path,
         known_jobs: Array,
         watch: Watch,
-        tell: Callable[[str], None],
+        say: Callable[[str], None],
     ) -> None:
-        """Run what else is needed, and write the report into a new folder. Raises TwolevelError if an exact repeat
-        fails."""
+        """Run everything else that is needed, and write the report into a new folder. Raises TwolevelError if an exact
+        repeat fails."""
         ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
-                scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, tell=tell
+                scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, say=say
             )
         self._write(scenario, ours, found, done.cost, folder)
 
     def write_again(self, scenario: ReadyScenario, finished: Finished, folder: Path, known_jobs: Array) -> None:
-        """Write the report of a replay that was made before, into a folder that is not there; Slurm is not needed."""
+        """Write the report of an earlier replay into a new folder; Slurm is not needed."""
         first = _first(finished.side, scenario, finished.cost)
         self._write(scenario, self._ours(scenario, known_jobs), [first], finished.cost, folder)
 
     def _ours(self, scenario: ReadyScenario, known_jobs: Array) -> list[Side]:
-        beside = engines(scenario, self.ways, known_jobs)
-        return [of_result(label, run(one, keep_tasks=False)) for label, one in beside.items()]
+        scenarios = engines(scenario, self.ways, known_jobs)
+        return [of_result(label, run(one, keep_tasks=False)) for label, one in scenarios.items()]
 
     def _write(
         self, scenario: ReadyScenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
@@ -236,16 +236,16 @@ class ReportRequest:
     def _words(self, scenario: ReadyScenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
         cores = scenario.platform.n_cores
         hosts = len(scenario.platform.first_core) - 1
-        slurm = f"Slurm {cost['release']}, under a clock that stands still while it computes"
+        slurm = f"Slurm {cost['release']}, with a clock that stands still while it computes"
         if repeats > 1:
-            slurm += f"; of {repeats} repeats each job has its median start and run time"
+            slurm += f"; each job has its median start and run time over {repeats} repeats"
         als = scenario.options.names()["als"]
         level = "jobs last as recorded" if als == "recorded" else f"applications are simulated: {als}"
         return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
 
 
 def _first(side: Side, scenario: ReadyScenario, cost: Mapping[str, Any]) -> Attempt:
-    # The replay itself, beside which there may be repeats.
+    # The replay itself, as the first attempt.
     elapsed_s = cost["start_s"] + cost["replay_s"]
     return Attempt(0.0, 0, len(scenario.workload), elapsed_s, side.makespan_ns, side=side)
 
@@ -253,13 +253,13 @@ def _first(side: Side, scenario: ReadyScenario, cost: Mapping[str, Any]) -> Atte
 def _numbers(text: str | None, where: str) -> list[str]:
     words = [word.strip() for word in (text or "").split(",") if word.strip()]
     if len(set(words)) < len(words):
-        raise InputError(f"{where}: {shown(text)} has one twice; allowed: each once")
+        raise InputError(f"{where}: {shown(text)} has a value twice; allowed: each once")
     return words
 
 
 def given_plan(given: ReportOptions, rate: float, phase: float | None = None) -> ReportRequest | None:
-    """The report that options ask for, beside the rate and the phase of the replay; None without a report. Raises
-    InputError if one is out of its range, or there without ``--report``, or two cannot be together."""
+    """The report that options request, for the rate and the phase of the replay; None without a report. Raises
+    InputError if one is out of its range, or given without ``--report``, or two contradict each other."""
     rates, sizes, repeats, report = given.rates, given.sizes, given.repeats, given.report or given.report_only
     check(REPLAY, asdict(given) | {"report": report, "rate": rate, "phase": phase})
     if not report:
@@ -271,7 +271,7 @@ def given_plan(given: ReportOptions, rate: float, phase: float | None = None) ->
         except ValueError:
             raise InputError(f"{RATES}: {shown(word)}; allowed: numbers, as 10,30,100") from None
         if not found_rates[-1]:
-            raise InputError(f"{RATES}: 0 is no clock that runs; allowed: above 0")
+            raise InputError(f"{RATES}: 0 is not the rate of a running clock; allowed: above 0")
     found_sizes = []
     for word in _numbers(sizes, str(SIZES)):
         if not re.fullmatch("[0-9]{1,18}", word) or not int(word):

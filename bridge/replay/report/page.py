@@ -1,4 +1,4 @@
-"""The report page of a replay: that of a run, with what Slurm was told, what it cost, and who stood beside it."""
+"""The report page of a replay: that of a run, with Slurm's configuration and cost, and the compared schedules."""
 
 import csv
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ from traces.base.errors import InputError
 from traces.base.options import Option
 from traces.base.time import NS_PER_S, format_ns
 
-#: The options of ``twolevel replay`` that ``run`` does not have, by the names under which a record has them.
+#: The options of ``twolevel replay`` that ``run`` does not have, by their names in a record.
 _OPTIONS: Mapping[str, Option[Any]] = {
     option.key: option for option in (SLURM_CONF, SLURM_TOPOLOGY, PRIORITIES, SLURM_SET, SETTLE, RATE, PHASE, CLEANUP)
 }
 
-#: The figures of a replay's report, and what is said below each.
+#: The figures of a replay's report, and their captions.
 _FIGURES = {
-    "differences": "How much later each job was submitted and started, and how much longer it lasted",
-    "submissions": "How many jobs were submitted in each hour of the day",
-    "makespans": "Makespans of repeats by clock, beside those of the others",
+    "differences": "Differences of submits, starts and run times of jobs",
+    "submissions": "Submitted jobs per hour of the day",
+    "makespans": "Makespans of repeats by clock, compared with the others",
     "rates": "Elapsed time and share of failures by clock",
     "sizes": "Elapsed time and share of failures by the number of jobs",
 }
@@ -41,8 +41,8 @@ def replay_page(folder: Path) -> Page:
     if not isinstance(replayed, Mapping):
         raise InputError(f"{folder / 'run.json'}: is not a record of twolevel replay")
     sections = [slurm_section(replayed)]
-    if (beside := _beside(folder / "report")) is not None:
-        sections.insert(0, beside)
+    if (comparison := _comparison(folder / "report")) is not None:
+        sections.insert(0, comparison)
     return page_of_run(parts, kind="Replay", sections=sections, command=_command(parts.record))
 
 
@@ -55,7 +55,7 @@ def page_of_replay(done: Replay) -> Page:
 
 
 def slurm_section(replayed: Mapping[str, Any]) -> Section:
-    """What a record says of Slurm."""
+    """The section about Slurm, from a record."""
     rows = [("release", str(replayed.get("release", "")))]
     span_s, took_s = replayed.get("simulated_s"), replayed.get("replay_s")
     if isinstance(span_s, int | float) and isinstance(took_s, int | float) and took_s > 0:
@@ -67,26 +67,26 @@ def slurm_section(replayed: Mapping[str, Any]) -> Section:
     parts: list[PagePart] = [Facts(rows)]
     if keys:
         parts.append(Facts([(str(name), str(value)) for name, value in keys.items()], ("parameter", "value")))
-    return Section("slurm", "Slurm", parts, "The real scheduler, under a clock of ours.")
+    return Section("slurm", "Slurm", parts, "The real scheduler, with a simulated clock.")
 
 
-def _beside(folder: Path) -> Section | None:
-    # What the replay's report has found: None where there is none.
+def _comparison(folder: Path) -> Section | None:
+    # The comparison of the replay's report: None without one.
     if not (folder / "measures.csv").is_file():
         return None
     with open(folder / "measures.csv", newline="", encoding="utf-8") as file:
         sides = [row for row in csv.DictReader(file) if row.get("repeat") == "0"]
-    rows = [(words, *(_told(name, side.get(name, "")) for side in sides)) for name, words in MEASURES.items()]
+    rows = [(words, *(_shown(name, side.get(name, "")) for side in sides)) for name, words in MEASURES.items()]
     images = [
         (file_address(path), words) for name, words in _FIGURES.items() if (path := folder / f"{name}.png").is_file()
     ]
     parts: list[PagePart] = [Facts(rows, ("", *(side["side"] for side in sides)))]
     if images:
         parts.append(Figures(images))
-    return Section("beside", "Side by side", parts, "The same jobs under Slurm, and under policies of our engine.")
+    return Section("beside", "Side by side", parts, "The same jobs with Slurm, and with policies of our engine.")
 
 
-def _told(name: str, text: str) -> str:
+def _shown(name: str, text: str) -> str:
     try:
         value = float(text)
     except ValueError:
@@ -95,7 +95,7 @@ def _told(name: str, text: str) -> str:
 
 
 def _command(record: Mapping[str, Any]) -> str:
-    # Whatever Slurm decides itself is told by its own options.
+    # Slurm's own decisions have their own options.
     of_slurm = dict.fromkeys(("bls", "backfill", "allocator", "kill_at_walltime"))
     arguments = {"als": RECORDED, **(record.get("arguments") or {}), **of_slurm}
     options = {**{name: option for name, option in run_options().items() if name not in of_slurm}, **_OPTIONS}

@@ -28,17 +28,17 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What the schedule of the log is called, and that of Slurm.
+#: Labels of the log's schedule, and of Slurm's.
 LOG, SLURM = "log", "Slurm"
 
 
-#: What a schedule has of each job.
+#: Columns of a schedule.
 _COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A schedule. Of jobs that ran, ascending by their number; times in ns since the workload's time 0."""
+    """A schedule: jobs that ran, ascending by their number; times in ns since the workload's time 0."""
 
     label: str
     # job_id, submit_ns, start_ns, end_ns, cores: int64 (n,)
@@ -47,14 +47,14 @@ class Side:
     start_ns: Array
     end_ns: Array
     cores: Array
-    killed: int  # how many of them were cut at their limit; -1 where it is not known
-    not_run: int  # jobs that never started, or of which the log does not say when
-    # how often jobs have started, those included that were cut and put back; -1 where it is not known
+    killed: int  # number of jobs cut at their limit; -1 if unknown
+    not_run: int  # jobs that never started, or whose start the log does not state
+    # number of starts, including jobs that were cut and queued again; -1 if unknown
     attempts: int = -1
-    # bool (n,), which of them ran already at time 0: nobody has submitted them then, so that they have no wait and are
-    # in no count of jobs; the machine is busy with them all the same. None: no job
+    # bool (n,), jobs that were running at time 0: they have no wait and are not counted, but they occupy the machine. None:
+    # no job
     preset: Array | None = None
-    # int64 (n,), the instants from which jobs may start; by default their submits
+    # int64 (n,), the earliest starts of jobs; by default their submits
     begin_ns: Array = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
@@ -63,7 +63,7 @@ class Side:
 
     @property
     def measured(self) -> Side:
-        """The same without the jobs that ran already."""
+        """A copy without the jobs that ran at time 0."""
         if self.preset is None or not self.preset.any():
             return self
         columns = {name: getattr(self, name)[~self.preset] for name in (*_COLUMNS, "begin_ns")}
@@ -71,29 +71,29 @@ class Side:
 
     @property
     def makespan_ns(self) -> int | None:
-        """Max end less min start; None if no job ran."""
+        """Max end − min start; None if no job ran."""
         return int(self.end_ns.max() - self.start_ns.min()) if len(self.job_id) else None
 
     @property
     def wait_ns(self) -> Array:
-        """Start less the instant from which it may be, the submit for most: what the paper calls response time."""
+        """Start minus earliest start, which usually is the submit: the paper's response time."""
         return self.start_ns - self.begin_ns
 
     @property
     def run_ns(self) -> Array:
-        """End less start: the paper's execution time."""
+        """End minus start: the paper's execution time."""
         return self.end_ns - self.start_ns
 
     @property
     def slowdown(self) -> Array:
-        """(wait + run) / run, float64, of jobs that ran for some time."""
+        """(wait + run) / run, float64, for jobs with a run time above 0."""
         run = self.run_ns
         some = run > 0
         return np.asarray((self.wait_ns[some] + run[some]) / run[some], np.float64)
 
 
 def recorded(workload: Workload) -> Side | None:
-    """The schedule of the log; None if it says of no job when it started."""
+    """The schedule of the log; None if it has no start of any job."""
     rows = np.flatnonzero(workload.wait_ns >= 0)
     if not len(rows):
         return None
@@ -106,7 +106,7 @@ def recorded(workload: Workload) -> Side | None:
 
 
 def of_result(label: str, result: Result) -> Side:
-    """The schedule of a run: the last attempt of each job that ran, so that there is one row per job."""
+    """The schedule of a run: the last attempt of each job that ran, so one row per job."""
     jobs = result.ledger.jobs
     columns = {name: getattr(jobs, name) for name in (*_COLUMNS, "begin_ns", "attempt")}
     frame = rows_frame(columns | {"preset": jobs.why == Reason.PRESET})
@@ -114,7 +114,7 @@ def of_result(label: str, result: Result) -> Side:
 
 
 def of_table(label: str, jobs: pd.DataFrame, killed: int) -> Side:
-    """The same of a table of jobs that a run has written; ``killed`` jobs were ended at their limit."""
+    """The same from a stored table of jobs; ``killed`` jobs were ended at their limit."""
     begin = jobs["begin_ns" if "begin_ns" in jobs else "submit_ns"]
     return _of_attempts(label, jobs.assign(begin_ns=begin, preset=jobs["why"] == "preset"), killed)
 
@@ -128,9 +128,9 @@ def _of_attempts(label: str, jobs: pd.DataFrame, killed: int) -> Side:
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
-    """The ways in which our engine decides: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
+    """Variants of our engine: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
 
-    Raises InputError if one is there twice or empty; whether there is such a policy is seen where it is used.
+    Raises InputError if one is empty or occurs twice; unknown policies are refused later.
     """
     found = []
     for word in split_names(text):
@@ -142,7 +142,7 @@ def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
 
 
 def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs: Array) -> dict[str, ReadyScenario]:
-    """The runs of our engine beside Slurm, by label; jobs end at their limit. ``known_jobs``: all numbers of the log's
+    """The runs of our engine for the comparison, by label; jobs end at their limit. ``known_jobs``: all numbers of the log's
     jobs. Raises InputError, which names ``--beside``, if there is no such policy or backfilling."""
     options = Scenario(**{one.name: getattr(scenario.options, one.name) for one in fields(Scenario)})
     found = {}
@@ -154,18 +154,18 @@ def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs
             found[label] = ReadyScenario.of(scenario.workload, scenario.platform, own, known_jobs=known_jobs)
         except InputError as error:
             option, what = leading(error.text)
-            if option is None or option.name not in (BLS.name, BACKFILL.name):  # which come from another option here
+            if option is None or option.name not in (BLS.name, BACKFILL.name):  # these are given by --beside
                 what = error.text
             raise InputError(f"{BESIDE}: {label}: {what.removeprefix(': ')}") from None
     return found
 
 
-#: A slowdown above this is high (section VIII-B).
+#: Slowdowns above this are high (section VIII-B).
 HIGH_SLOWDOWN = 5.0
 
 _HOUR_NS = 3600 * NS_PER_S
 
-#: The classes of Table I: hours, each up to and with its end.
+#: The classes of Table I: hours, each including its end.
 _LENGTHS = (0, 1, 2, 4, 8, 16)
 
 
@@ -177,7 +177,7 @@ class Interval(NamedTuple):
 
 
 def submit_interval(submit_ns: Array) -> Interval:
-    """From the first submit to the last, and a second more if they are one; a second if there is none."""
+    """From the first submit to the last, and a second more if they are equal; one second if there is none."""
     first, last = (int(submit_ns.min()), int(submit_ns.max())) if len(submit_ns) else (0, 0)
     return Interval(first, max(last, first + NS_PER_S))
 
@@ -189,9 +189,9 @@ def _schedule(side: Side, n_cores: int) -> Schedule:
 
 
 def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
-    """The measures of a schedule by name; times in ns, None where no job has one. ``makespan_ns`` is max end − min
-    start, ``utilisation`` and ``throughput`` (jobs that start and end within) are of the interval. Jobs that ran
-    already at time 0 count for makespan and utilisation alone."""
+    """The measures of a schedule by name; times in ns, None if no job has a value. ``makespan_ns`` is max end − min start;
+    ``utilisation`` and ``throughput`` (jobs that start and end within) refer to the interval. Jobs that were running at time
+    0 count only for makespan and utilisation."""
     counted = side.measured
     wait, slowdown = counted.wait_ns, counted.slowdown
     high = int(np.count_nonzero(slowdown > HIGH_SLOWDOWN))
@@ -215,8 +215,8 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
 
 
 def differences(side: Side, reference: Side) -> pd.DataFrame:
-    """For every job that ran in both, how much later it was submitted and started, and how much longer it lasted, with
-    its number and submit in the reference. Jobs that ran already at time 0 are left out."""
+    """For every job that ran in both: the differences of submit, start and run time, with its number and its submit in
+    the reference. Jobs that were running at time 0 are omitted."""
     side, reference = side.measured, reference.measured
     _, ours, theirs = np.intersect1d(side.job_id, reference.job_id, assume_unique=True, return_indices=True)
     delta = {
@@ -229,8 +229,8 @@ def differences(side: Side, reference: Side) -> pd.DataFrame:
 
 
 def median_side(sides: Sequence[Side], label: str) -> Side:
-    """Of several schedules of the same jobs the one in which each job has its median start and its median run time; of an even
-    number the lower of both. Jobs that ran in all."""
+    """From several schedules of the same jobs, one with the median start and the median run time of each job; for an even
+    number the lower of the two. Jobs that ran in all."""
     common = sides[0].job_id
     for one in sides[1:]:
         common = np.intersect1d(common, one.job_id, assume_unique=True)
@@ -254,8 +254,8 @@ def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
 
 
 def classes(side: Side) -> pd.DataFrame:
-    """Jobs by width, which doubles from row to row, and length in hours (Table I); from the narrowest width that a job
-    has."""
+    """Jobs by width, which doubles from row to row, and length in hours (Table I); from the smallest width of any
+    job."""
     widths = [1]
     while widths[-1] < int(side.cores.max()):
         widths.append(2 * widths[-1])

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 REPORT = "report.md"
 
-#: A replay whose makespan exceeds that of the exact one by more than this share has not kept up with its clock.
+#: Relative excess of the makespan over the exact replay above which a replay has not kept up with its clock.
 LATE = 0.1
 
-#: Measures by their name in the tables: what they are called, and how they are written.
+#: Measures by their name in the tables: label and format.
 MEASURES = {
     "jobs": "jobs that ran",
     "attempts": "attempts that ran",
@@ -33,16 +33,16 @@ MEASURES = {
     "throughput": "throughput over T [jobs]",
     "mean_wait_ns": "mean wait",
     "median_wait_ns": "median wait",
-    "p95_wait_ns": "95 % wait at most",
+    "p95_wait_ns": "95th percentile of waits",
     "max_wait_ns": "longest wait",
     "mean_slowdown": "mean slowdown",
     "median_slowdown": "median slowdown",
     "high_slowdown": "jobs with a slowdown above 5",
-    "high_slowdown_share": "their share",
+    "high_slowdown_share": "share of these jobs",
     "killed": "killed at their limit",
 }
 
-#: Differences are told to the ms.
+#: Resolution of differences.
 _MS = 1_000_000
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -50,15 +50,15 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class SlurmReport:
-    """What a report is made of."""
+    """The contents of a report."""
 
     name: str  # the workload's
-    words: tuple[str, ...]  # what is said of jobs, machine and Slurm, a line each
-    sides: tuple[Side, ...]  # the log's, if it says when jobs started, Slurm's, our engine's
-    slurms: tuple[Side, ...]  # of all exact repeats
-    attempts: tuple[Attempt, ...]  # all repeats of all jobs, and of fewer
+    words: tuple[str, ...]  # lines about jobs, machine and Slurm
+    sides: tuple[Side, ...]  # the log's, if it states starts, Slurm's, our engine's
+    slurms: tuple[Side, ...]  # all exact repeats
+    attempts: tuple[Attempt, ...]  # all repeats with all jobs, and with fewer
     n_cores: int
-    of_day_ns: int  # the time of the day at the workload's time 0
+    of_day_ns: int  # time of day at the workload's time 0
 
     @cached_property
     def interval(self) -> Interval:
@@ -77,7 +77,7 @@ class SlurmReport:
 
 
 def write_report(report: SlurmReport, folder: Path) -> list[Path]:
-    """Write a report into an empty folder; returns the files."""
+    """Write a report into an empty folder; return the files."""
     folder.mkdir()
     lines = [f"# Replay of {report.name}", "", *(f"- {line}" for line in report.words), ""]
     for part in (_side_by_side, _differences, _submissions, _classes, _repeats):
@@ -131,13 +131,13 @@ def _side_by_side(report: SlurmReport, folder: Path) -> list[str]:
         table.append(cells)
     span = f"{format_ns(interval.begin_ns)} to {format_ns(interval.end_ns)}"
     said = [
-        f"T is from {span} of the workload. Makespan: the last end less the first start; throughput: jobs that start and "
-        "end within T; wait: start less submit; slowdown: (wait + run) / run."
+        f"T is from {span} of the workload. Makespan: last end − first start; throughput: jobs that start and end within T; "
+        "wait: start − submit; slowdown: (wait + run) / run."
     ]
     if LOG not in found:
-        said.append("The log does not say when its jobs started.")
+        said.append("The log does not state the starts of its jobs.")
     lacking = [one for one in report.sides if one.not_run]
-    missing = [f"{one.label}: {one.not_run} jobs did not run, or it is not known when" for one in lacking]
+    missing = [f"{one.label}: {one.not_run} jobs did not run, or their starts are unknown" for one in lacking]
     head = ["", *found, *([f"{slurm}, {len(repeats)} repeats"] if several else [])]
     return ["## Side by side", "", *_table(head, table), *said, *missing, ""]
 
@@ -162,10 +162,10 @@ def _differences(report: SlurmReport, folder: Path) -> list[str]:
             values = frame[f"delta_{words}_ns"]
             quantiles = [_signed(float(values.quantile(share))) for share in _QUANTILES]
             rows.append([one.label, words, *quantiles, _signed(float(values.abs().mean()))])
-    head = ["", "Δ", *(f"{share:.0%}" for share in _QUANTILES), "mean of the sizes"]
+    head = ["", "Δ", *(f"{share:.0%}" for share in _QUANTILES), "mean absolute value"]
     to = f"differences from {_named(reference)}"
     figure = differences_figure(whole, reference=_named(reference), title=f"{report.name}: {to}")
-    words = "Curves of how much later each job was submitted and started, and how much longer it lasted"
+    words = "Curves of the differences of submits, starts and run times"
     return [f"## D{to[1:]}", "", *_save(figure, folder, "differences", words), *_table(head, rows)]
 
 
@@ -187,8 +187,8 @@ def _submissions(report: SlurmReport, folder: Path) -> list[str]:
     found = submissions(submit_ns, report.of_day_ns)
     found.to_csv(folder / "submissions.csv", index=False)
     figure = submissions_figure(found, title=f"{report.name}: submissions")
-    words = "Bars of how many jobs were submitted in each hour"
-    return ["## Submissions an hour", "", *_save(figure, folder, "submissions", words)]
+    words = "Bars of the number of jobs submitted in each hour"
+    return ["## Submissions per hour", "", *_save(figure, folder, "submissions", words)]
 
 
 def _classes(report: SlurmReport, folder: Path) -> list[str]:
@@ -200,7 +200,7 @@ def _classes(report: SlurmReport, folder: Path) -> list[str]:
     total = found.drop(columns="cores").sum().tolist()
     rows.append(["total", *(f"{cell:,}" for cell in total)])
     head = [str(name) for name in found.columns]
-    return ["## Jobs by cores and run time", "", f"As {_named(report.reference)} has them.", "", *_table(head, rows)]
+    return ["## Jobs by cores and run time", "", f"From {_named(report.reference)}.", "", *_table(head, rows)]
 
 
 def _repeats(report: SlurmReport, folder: Path) -> list[str]:
@@ -228,14 +228,14 @@ def _repeats(report: SlurmReport, folder: Path) -> list[str]:
     references = {one.label: one.makespan_ns for one in others if one.makespan_ns is not None}
     lines = ["## Repeats", "", *_table(head, rows)]
     lines += [
-        "Repeats have different phases of Slurm's cycles. Elapsed times depend on this computer and on what else it did; so do "
-        "the results under a clock that runs. Failed: with an error, or with a makespan more than "
+        "Repeats have different phases of Slurm's cycles. Elapsed times depend on this computer and its load, and so do the "
+        "results with a running clock. Failed: with an error, or with a makespan more than "
         f"{LATE:.0%} above the exact one.",
         "",
     ]
     if whole["makespan_ns"].notna().any():
         figure = replay_makespans_figure(whole, references=references, title=f"{report.name}: makespans of repeats")
-        lines += _save(figure, folder, "makespans", "Makespans of repeats by clock, beside those of the others")
+        lines += _save(figure, folder, "makespans", "Makespans of repeats by clock, compared with the others")
     if whole["rate"].nunique() > 1:
         figure = replay_rates_figure(whole, title=f"{report.name}: elapsed time and failures")
         lines += _save(figure, folder, "rates", "Elapsed time and share of failures by clock")

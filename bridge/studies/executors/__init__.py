@@ -1,1 +1,1 @@
-"""What does the cells of a study: this process, others on this machine, a cluster."""
+"""Executors, which run the cells of a study: in this process, in others on this machine, or on a cluster."""

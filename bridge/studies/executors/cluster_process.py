@@ -1,8 +1,8 @@
-"""The processes of a Dask cluster of this machine: one that watches, and one with its scheduler and the nannies of its workers.
+"""The processes of a Dask cluster on this machine: a watcher, and one with the scheduler and the nannies of its workers.
 
-The first is in a session of its own, so that an interrupt at the terminal does not reach it. When its stdin ends, whoever
-started it is done or gone: it kills the process group of the second, with all workers, and removes the cluster's folder. The
-second writes one line of JSON to stdout: the addresses, or why there is no cluster.
+The watcher is in its own session, so that an interrupt at the terminal does not reach it. When its stdin ends, its parent is
+finished or dead: it kills the process group of the second process, with all workers, and removes the cluster's folder. The
+second process writes one line of JSON to stdout: the addresses, or why there is no cluster.
 """
 
 import contextlib
@@ -19,21 +19,21 @@ from typing import Any, Final, NoReturn
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import die_with_parent
 
-#: Files of the cluster's folder: what its processes and its client know each other by.
+#: Files of the cluster's folder: the credentials of its processes and its client.
 CERTIFICATE: Final = "certificate"
 KEY: Final = "key"
 
 _HOST: Final = "127.0.0.1"
 
-#: Where the dashboard is looked for first, as Dask has it; where that is taken, the system chooses a port.
+#: First port to try for the dashboard, Dask's default; if it is taken, the system chooses one.
 _DASHBOARD_PORT: Final = 8787
 
-#: How long a worker that has died may be away, s: a busy machine takes a while to start one again, and Dask gives up after 15.
+#: Time in which a dead worker must return, s: restarting takes a while on a busy machine, and Dask gives up after 15.
 _PATIENCE_S: Final = 300
 
 
 def security_of(folder: Path) -> Any:
-    """Credentials of the cluster whose folder this is: TLS on every connection, with the same certificate at both ends."""
+    """Credentials of the cluster with this folder: TLS on every connection, with the same certificate at both ends."""
     from bridge.studies.executors.dask_library import dask_library
 
     certificate, key = str(folder / CERTIFICATE), str(folder / KEY)
@@ -45,10 +45,10 @@ _ROLES: Final = ("client", "scheduler", "worker")
 
 
 def main(workers: int, folder: str) -> None:
-    """Watch over a cluster until stdin ends. ``folder`` has its credentials, and the files of its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all that is started here inherits that
+    """Watch a cluster until stdin ends. ``folder`` has its credentials, and the files of its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # child processes inherit this
     keep_standard_streams()
-    die_with_parent(os.getppid(), signal.SIGCONT)  # even one that was stopped is to find that its stdin has ended
+    die_with_parent(os.getppid(), signal.SIGCONT)  # so that even a stopped watcher notices the end of its stdin
     _start_tracker()
     ended, lives = os.pipe()
     watching = os.getpid()
@@ -57,10 +57,10 @@ def main(workers: int, folder: str) -> None:
         os.setpgid(0, 0)
         os.close(ended)
         _be_cluster(workers, folder, watching)
-    with contextlib.suppress(OSError):  # it may have done so already
+    with contextlib.suppress(OSError):  # it may have ended already
         os.setpgid(cluster, cluster)
     os.close(lives)
-    os.close(1)  # the answer is the other's; that it ends is to be seen
+    os.close(1)  # only the second process answers, and its end must be noticed
     select.select([0, ended], [], [])
     with contextlib.suppress(ProcessLookupError):
         os.killpg(cluster, signal.SIGKILL)
@@ -70,7 +70,7 @@ def main(workers: int, folder: str) -> None:
 
 
 def _start_tracker() -> None:
-    # It removes the semaphores of processes that were killed, and so is not to be killed with them; it would complain of each.
+    # The tracker removes semaphores of killed processes, so it must survive them; it would also complain of each.
     nothing, stderr = os.open(os.devnull, os.O_WRONLY), os.dup(2)
     os.dup2(nothing, 2)
     resource_tracker.ensure_running()
@@ -83,7 +83,7 @@ def _be_cluster(workers: int, folder: str, watching: int) -> NoReturn:
     die_with_parent(watching)
     answers, nothing = os.dup(1), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what a plug-in prints is no answer
+    os.dup2(2, 1)  # output of plug-ins must not mix with the answer
     os.close(nothing)
     try:
         cluster = _cluster(workers, Path(folder))
@@ -102,17 +102,17 @@ def _cluster(workers: int, folder: Path) -> Any:
 
     distributed, dask = dask_library("distributed"), dask_library("dask")
     for key, value in (
-        ("temporary-directory", str(folder)),  # the scheduler's; workers have theirs below
+        ("temporary-directory", str(folder)),  # of the scheduler; workers use folders in it
         ("distributed.deploy.lost-worker-timeout", f"{_PATIENCE_S}s"),
         ("distributed.comm.timeouts.connect", f"{_PATIENCE_S}s"),
     ):
         dask.config.set({key: value})
-    warnings.simplefilter("ignore")  # that port 8787 is taken: the one that is used is said
+    warnings.simplefilter("ignore")  # such as that port 8787 is taken: the port in use is reported
     return distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=1,  # a process runs one cell at a time
         processes=True,
-        memory_limit=0,  # what a cell needs is for the system to give, as without a cluster
+        memory_limit=0,  # no limit for cells, like without a cluster
         host=_HOST,
         protocol="tls://",
         security=security_of(folder),

@@ -1,4 +1,4 @@
-"""Dask clusters that a study starts: one of this machine, for its dashboard, or one whose workers are jobs of a real Slurm."""
+"""Dask clusters that a study starts: one on this machine, with a dashboard, or one whose workers are jobs of a real Slurm."""
 
 import contextlib
 import inspect
@@ -25,16 +25,16 @@ from bridge.workers.process_names import how_ended
 from traces.base.errors import InputError, PeerError, one_of, shown, whole
 from traces.base.given_file import parse_json
 
-#: How long a cluster may take to start, s: far longer than it takes, on a busy machine, too.
+#: Time limit for the start of a cluster, s: far longer than it takes, even on a busy machine.
 _START_S = 600.0
 
-#: How long it may take to kill its processes, s.
+#: Time limit for killing its processes, s.
 _END_S = 10.0
 
-#: How long between two looks at whether it has started, s: an interrupt is noticed at once.
+#: Interval between checks whether it has started, s; interrupts are noticed at once.
 _LOOK_S = 1.0
 
-#: Where this process finds its modules, so does the cluster's, whatever lies in the working directory.
+#: The cluster's process gets the module path of this process, regardless of the working directory.
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from bridge.studies.executors.cluster_process import main; main(int(sys.argv[2]), sys.argv[3])"
@@ -42,7 +42,7 @@ _BOOT = (
 
 
 def checked_workers(workers: int | None) -> int:
-    """How many worker processes: so many, or one per processor. Raises InputError if it is no number of processes, or a
+    """The number of worker processes: ``workers``, or one per processor. Raises InputError if it is out of range, or a
     library that the cluster or its dashboard needs is not installed."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
@@ -51,8 +51,8 @@ def checked_workers(workers: int | None) -> int:
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Cluster]:
-    """A scheduler and workers on this machine, while the context lasts; stderr names the dashboard. All ports are on
-    127.0.0.1, with TLS where code can be run. An interrupt ends it at any instant, with every process and file. Raises
+    """A scheduler and workers on this machine, while the context lasts; stderr shows the dashboard's address. All ports are
+    on 127.0.0.1, with TLS where code can be run. An interrupt ends it at any time, with every process and file. Raises
     InputError if there is no certificate, and PeerError if it cannot be started."""
     with scratch_folder() as folder:
         make_certificate(folder / KEY, folder / CERTIFICATE, "--cluster local", ("serverAuth", "clientAuth"))
@@ -77,17 +77,17 @@ def _process(workers: int, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
                 held.hold()
             finally:
                 _end(process)
-    remove_abandoned()  # workers have made some, too
+    remove_abandoned()  # including folders of workers
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    # All that is worth keeping is here by now.
+    # Everything of value has been received by now.
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.close()
     try:
         process.wait(_END_S)
-    except subprocess.TimeoutExpired:  # somebody has stopped it; what it has started dies with it
+    except subprocess.TimeoutExpired:  # it was stopped; its child processes die with it
         process.kill()
         process.wait()
     process.stdout.close()
@@ -108,16 +108,16 @@ def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
     return found
 
 
-#: Keys of [cluster.slurm] that are ours; all others are dask_jobqueue's,
+#: Keys of [cluster.slurm] that are ours; all others are arguments of dask_jobqueue,
 _OURS = ("jobs", "adaptive")
 
-#: but for these of its arguments.
+#: except these.
 _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The settings of a cluster of Slurm jobs, checked. ``given``: ``[cluster.slurm]``: ours, and those of
-    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is no number of jobs."""
+    """The checked settings of a cluster of Slurm jobs. ``given``: ``[cluster.slurm]``: our keys, and arguments of
+    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is out of range."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)
@@ -129,7 +129,7 @@ def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str
             raise one_of("setting", name, sorted(known), "[cluster.slurm]")
     for name in ("cores", "memory"):
         if name not in settings:
-            raise InputError(f"[cluster.slurm] {name}: missing; allowed: what a Slurm job of workers has")
+            raise InputError(f"[cluster.slurm] {name}: missing; allowed: the resources of a Slurm job of workers")
     if "adaptive" in settings:
         _check_adaptive(settings["adaptive"])
     if workers is not None:
@@ -155,7 +155,7 @@ def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
     """A cluster whose workers are Slurm jobs, while the context lasts. Raises InputError if it cannot be started."""
     jobqueue = dask_library("dask_jobqueue")
     if shutil.which("sbatch") is None:
-        raise InputError("--cluster slurm: there is no command sbatch here; begin it where jobs are submitted to Slurm")
+        raise InputError("--cluster slurm: there is no command sbatch here; start it where jobs are submitted to Slurm")
     given = {name: value for name, value in settings.items() if name not in (*_OURS, "workers")}
     try:
         cluster = jobqueue.SLURMCluster(**given)

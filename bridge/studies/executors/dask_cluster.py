@@ -1,7 +1,7 @@
 """Cells on the workers of a Dask cluster: stock Dask workers that have this project installed.
 
-Each cell and seed is one task. What several need, a workload and a platform, is a task as well, whose result Dask sends to a
-worker once; as it can be made again, a worker that dies takes nothing with it.
+Each cell and seed is one task. Shared data, such as a workload and a platform, are tasks as well; Dask sends their results to
+each worker once. They can be computed again, so nothing is lost when a worker dies.
 """
 
 import contextlib
@@ -24,19 +24,19 @@ from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutc
 from bridge.studies.study import Study
 from traces.base.errors import InputError, PeerError, one_of, shown
 
-#: Kinds of clusters that are started here.
+#: Kinds of clusters that a study can start.
 _STARTED = ("local", "slurm")
 
-#: A scheduler answers within so long, s; and has a worker, where it is not for us to start one.
+#: Time limit for a scheduler's answer, s; and for its first worker, if workers are not started by the study.
 _TIMEOUT_S = 30
 
-#: How long the main thread waits at a time, s; and, once all is over, for the thread to end.
+#: Interval at which the main thread waits, s; and, at the end, the time limit for the thread.
 _LOOK_S, _PART_S = 1.0, 1.0
 
 
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[WorkSummary], Executor]:
-    """The executor of a study's cells on a cluster: ``where`` is the address of a Dask scheduler, as
-    ``tcp://host:8786``; or ``local``, one of this machine with a dashboard; or ``slurm``: workers are jobs of a real
+    """The executor of a study's cells on a cluster. ``where`` is the address of a Dask scheduler, such as
+    ``tcp://host:8786``; or ``local``, a cluster on this machine with a dashboard; or ``slurm``: workers are jobs of a real
     Slurm. ``workers``: the number of worker processes of the latter two. Raises InputError if there is no such kind of
     cluster, or a setting is unknown."""
     if where == "local":
@@ -60,21 +60,21 @@ class DaskCells:
     cluster: Callable[[], contextlib.AbstractContextManager[Cluster]]
     needs: WorkSummary
     _: KW_ONLY
-    waits: bool  # whether workers may come late, as jobs of a batch system do
+    waits: bool  # whether workers may come late, such as jobs of a batch system
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
         """See ``bridge.studies.executors.executor.Executor``."""
-        dask_library("distributed")  # by the main thread, as some of its modules must be
+        dask_library("distributed")  # in the main thread, which some of its modules require
         with contextlib.ExitStack() as stack:
             talk = _Talk(self, units, prepared)
-            # Called after the cluster has ended: if it was ours, nothing that the talk waits for comes any more.
+            # Called after the cluster has ended: if the study started it, nothing that the thread waits for can arrive.
             stack.callback(talk.end)
             cluster = stack.enter_context(self.cluster())
             stack.callback(talk.stop)
             yield from talk.outcomes(cluster)
 
     def check(self, client: Any, terms: Terms, cluster: Cluster) -> None:
-        """Check the workers before anything is run; one that joins later is checked as it gets its first cell."""
+        """Check the workers before anything is run; later ones are checked with their first cell."""
         if not self.waits:
             try:
                 client.wait_for_workers(1, timeout=cluster.connect_s)
@@ -82,7 +82,7 @@ class DaskCells:
                 raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
         try:
             found = client.run(unfit, terms)
-        except Exception as error:  # what it cannot load says more than anything of ours could
+        except Exception as error:  # errors while loading its modules are the best explanation
             raise InputError(
                 f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
                 "it needs twolevel installed, as here"
@@ -94,13 +94,13 @@ class DaskCells:
         if idle := sum(threads.values()) - len(threads):
             say(
                 f"cluster {cluster.name}: {len(threads)} worker processes with {sum(threads.values())} threads; each process "
-                f"runs one cell at a time, so {idle} threads have nothing to do: start workers with --nthreads 1"
+                f"runs one cell at a time, so {idle} threads have no work: start workers with --nthreads 1"
             )
 
 
 class _Talk:
-    """Talks to a scheduler in a thread of its own. An interrupt is an exception of the main thread, at whatever step
-    that is. Dask is not made to be left at any step, so the main thread does nothing but wait for outcomes."""
+    """Communicates with a scheduler in its own thread. An interrupt raises an exception in the main thread, at any step. Dask
+    does not support that, so the main thread only waits for outcomes."""
 
     def __init__(self, cells: DaskCells, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
         self._cells, self._units, self._prepared = cells, units, prepared
@@ -111,7 +111,7 @@ class _Talk:
         self._thread: threading.Thread | None = None
 
     def outcomes(self, cluster: Cluster) -> Iterator[UnitOutcome]:
-        """The outcomes of all units; whatever goes wrong in the thread is raised here."""
+        """The outcomes of all units; errors in the thread are raised here."""
         self._withdraw_s = cluster.withdraw_s
         self._thread = threading.Thread(target=self._talk, args=(cluster,), name="twolevel-dask", daemon=True)
         self._thread.start()
@@ -127,14 +127,14 @@ class _Talk:
                 return self._said.get(timeout=_LOOK_S)
 
     def stop(self) -> None:
-        """Have what is under way withdrawn, and wait for a while until it is; at once if all is done."""
+        """Withdraw tasks under way, and wait for a while until that is done; return at once if all is done."""
         self._stopped.set()
         if self._begun and self._thread is not None and self._thread.is_alive():
             with interrupts_held():
                 self._thread.join(self._withdraw_s)
 
     def end(self) -> None:
-        """Wait a little for the thread; it may wait for a scheduler that does not answer, and ends with the program."""
+        """Wait a little for the thread; it may be waiting for a scheduler that does not answer, and ends with the program."""
         if self._thread is not None and self._thread.is_alive():
             with interrupts_held():
                 self._thread.join(_PART_S)
@@ -154,7 +154,7 @@ class _Talk:
         needs = self._cells.needs
         probe = None if needs.folder is None else needs.folder / f".{token}"
         with contextlib.ExitStack() as stack:
-            # A workload is sent once; that it is large is nothing to warn of.
+            # A workload is sent once; no warning about its size is needed.
             stack.enter_context(dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}))
             stack.enter_context(_quiet())
             client = stack.enter_context(_client(distributed, cluster))
@@ -168,17 +168,17 @@ class _Talk:
                 self._begun = True
                 yield from tasks.outcomes(iter(self._units))
             except (CancelledError, OSError, TimeoutError) as error:
-                # Nothing of ours raises these: a cell that fails is an outcome. In any other thread the client has said more.
+                # Not raised by our code: a cell that fails is an outcome. In other threads the client has logged more.
                 if client.status == "running" and not isinstance(error, CancelledError):
                     raise
                 raise PeerError(
-                    f"--cluster {cluster.name}: the scheduler has gone; what is finished is kept, and the same command goes on"
+                    f"--cluster {cluster.name}: the scheduler is gone; finished cells are kept; repeat the command to continue"
                 ) from None
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    # What becomes of a connection is said by us, in one line, not by Dask as a traceback.
+    # Lost connections are reported by us, in one line, not by Dask as a traceback.
     logs = [logging.getLogger(name) for name in ("distributed.client", "distributed.batched", "distributed.comm")]
     levels = [log.level for log in logs]
     for log in logs:

@@ -1,4 +1,4 @@
-"""The one door to Dask's libraries, which are an extra (``pip install 'twolevel[cluster]'``), and a cluster of theirs."""
+"""The only module that imports Dask's libraries, an extra (``pip install 'twolevel[cluster]'``); and a cluster of theirs."""
 
 import asyncio
 import pickle
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from traces.base.errors import InputError, PeerError
 
-#: Between two questions to a nanny, s.
+#: Time between two questions to a nanny, s.
 _PAUSE_S = 0.05
 
 
@@ -19,26 +19,26 @@ def dask_library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise InputError(f"--cluster: {error}; pip install 'twolevel[cluster]' brings what it needs") from None
+        raise InputError(f"--cluster: {error}; pip install 'twolevel[cluster]' installs what it needs") from None
     finally:
-        # dask_jobqueue makes Ctrl-C an exit as it is imported: a notebook or a script would never see it again.
+        # dask_jobqueue turns Ctrl-C into an exit when it is imported: a notebook or a script would never see it again.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != interrupted:
             signal.signal(signal.SIGINT, interrupted)
 
 
 def leave_garbage_to_python() -> None:
-    """Stop a scheduler's watch of garbage collections: in a callback of the collector an interrupt would be lost."""
+    """Stop a scheduler's monitoring of garbage collections: in a callback of the collector an interrupt would be lost."""
     dask_library("distributed.gc").disable_gc_diagnosis(force=True)
 
 
 def await_nanny() -> None:
-    """Wait until the nanny of the worker that calls this knows that it runs; at once without a nanny. A worker is given
-    tasks before that, and a nanny restarts it only if it has not died in between. Raises PeerError if the nanny cannot
+    """Wait until the nanny of the calling worker knows that the worker runs; return at once without a nanny. A worker gets
+    tasks before that, and a nanny does not restart a worker that dies in between. Raises PeerError if the nanny cannot
     answer."""
     distributed = dask_library("distributed")
     try:
         worker = distributed.get_worker()
-    except ValueError:  # called by itself
+    except ValueError:  # not called on a worker
         return
     if worker.nanny:
         distributed.utils.sync(worker.loop, _known, worker)
@@ -55,15 +55,15 @@ async def _known(worker: Any) -> None:
 
 
 def _runs(dask_worker: Any) -> bool:
-    # On the nanny, under the name that Dask gives itself to what is run there.
+    # Runs on the nanny; Dask passes the nanny under this name.
     return bool(dask_worker.status.name == dask_worker.process.status.name == "running")
 
 
 class Cluster(NamedTuple):
-    """A cluster that can be reached."""
+    """A cluster that can be connected to."""
 
     address: str  # of its scheduler
-    name: str  # what the user calls it, for messages
-    security: Any = None  # what its processes are known by
-    connect_s: float = 30.0  # how long it may take to answer
-    withdraw_s: float = 5.0  # how long to wait for tasks to be withdrawn from it; 0: it ends with the study
+    name: str  # the user's name for it, for messages
+    security: Any = None  # credentials
+    connect_s: float = 30.0  # time limit for its answer
+    withdraw_s: float = 5.0  # time to wait until tasks are withdrawn from it; 0: it ends with the study

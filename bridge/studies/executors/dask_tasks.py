@@ -1,8 +1,8 @@
-"""Cells as tasks of a Dask scheduler, a bounded number at a time: fitness of workers, and what happens if workers die.
+"""Cells as tasks of a Dask scheduler, a bounded number at a time: suitability of workers, and handling of their deaths.
 
-Names of tasks are pairs. Dask takes those with equal first parts for a group, and keeps a group that needs little back at the
-scheduler until a worker has room: so that each worker, those that come late too, has its share, and only what a worker is about
-to run is suspected if it dies."""
+Names of tasks are pairs. Dask treats tasks with equal first parts as a group, and keeps a group with small requirements at the
+scheduler until a worker has room. So each worker, including late ones, gets its share, and when a worker dies, only tasks that
+it was about to run are suspected."""
 
 import contextlib
 import hashlib
@@ -27,58 +27,60 @@ from traces.base.errors import PeerError
 
 @dataclass(frozen=True)
 class Terms:
-    """What a worker must find, and which study it is that asks."""
+    """Requirements of a worker, and the identity of the study."""
 
-    token: str  # another for every time that a study is run
+    token: str  # differs for every execution of a study
     twolevel: str  # version of this project
     files: Mapping[str, str]  # files that cells read, and their SHA-256
-    folder: str | None  # where results of cells are kept: it holds a file that is named like the token
+    folder: str | None  # place of kept results of cells: it has a file named like the token
 
 
 def terms_of(needs: WorkSummary, token: str) -> Terms:
-    """The terms of what there is to do."""
+    """The terms of this work."""
     files = {str(path): sum_ for path, sum_ in needs.files.items()}
     return Terms(token, version("twolevel"), files, None if needs.folder is None else str(needs.folder))
 
 
 def unfit(terms: Terms) -> str:
-    """Why this process cannot run the cells of a study, one line; empty if it can."""
+    """The reason why this process cannot run the cells of a study, one line; empty if it can."""
     try:
         ours = version("twolevel")
     except PackageNotFoundError:
         return "twolevel is not installed there"
     if ours != terms.twolevel:
-        return f"it has twolevel {ours}, and the study is run by {terms.twolevel}: install the same there"
+        return f"it has twolevel {ours}, and the study is run by {terms.twolevel}: install the same version there"
     for path, known in terms.files.items():
         try:
             found = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         except OSError as error:
-            return f"{path} is missing there ({error.strerror}): put what cells read where all workers see it"
+            return f"{path} is missing there ({error.strerror}): put files of cells where all workers can read them"
         if found != known:
-            return f"{path} is another file there than here: put what cells read where all workers see it"
+            return f"{path} is another file there than here: put files of cells where all workers can read them"
     if terms.folder is not None and not (Path(terms.folder) / f".{terms.token}").is_file():
-        return f"{terms.folder} is not the same folder there: what is kept of cells needs one that all workers see"
+        return (
+            f"{terms.folder} is not the same folder there: kept results of cells need a folder that all workers share"
+        )
     return ""
 
 
 @dataclass
 class _Place:
-    # What a worker process remembers between cells: whether it is fit, and the runs that others can use.
+    # State of a worker process between cells: whether it is suitable, and the runs that others can use.
     lock: threading.Lock = field(default_factory=threading.Lock)
     token: str = ""
     unfit: str = ""
     like_runs: LikeRuns = field(default_factory=LikeRuns)
 
 
-# One to a process: a cluster's worker calls functions, and has no other place of ours.
+# One per process: a cluster's worker calls functions, and has no other place for our state.
 _PLACE = _Place()
 
 
 def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> UnitOutcome | str:
-    """Run a unit on a worker of a cluster; or say why it cannot run any.
+    """Run a unit on a worker of a cluster; or return the reason why it cannot run any.
 
-    A worker with several threads runs one cell after another: plug-ins of users are not made for threads. A new one
-    waits until whoever watches over it knows of it: who gives one up for good that dies, as of a unit, while it is started.
+    A worker with several threads runs one cell after another, as users' plug-ins are not made for threads. A new worker waits
+    until its nanny knows of it: a worker that dies while it is starting, perhaps because of a unit, is given up for good.
     """
     with _PLACE.lock:
         if _PLACE.token != terms.token:
@@ -91,29 +93,29 @@ def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> U
         )
 
 
-#: Without a worker for so long, s, there is none any more.
+#: Time without any worker after which the cluster counts as lost, s.
 _TIMEOUT_S = 30
 
-#: So many tasks a thread are at the scheduler at once, and at least so many: enough that no worker waits, nor one that comes
-#: late, few enough for any memory.
+#: Number of tasks per thread at the scheduler at once, and the smallest number in all: enough that no worker waits, including
+#: late ones, and few enough for any memory.
 _AT_HAND, _LEAST_AT_HAND = 8, 500
 
-#: How long it waits before it looks whether it is to stop, s.
+#: Interval between checks whether to stop, s.
 _LOOK_S = 0.1
 
-#: How old what is known of the number of threads may be, s.
+#: Time for which the known number of threads is used, s.
 _THREADS_AGE_S = 2.0
 
 
 def _result(future: Any) -> Any:
     try:
         return future.result()
-    except Exception as error:  # what became of it
+    except Exception as error:  # the error is the result
         return error
 
 
 def _lethal(unit: Unit) -> UnitOutcome:
-    said = "KilledWorker: the worker processes that ran it died, one after the other; had they enough memory?"
+    said = "KilledWorker: the worker processes that ran it died, one after another; did they have enough memory?"
     return UnitOutcome(unit.place, None, error=said, code=1)
 
 
@@ -123,7 +125,7 @@ def _given(prepared: Prepared) -> Prepared:
 
 class Tasks:
     """The tasks of one study at a scheduler. ``waits``: workers may be absent for a while. ``stopped``: set from
-    another thread when no outcomes are wanted any more."""
+    another thread when no more outcomes are needed."""
 
     def __init__(
         self,
@@ -140,7 +142,7 @@ class Tasks:
         self._terms, self._address = terms, address
         self._sent: dict[int, Any] = {}
         self._at_hand: dict[Any, Unit] = {}
-        # What was to be done by a worker that died several times over; each is tried once more, by itself.
+        # Units whose workers died several times; each is tried once more, by itself.
         self._suspects: list[Unit] = []
         self._alone = False
         self._futures: dict[Any, None] = {}
@@ -148,8 +150,8 @@ class Tasks:
         self._threads, self._asked = 1, float("-inf")
 
     def outcomes(self, units: Iterator[Unit]) -> Iterator[UnitOutcome]:
-        """Do units; those under which workers died, one at a time behind all others. Raises PeerError if a worker is
-        unfit, or there is none any more. Raises CancelledError or OSError if the scheduler has gone."""
+        """Do units; those under which workers died, one at a time after all others. Raises PeerError if a worker is
+        unsuitable, or there is none any more. Raises CancelledError or OSError if the scheduler is gone."""
         self._submit(list(islice(units, self._most())))
         try:
             while self._at_hand and not self._stopped.is_set():
@@ -157,7 +159,7 @@ class Tasks:
                 found, fault = self._found(ended)
                 self._submit(list(islice(units, max(0, self._most() - len(self._at_hand)))))
                 if not self._at_hand and len(self._suspects) == 1 and not self._alone:
-                    found.append(_lethal(self._suspects.pop()))  # nobody else can have been it
+                    found.append(_lethal(self._suspects.pop()))  # it is the only possible cause
                 elif not self._at_hand and self._suspects:
                     self._alone = True
                     self._submit([self._suspects.pop(0)])
@@ -165,11 +167,11 @@ class Tasks:
                 if fault is not None:
                     raise fault
         finally:
-            with contextlib.suppress(Exception):  # the scheduler may be what has gone
+            with contextlib.suppress(Exception):  # the scheduler itself may be gone
                 self._client.cancel([*self._futures, *self._sent.values()], force=True)
 
     def _found(self, ended: Sequence[Any]) -> tuple[list[UnitOutcome], Exception | None]:
-        # What has come of tasks, and what is wrong with all: what else has ended is not lost for that.
+        # The outcomes of tasks, and a common error: outcomes of the others are not lost.
         found: list[UnitOutcome] = []
         fault: Exception | None = None
         for future, result in zip(ended, self._results(ended), strict=True):
@@ -182,8 +184,7 @@ class Tasks:
         return found, fault
 
     def _next(self) -> list[Any]:
-        # What has ended; nothing once it is stopped. Where there is no worker for a while, and none is to be expected, that is
-        # said.
+        # Finished tasks; none once it is stopped. If there is no worker for a while, and none is expected, that is an error.
         since = time.monotonic()
         while not self._stopped.is_set():
             try:
@@ -194,8 +195,8 @@ class Tasks:
                     since = time.monotonic()
                 elif time.monotonic() - since > _TIMEOUT_S:
                     raise PeerError(
-                        f"--cluster {self._address}: all its workers have gone; what is finished is kept, and the same command "
-                        "goes on"
+                        f"--cluster {self._address}: all its workers are gone; finished cells are kept; repeat the command "
+                        "to continue"
                     ) from None
                 continue
             with contextlib.suppress(Empty):
@@ -228,7 +229,7 @@ class Tasks:
             future.add_done_callback(self._ended.put)
 
     def _results(self, futures: Sequence[Any]) -> list[Any]:
-        # All at once: to ask for each would take as long as a small cell.
+        # All in one request: one for each would take as long as a small cell.
         try:
             return list(self._client.gather(futures))
         except Exception:
@@ -256,5 +257,5 @@ class Tasks:
 
     def _unfit(self, why: str) -> PeerError:
         return PeerError(
-            f"--cluster {self._address}: a worker that joined cannot run cells: {why}; what is finished is kept"
+            f"--cluster {self._address}: a worker that joined cannot run cells: {why}; finished cells are kept"
         )

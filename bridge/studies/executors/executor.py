@@ -1,4 +1,4 @@
-"""What does the cells of a study: an executor takes units and gives back what became of each, in any order."""
+"""The interface of executors of a study: an executor takes units and returns the outcome of each, in any order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """What several units have in common, and is sent to a worker once."""
+    """Data that several units share; sent to a worker once."""
 
     workload: Workload  # fitted and selected
     platform: Platform
@@ -29,43 +29,43 @@ class Prepared:
 class Unit:
     """A cell and a seed: one run."""
 
-    place: int  # which of the study's
-    prepared: int  # place of what it needs
-    options: Scenario  # of the run, the seed among them
+    place: int  # index in the study
+    prepared: int  # index of its shared data
+    options: Scenario  # of the run, including the seed
     fair_start: bool = False
-    metrics: tuple[str, ...] | None = None  # which are wanted; None is all
-    keep: tuple[str, ...] = ()  # what is written into ``folder``
+    metrics: tuple[str, ...] | None = None  # requested metrics; None is all
+    keep: tuple[str, ...] = ()  # tables to be written into ``folder``
     folder: Path | None = None
     record: Mapping[str, Any] | None = None  # for the run.json there
-    group: str = ""  # units that have it in common differ in their batch level only
-    key: str = ""  # of the cell; what is kept is marked with it
-    slurm: SlurmChoice | None = None  # how Slurm decides at the batch level, if it does; the seed says at which phase
-    scratch: Path | None = None  # where Slurm's files are meanwhile
+    group: str = ""  # units with equal groups differ in their batch level only
+    key: str = ""  # of the cell; written to kept results
+    slurm: SlurmChoice | None = None  # how Slurm decides at the batch level, if it does; the seed selects the phase
+    scratch: Path | None = None  # folder for Slurm's temporary files
 
 
 @dataclass(frozen=True)
 class WorkSummary:
-    """What there is to do, as far as it matters for who does it."""
+    """A summary of the work, for choosing and checking the executor."""
 
-    units: int  # how many
+    units: int  # number
     files: Mapping[Path, str]  # files that are read where a unit is run, and their SHA-256
-    folder: Path | None  # into which files are written where a unit is run
+    folder: Path | None  # folder into which files are written where a unit is run
 
 
 @dataclass(frozen=True)
 class UnitOutcome:
-    """What became of a unit."""
+    """The outcome of a unit."""
 
     place: int
     metrics: dict[str, Any] | None  # None if it failed
     error: str = ""  # why it failed, one line; empty if it did not
-    code: int = 0  # what a run that fails so ends with
-    no_room: bool = False  # whether it failed as a disk is full
-    jobs: int = 0  # how many were simulated
-    # wall_s, simulation_s: what it took; and the simulation alone
+    code: int = 0  # exit code of a run with this failure
+    no_room: bool = False  # whether it failed because a disk is full
+    jobs: int = 0  # number of simulated jobs
+    # wall_s, simulation_s: total time, and time of the simulation alone
     wall_s: float = 0.0
     simulation_s: float = 0.0
-    # how long a worker has waited for kernels to be compiled beside that, wall s; 0 in the process that asks
+    # additional time that a worker waited for kernels to be compiled, wall s; 0 in the requesting process
     compiled_s: float = 0.0
     worker: str = ""
 
@@ -73,10 +73,10 @@ class UnitOutcome:
 class Executor(Protocol):
     """Does units.
 
-    A unit that fails gives an outcome that says so; an executor raises only where it cannot go on. Closing the iterator stops
-    all that is under way.
+    A failed unit has an outcome that states so; an executor raises only if it cannot continue. Closing the iterator stops
+    all work under way.
     """
 
     def outcomes(self, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> Iterator[UnitOutcome]:
-        """Do all units; each gives one outcome, as soon as it has ended. ``units`` is taken as there is room for more."""
+        """Do all units; yield the outcome of each when it has ended. ``units`` is consumed as there is room for more."""
         ...

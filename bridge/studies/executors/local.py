@@ -1,4 +1,4 @@
-"""Executors on this machine: in this process, or in several of our own."""
+"""Executors on this machine: in this process, or in several worker processes."""
 
 import multiprocessing
 import os
@@ -21,13 +21,13 @@ from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import PeerError
 
-#: A worker has up to so many groups of units at hand, so that it need not wait for the next.
+#: Number of groups of units that a worker has at hand, so that it need not wait for the next.
 _AT_HAND = 2
 
-#: A group is cut behind so many units, so that all workers have something to do at the end, and little is done twice.
+#: Largest number of units in a group, so that all workers have work at the end, and little is repeated.
 _MOST_TOGETHER = 16
 
-#: A unit whose process died is tried again; whose process died so often, is given up.
+#: Number of deaths of its process after which a unit is given up; before, it is tried again.
 _MOST_DEATHS = 2
 
 
@@ -44,17 +44,17 @@ class Here:
 
 
 def _work(pipe: Connection, parent: int) -> None:
-    # What a worker does: it is sent what units need, and units, and answers each.
+    # Main function of a worker: receives shared data and units, and answers each unit.
     keep_standard_streams()
     die_with_parent(parent)
-    # A thread reads, so that nobody who sends to it waits for a unit to end.
+    # A thread reads, so that senders do not wait for the end of a unit.
     messages: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=_read, args=(pipe, messages), daemon=True).start()
     prepared: dict[int, Prepared] = {}
     like_runs = LikeRuns()
     name = f"process {os.getpid()}"
     warm_up()
-    pipe.send(None)  # from now on what kills it is a unit
+    pipe.send(None)  # from now on, a death is caused by a unit
     while (message := messages.get()) is not None:
         if isinstance(message, dict):
             prepared |= message
@@ -71,7 +71,7 @@ def _read(pipe: Connection, messages: SimpleQueue[Any]) -> None:
 
 
 class _Worker:
-    """A process, and what it was given to do."""
+    """A process and its units."""
 
     def __init__(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -85,7 +85,7 @@ class _Worker:
         self._has: set[int] = set()
 
     def give(self, group: list[Unit], prepared: Mapping[int, Prepared]) -> None:
-        """Send units, and before them what they need, if it was not sent yet."""
+        """Send units, preceded by shared data that were not sent yet."""
         needed = {unit.prepared for unit in group} - self._has
         self.groups.append(deque(group))
         if needed:
@@ -94,23 +94,23 @@ class _Worker:
         self.pipe.send(group)
 
     def took(self, outcome: UnitOutcome) -> None:
-        """It has answered the first of its units."""
+        """Note the outcome of the first of its units."""
         unit = self.groups[0].popleft()
         assert unit.place == outcome.place
         if not self.groups[0]:
             self.groups.popleft()
 
     def kill(self) -> None:
-        """At once."""
+        """Kill it at once."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
 class Workers:
-    """Several processes (``n``, from 1), each with groups of units that have their applications in common. If a process
-    dies, others do its units, and only a unit under which a process died twice is given up. Raises PeerError from
-    :meth:`outcomes`, if processes cannot be started."""
+    """Several processes (``n``, from 1), each with groups of units that share their applications. If a process dies, others
+    do its units, and only a unit under which a process died twice is given up. :meth:`outcomes` raises PeerError if processes
+    cannot be started."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -121,7 +121,7 @@ class Workers:
         again: deque[list[Unit]] = deque()
         deaths: dict[int, int] = {}
         workers: list[_Worker] = []
-        prepare_run(applications=True)  # or every worker would wait for whoever compiles
+        prepare_run(applications=True)  # otherwise every worker would wait for the one that compiles
         try:
             while True:
                 _deal(workers, groups, again, prepared, self._n)
@@ -145,8 +145,8 @@ class Workers:
 
 
 def local_executor(workers: int | None = None) -> Callable[[WorkSummary], Executor]:
-    """Who runs a study on this machine: this number of processes, one per processor by default; this process, where one
-    is enough. Raises InputError if it is no number of processes."""
+    """The executor on this machine: this number of processes, one per processor by default; only this process if one is
+    enough. Raises InputError if the number is out of range."""
     n = Execution(workers=workers).how_many()
     return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 
@@ -175,12 +175,12 @@ def _deal(
             if place >= len(workers):
                 workers.append(_Worker())
             worker = workers[min(place, len(workers) - 1)]
-            with suppress(BrokenPipeError, ConnectionResetError):  # it has died: that is seen as its answers are read
+            with suppress(BrokenPipeError, ConnectionResetError):  # it died; noticed when its answers are read
                 worker.give(group, prepared)
 
 
 def _answers(worker: _Worker) -> Iterator[UnitOutcome]:
-    # What it has answered by now.
+    # Its answers so far.
     while worker.pipe.poll():
         outcome: UnitOutcome | None = worker.pipe.recv()
         if outcome is None:
@@ -191,11 +191,11 @@ def _answers(worker: _Worker) -> Iterator[UnitOutcome]:
 
 
 def _died(worker: _Worker, again: deque[list[Unit]], deaths: dict[int, int]) -> UnitOutcome | None:
-    # The first unit that it has not answered is the one at which it died; it is tried alone.
+    # It died at the first unit without an answer; that unit is tried alone.
     worker.process.join()
     if not worker.ready:
         ended = how_ended(worker.process.exitcode or 0)
-        raise PeerError(f"a process that should run cells {ended} before it could; what is finished is kept")
+        raise PeerError(f"a process that should run cells {ended} before it could; finished cells are kept")
     left = [list(group) for group in worker.groups]
     worker.pipe.close()
     suspect = left[0].pop(0)

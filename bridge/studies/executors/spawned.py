@@ -1,4 +1,4 @@
-"""Processes that are started anew: they have nothing of the program that starts them, and leave interrupts to it."""
+"""Processes started with a new interpreter: they inherit nothing of the program, and leave interrupts to it."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ from multiprocessing import resource_tracker
 @contextmanager
 def deaf_children() -> Iterator[None]:
     """Start processes that ignore an interrupt at the terminal: the program that started them handles it."""
-    resource_tracker.ensure_running()  # the first process that is started would start it, and that unblocks interrupts
+    resource_tracker.ensure_running()  # otherwise the first process would start it, which unblocks interrupts
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -20,7 +20,7 @@ def deaf_children() -> Iterator[None]:
 
 @contextmanager
 def nothing_imported() -> Iterator[None]:
-    """A process that is started imports the program that started it, which may begin its study anew; in here it does not."""
+    """Prevent new processes from importing the main program, which might begin its study again."""
     program = sys.modules["__main__"]
     hidden = {name: vars(program).pop(name) for name in ("__file__", "__spec__") if name in vars(program)}
     vars(program)["__spec__"] = None

@@ -1,5 +1,5 @@
-"""What runs in SimGrid's own process: one job, whose cores are SimGrid actors. It needs SimGrid and Python, and nothing else.
+"""The program in SimGrid's own process: one job, whose cores are SimGrid actors. It needs only SimGrid and Python.
 
-A process holds one SimGrid engine, which cannot be run again, and SimGrid may be installed for another Python than the
-project: so each job has a process of its own, in the Python that has SimGrid (``bridge.adapters.simgrid.process``).
+A process holds one SimGrid engine, which cannot be run twice, and SimGrid may be installed for another Python than the
+project. So each job has its own process, in the Python that has SimGrid (``bridge.adapters.simgrid.process``).
 """

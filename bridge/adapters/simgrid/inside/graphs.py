@@ -1,4 +1,4 @@
-"""Graphs as SimGrid's actors compute them: data between hosts, tasks in rounds (``PROTOCOL.md``, section 7) or planned."""
+"""Graphs as SimGrid's actors compute them: data between hosts; tasks in rounds (``PROTOCOL.md``, section 7) or planned."""
 
 import heapq
 from typing import Any, NamedTuple
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import simgrid
 
 from .loops import Desk, LastChunk, moments
-from .world import SimulatedPart, World, put, say
+from .world import SimulatedPart, World, ask, put
 
 
 class Sending(NamedTuple):
@@ -17,12 +17,12 @@ class Sending(NamedTuple):
     bytes: float
     sent_ns: int
     comm: Any  # a SimGrid communication; None within a host
-    due_s: float  # when they arrive, within a host
+    due_s: float  # arrival within a host
 
 
 class GraphData(SimulatedPart):
-    """A part that is a graph: its ``tasks`` from ``first`` on in the job; ``producers`` and ``consumers`` of each task,
-    as (task, bytes); and ``at``, the core that computes it, -1 as long as it is not known."""
+    """A part that is a graph: its ``tasks`` begin at ``first`` in the job; ``producers`` and ``consumers`` of each task,
+    as (task, bytes); and ``at``, the core that computes it, -1 while unknown."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         self.world, self.number, self.first, self.tasks = world, number, first, tasks
@@ -35,7 +35,7 @@ class GraphData(SimulatedPart):
         self._inbound: list[list[Sending]] = [[] for _ in range(tasks)]
 
     def send(self, source: int, target: int, n_bytes: float) -> None:
-        """Send what a task has produced to the core of another one, if it is another core and there is a network."""
+        """Send the output of a task to the core of another one, if that is another core and there is a network."""
         world, network = self.world, self.world.job["network"]
         here, there = self.at[source], self.at[target]
         if network is None or here == there or n_bytes == 0.0:
@@ -46,7 +46,7 @@ class GraphData(SimulatedPart):
             now_s += n_bytes / memory if memory else 0.0
         else:
             comm = simgrid.Comm.sendto_init(world.hosts[here], world.hosts[there])
-            comm.set_payload_size(round(n_bytes))  # SimGrid counts whole bytes
+            comm.set_payload_size(round(n_bytes))  # SimGrid needs whole bytes
             comm.start()
         self._inbound[target].append(Sending(source, target, n_bytes, world.now_ns(), comm, now_s))
 
@@ -66,20 +66,20 @@ class GraphData(SimulatedPart):
 
 
 class PlannedPart(GraphData):
-    """A part that is planned as it begins, at the speeds that the cores have then."""
+    """A part that is planned when it begins, with the speeds of the cores at that time."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         super().__init__(world, number, first, tasks)
         self._sequences: list[list[int]] | None = None
         self._produced = [simgrid.Semaphore(0) for _ in range(tasks)]
         self._ended = [False] * len(world.speed)
-        self._ready_ns = [0] * tasks  # when the last producer of a task had ended
+        self._ready_ns = [0] * tasks  # end of a task's last producer
 
     def core(self, c: int) -> None:
-        """What core ``c`` does, in its actor: the tasks of its sequence, each as soon as it can."""
+        """Run core ``c``, in its actor: the tasks of its sequence, each as early as possible."""
         world = self.world
         if self._sequences is None:
-            self._sequences = say("plan", self.number, world.now_ns())
+            self._sequences = ask("plan", self.number, world.now_ns())
             for core, sequence in enumerate(self._sequences):
                 for task in sequence:
                     self.at[task] = core
@@ -106,7 +106,7 @@ class PlannedPart(GraphData):
         return self._ended[c]
 
     def number_chunks(self) -> None:
-        """Each task is a chunk: they are numbered as they have begun, at one instant by their cores."""
+        """Number the chunks: each task is one, in the order of their begins, at one instant by core."""
         world = self.world
         tasks = [task for task in range(self.first, self.first + self.tasks) if world.chunk[task] >= 0]
         numbers = sorted(world.chunk[task] for task in tasks)
@@ -115,7 +115,7 @@ class PlannedPart(GraphData):
             world.chunk[task] = number
 
 
-# What a core does.
+# Activities of a core.
 ASKS = 0
 IDLES = 1  # it waits for tasks
 BUSY = 2
@@ -124,7 +124,7 @@ DONE = 4
 
 
 class RoundsPart(GraphData):
-    """A part whose waiting tasks are a loop to its technique, and those that wait when all of these are assigned the next."""
+    """A part whose waiting tasks are a loop for its technique; when all are assigned, the tasks that wait then are the next."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         super().__init__(world, number, first, tasks)
@@ -134,29 +134,29 @@ class RoundsPart(GraphData):
         self._by_rank: bool = given["by_rank"]
         self._position = self._at_position = list(range(tasks))
         self._begun = False
-        self._waiting: list[int] = []  # places of the tasks that can be assigned
+        self._waiting: list[int] = []  # positions of the tasks that can be assigned
         self._idle: list[int] = []  # cores
         self._does = [ASKS] * len(world.speed)
         self._away_ns = [0] * len(world.speed)
         self._last = [LastChunk() for _ in world.speed]
-        self._left = tasks  # not assigned
+        self._left = tasks  # not assigned yet
         self._round_tasks = self._round_left = self._requests = 0
         self._round = -1
-        self._shares = False  # whether a 0 is overruled, as somebody was busy when the round began
+        self._shares = False  # whether a 0 is overruled, as some core was busy when the round began
         self._desk = Desk(len(world.speed), self._serve)
 
     def _begin(self) -> None:
-        """The order in which tasks wait is that at the speeds that the cores have now."""
+        """Order the waiting tasks by the present speeds of the cores."""
         self._begun = True
         if self._by_rank:
-            self._position = say("order", self.number, self.world.now_ns())
+            self._position = ask("order", self.number, self.world.now_ns())
             self._at_position = [0] * self.tasks
             for task, place in enumerate(self._position):
                 self._at_position[place] = task
         self._waiting = sorted(self._position[task] for task in range(self.tasks) if self._missing[task] == 0)
 
     def core(self, c: int) -> None:
-        """What core ``c`` does, in its actor: ask, fetch the data of its chunk, compute, ask again."""
+        """Run core ``c``, in its actor: request, fetch the data of its chunk, compute, request again."""
         world = self.world
         if not self._begun:
             self._begin()
@@ -182,11 +182,11 @@ class RoundsPart(GraphData):
                 if task == tasks[-1]:
                     self._does[c] = ASKS
                     self._last[c] = LastChunk.of(took, world.now_ns() - asked_ns)
-                # Who asks again at once is served with those that it wakes.
+                # A core that requests again at once is served together with the cores that it wakes.
                 self._ended(task, asks_now=task == tasks[-1] and world.latency_s[c] == 0.0)
 
     def _ended(self, task: int, *, asks_now: bool) -> None:
-        """Release the tasks that have waited for this one only."""
+        """Release the tasks that were waiting only for this one."""
         woken = False
         for target, _ in self.consumers[task]:
             self._missing[target] -= 1
@@ -242,7 +242,7 @@ class RoundsPart(GraphData):
     def _size(self, c: int, left: int) -> int:
         world = self.world
         last, self._last[c] = self._last[c], LastChunk()
-        size: int = say("ask", c, self._requests, left, world.chunks, world.now_ns(), *last)[0]
+        size: int = ask("ask", c, self._requests, left, world.chunks, world.now_ns(), *last)[0]
         return size
 
     def _begin_round(self) -> None:
@@ -275,5 +275,5 @@ class RoundsPart(GraphData):
         self._desk.answer(c, (0, [], served_ns, 0.0))
 
     def idles(self, c: int) -> bool:
-        """Whether it waits for tasks, for the next round, or for nothing."""
+        """Whether it waits for tasks, for the next round, or has finished."""
         return self._does[c] in (IDLES, AWAY, DONE)

@@ -1,6 +1,6 @@
-"""Loops and serial parts as SimGrid's actors compute them (``PROTOCOL.md``, section 7), and the desk where cores ask for work.
+"""Loops and serial parts as SimGrid's actors compute them (``PROTOCOL.md``, section 7), and the desk for requests of work.
 
-At the desk requests of one instant are served together, that of the lowest core first."""
+The desk serves the requests of one instant together, by core."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import simgrid
 
-from .world import SimulatedPart, World, put, say
+from .world import SimulatedPart, World, ask, put
 
 
 class Desk:
-    """Requests that have arrived, and their answers; ``serve(core)`` answers by :meth:`answer`, at once or later.
-    SimGrid runs all actors that wake at one instant before those that they wake in turn: an actor that has yielded once
-    has let all others of its instant arrive."""
+    """Requests that have arrived, and their answers; ``serve(core)`` answers with :meth:`answer`, at once or later.
+    SimGrid runs all actors that wake at one instant before those that they wake: after an actor has yielded once, all
+    other actors of its instant have arrived."""
 
     def __init__(self, n_cores: int, serve: Callable[[int], None]) -> None:
         self._serve = serve
@@ -26,30 +26,30 @@ class Desk:
         self._bells = [simgrid.Semaphore(0) for _ in range(n_cores)]
 
     def ask(self, core: int) -> Any:
-        """Ask as ``core``, in its actor, and wait for the answer."""
+        """Request as ``core``, in its actor, and wait for the answer."""
         heapq.heappush(self._arrived, core)
         self.settle()
         self._bells[core].acquire()
         return self._answers[core]
 
     def recall(self, core: int) -> None:
-        """Serve a core again that has been waiting, with the others of this instant."""
+        """Serve a waiting core again, with the others of this instant."""
         heapq.heappush(self._arrived, core)
 
     def settle(self) -> None:
-        """Let everybody arrive who arrives now, and see that they are served."""
+        """Let all requests of this instant arrive, and have them served."""
         simgrid.this_actor.yield_()
         while self._arrived:
             self._serve(heapq.heappop(self._arrived))
 
     def answer(self, core: int, what: Any) -> None:
-        """The answer to a core that has asked."""
+        """Answer the request of a core."""
         self._answers[core] = what
         self._bells[core].release()
 
 
 class LastChunk(NamedTuple):
-    """A core's last chunk; of size 0 if it has had none, or the technique has heard of it."""
+    """A core's last chunk; of size 0 if there is none, or the technique has been notified of it."""
 
     size: int = 0
     work_ns: int = 0  # of its tasks
@@ -58,7 +58,7 @@ class LastChunk(NamedTuple):
 
     @classmethod
     def of(cls, took_ns: Sequence[int], total_ns: int) -> LastChunk:
-        """The chunk whose tasks took so long, one after the other."""
+        """The chunk whose tasks took these times."""
         work, shift, size = sum(took_ns), took_ns[0], len(took_ns)
         squares = math.fsum(float(took - shift) ** 2 for took in took_ns)
         beyond = float(work) - float(size) * float(shift)
@@ -66,7 +66,7 @@ class LastChunk(NamedTuple):
 
 
 def moments(gflop: Sequence[float]) -> tuple[float, float]:
-    """Mean and standard deviation (the population's) of lengths; equal ones have exactly 0."""
+    """Mean and (population) standard deviation of lengths; exactly 0 if all are equal."""
     beyond = 0.0
     for length in gflop:
         beyond += length - gflop[0]
@@ -84,19 +84,19 @@ class SerialPart(SimulatedPart):
         self._world, self._task = world, first
 
     def core(self, c: int) -> None:
-        """What core ``c`` does, in its actor."""
+        """Run core ``c``, in its actor."""
         world = self._world
         if c == 0:
             chunk, world.chunks = world.chunks, world.chunks + 1
             world.compute(c, self._task, chunk)
 
     def idles(self, c: int) -> bool:
-        """Whether it is another core than the one that computes."""
+        """Whether it is not the core that computes."""
         return c != 0
 
 
 class LoopPart(SimulatedPart):
-    """Tasks that a technique hands out chunk by chunk. ``first``, ``tasks``: its tasks in the job."""
+    """Tasks that a technique assigns chunk by chunk. ``first``, ``tasks``: its tasks in the job."""
 
     def __init__(self, world: World, number: int, first: int, tasks: int) -> None:
         self._world, self._number, self._first, self._tasks = world, number, first, tasks
@@ -107,7 +107,7 @@ class LoopPart(SimulatedPart):
         self._begun, self._sent_away = False, [False] * len(world.speed)
 
     def core(self, c: int) -> None:
-        """What core ``c`` does, in its actor: ask, compute, ask again."""
+        """Run core ``c``, in its actor: request, compute, request again."""
         world = self._world
         while True:
             asked_ns = world.now_ns()
@@ -129,7 +129,7 @@ class LoopPart(SimulatedPart):
                 lengths = world.length[self._first : self._first + self._tasks]
                 put("loop", self._number, world.now_ns(), self._tasks, *moments(lengths))
             last, self._last[c] = self._last[c], LastChunk()
-            size, place = say("ask", c, self._requests, self._left, world.chunks, world.now_ns(), *last)
+            size, place = ask("ask", c, self._requests, self._left, world.chunks, world.now_ns(), *last)
         if size == 0:
             self._sent_away[c] = True
             if all(self._sent_away) and self._left > 0:
@@ -144,5 +144,5 @@ class LoopPart(SimulatedPart):
         self._desk.answer(c, (first, size, chunk, world.worked_out_s()))
 
     def idles(self, c: int) -> bool:
-        """Whether it was sent away."""
+        """Whether it was dismissed."""
         return self._sent_away[c]

@@ -1,7 +1,8 @@
-"""A job's machine as SimGrid's platform: a host for each core, without a network, and those between which data are sent.
+"""A job's machine as a SimGrid platform: a host without network for each core, and the hosts that send data.
 
-Cores are hosts of their own since each may have another speed, and another profile of speeds. Data are sent between the hosts
-of the machine, in SimGrid's own zones. SimGrid 4 has other names for what makes zones, hosts and links: both are known.
+Each core is a host of its own, since each may have another speed and another profile of speeds. Data are sent between the
+hosts of the machine, in SimGrid's own zones. SimGrid 4 has other names for the functions that make zones, hosts and links:
+both versions are supported.
 """
 
 import re
@@ -15,9 +16,9 @@ class PlatformFault(ValueError):
 
 
 def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop: float) -> tuple[list[Any], list[Any]]:
-    """Build the platform of a job; ``network`` is that of ``bridge.adapters.simgrid.peer``, ``flop`` stands for 1
-    GFLOP. Returns, for each core, the host that it sends and receives at, and the one that it computes on. Raises
-    PlatformFault if a platform file cannot be read, or has too few hosts."""
+    """Build the platform of a job; ``network`` is from ``bridge.adapters.simgrid.peer``, ``flop`` are SimGrid's flops per
+    GFLOP. Returns, for each core, the host that sends and receives, and the one that computes. Raises PlatformFault if a
+    platform file cannot be read, or has too few hosts."""
     if network is not None and network["zone"] == "file":
         try:
             engine.load_platform(network["path"])
@@ -27,7 +28,7 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
         found = sorted(engine.all_hosts, key=lambda host: _natural(host.name))
         if len(found) <= max(network["core_host"]):
             raise PlatformFault(
-                f"{network['path']} has {len(found)} hosts; allowed: one for each of the machine's, {network['hosts']}"
+                f"{network['path']} has {len(found)} hosts; allowed: at least as many as the machine, {network['hosts']}"
             )
         ends = [found[host] for host in network["core_host"]]
     else:
@@ -42,7 +43,7 @@ def build(engine: Any, network: dict[str, Any] | None, speed: list[float], flop:
 
 
 def _machine(root: Any, network: dict[str, Any]) -> list[Any]:
-    """The hosts of the cores, in a network of the project's."""
+    """The hosts of the cores, in one of the project's networks."""
     used = sorted(set(network["core_host"]))
     if network["zone"] in ("fat-tree", "dragonfly"):
         found = _cluster(root, network)
@@ -75,7 +76,7 @@ def _cluster(root: Any, network: dict[str, Any]) -> dict[int, Any]:
 
 
 def _pairs(root: Any, network: dict[str, Any], used: list[int]) -> dict[int, Any]:
-    """The hosts that the job uses, with a route for each two of them."""
+    """The hosts that the job uses, with a route between each two of them."""
     zone = _zone(root, "full", "net")
     hosts = {host: _sealed(_host(zone, f"host-{host}", 1e9)) for host in used}
     kind = network["zone"]
@@ -135,5 +136,5 @@ def _sealed(made: Any) -> Any:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key by which host-2 comes before host-10."""
+    """A sort key that puts host-2 before host-10."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""The program of a job's process: it hears of one job, simulates it, says how it ended, and ends itself."""
+"""The program of a job's process: reads one job, simulates it, reports how it ended, and exits."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Final
 from .graphs import PlannedPart, RoundsPart
 from .loops import LoopPart, SerialPart
 from .platform import PlatformFault
-from .world import SimulatedPart, World, hear, put
+from .world import SimulatedPart, World, put, receive
 
 KINDS: Final[dict[str, Callable[[World, int, int, int], SimulatedPart]]] = {
     "serial": SerialPart,
@@ -19,7 +19,7 @@ KINDS: Final[dict[str, Callable[[World, int, int, int], SimulatedPart]]] = {
 
 def main() -> None:
     """Simulate the job that the first line describes."""
-    order = hear()
+    order = receive()
     try:
         world = World(order)
     except PlatformFault as error:
@@ -31,4 +31,4 @@ def main() -> None:
         first += given["tasks"]
     world.run()
     world.report()
-    os._exit(0)  # SimGrid would tidy up
+    os._exit(0)  # without SimGrid's cleanup

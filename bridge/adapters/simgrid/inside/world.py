@@ -1,6 +1,6 @@
-"""One job in SimGrid: its cores as hosts, its clock, the course of its tasks, how it is stopped; the pipe to the adapter.
+"""One job in SimGrid: its cores as hosts, its clock, its tasks, suspensions and stops; and the pipe to the adapter.
 
-On the pipe a message is a line of JSON, in turns: who asks waits for the answer."""
+A message on the pipe is one line of JSON, in turns: after a request, the sender waits for the answer."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import simgrid
 from .platform import build
 
 
-def hear() -> Any:
-    """The next line from the adapter; the process ends quietly where there is none, as the adapter is gone."""
+def receive() -> Any:
+    """Return the next message from the adapter; without one, as the adapter is gone, exit quietly."""
     line = sys.stdin.readline()
     if not line:
         sys.exit(0)
@@ -22,22 +22,22 @@ def hear() -> Any:
 
 
 def put(*said: Any) -> None:
-    """Say something that needs no answer."""
+    """Send a message that needs no answer."""
     sys.stdout.write(json.dumps(said, separators=(",", ":")))
     sys.stdout.write("\n")
     sys.stdout.flush()
 
 
-def say(*said: Any) -> Any:
-    """Say something, and hear the answer."""
+def ask(*said: Any) -> Any:
+    """Send a message, and return the answer."""
     put(*said)
-    return hear()
+    return receive()
 
 
-#: Work is in GFLOP, and SimGrid's in flops.
+#: Flops in SimGrid for one GFLOP of work.
 FLOP = 1e9
 
-#: SimGrid takes what is within 1 ns for one instant: the conductor stops this much earlier, before anything of its instant.
+#: SimGrid treats instants within 1 ns as equal: the conductor stops this much earlier, before all events of its instant.
 BEFORE_S = 1.5e-9
 HALF_NS = 0.5e-9
 
@@ -46,21 +46,20 @@ class SimulatedPart:
     """One of the parts of a job."""
 
     def core(self, c: int) -> None:
-        """Do what core ``c`` does in it, in its actor."""
+        """Run core ``c`` in this part, in its actor."""
         raise NotImplementedError
 
     def idles(self, c: int) -> bool:
-        """Whether core ``c`` waits for nothing of its own: it was sent away, or waits for tasks that others release."""
+        """Whether core ``c`` has nothing of its own to wait for: it was dismissed, or waits for tasks that others release."""
         raise NotImplementedError
 
     def number_chunks(self) -> None:
-        """Number the chunks that have begun; by default they have had their numbers as they were assigned."""
+        """Number the chunks that have begun; by default they were numbered when they were assigned."""
 
 
 class World:
-    """A job that is simulated by SimGrid; instants are ns from its start. ``start_ns``, ``end_ns``, ``core`` and
-    ``chunk`` say what happened to each task; -1: nothing. ``transfers`` are (source, target, bytes, sent_ns,
-    arrived_ns) between cores."""
+    """A job that SimGrid simulates; instants are ns from its start. ``start_ns``, ``end_ns``, ``core`` and ``chunk`` are
+    those of each task; -1: not yet. ``transfers`` are (source, target, bytes, sent_ns, arrived_ns) between cores."""
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.job = job
@@ -90,7 +89,7 @@ class World:
         self._take(job["changes"])
 
     def now_ns(self) -> int:
-        """SimGrid's clock in whole ns, and never before an instant at which the job was suspended."""
+        """SimGrid's clock in whole ns, never before an instant at which the job was suspended."""
         return max(self._floor_ns, round(float(self.engine.clock) * 1e9))
 
     def sleep(self, seconds: float) -> None:
@@ -99,7 +98,7 @@ class World:
             simgrid.this_actor.sleep_for(seconds)
 
     def worked_out_s(self) -> float:
-        """When a chunk is worked out whose request is served now: by its core, or by the master, one after the other."""
+        """When the chunk of a request served now is determined: by its core, or by the master, one after another."""
         begin_s = float(self.engine.clock)
         if self._master:
             begin_s = max(begin_s, self._master_free_s)
@@ -107,17 +106,17 @@ class World:
         return begin_s + self.overhead_s
 
     def fetch_answer(self, c: int, asked_ns: int, worked_out_s: float) -> None:
-        """Let core ``c``, in its actor, wait until its chunk is worked out and the message has arrived."""
+        """Let core ``c``, in its actor, wait until its chunk is determined and the message has arrived."""
         if worked_out_s > self.engine.clock:
             simgrid.this_actor.sleep_until(worked_out_s)
         self.sleep(self.latency_s[c])
         self.scheduling_ns += self.now_ns() - asked_ns
 
     def compute(self, c: int, task: int, chunk: int) -> int:
-        """Compute a task of the job on core ``c``, in its actor; returns the time that it took, ns."""
+        """Compute a task of the job on core ``c``, in its actor; return the time that it took, ns."""
         begin = self.now_ns()
         if self.stop_ns is not None and begin >= self.stop_ns:
-            simgrid.this_actor.suspend()  # the job is cut now
+            simgrid.this_actor.suspend()  # the job is stopped now
         self.start_ns[task], self.core[task], self.chunk[task] = begin, c, chunk
         self._execute(c, self.length[task])
         end = self.end_ns[task] = self.finish_ns[c] = self.now_ns()
@@ -126,7 +125,7 @@ class World:
         return end - begin
 
     def run(self) -> None:
-        """Run the job: an actor a core, which goes from part to part with a barrier after each."""
+        """Run the job: one actor per core, which goes from part to part with a barrier after each."""
 
         def core(c: int) -> None:
             try:
@@ -145,19 +144,19 @@ class World:
         self.engine.run()
 
     def _conduct(self) -> None:
-        """Suspend the job where the bridge wants it to be suspended, and cut it where it is stopped."""
+        """Suspend the job where the bridge requires it, and end it where it is stopped."""
         while self.until_ns is not None or self.stop_ns is not None:
             if self.until_ns is not None and (self.stop_ns is None or self.until_ns <= self.stop_ns):
                 simgrid.this_actor.sleep_until(max(self.engine.clock, self.until_ns * 1e-9 - BEFORE_S))
                 self._floor_ns = max(self._floor_ns, self.until_ns)
                 if self.undone == 0:
-                    return  # no more than what cores have to learn
-                order = say("suspended", self.until_ns)
+                    return  # only notifications of cores are left
+                order = ask("suspended", self.until_ns)
                 self.until_ns, self.stop_ns = order["until"], order["stop"]
                 self._take(order["changes"])
             elif self.stop_ns is not None:
                 simgrid.this_actor.sleep_until(max(self.engine.clock, self.stop_ns * 1e-9))
-                for _ in range(3):  # who ends now, is told so and goes home
+                for _ in range(3):  # cores that end now are notified and dismissed
                     simgrid.this_actor.yield_()
                 if self.undone > 0:
                     self._cut(self.stop_ns)
@@ -171,18 +170,18 @@ class World:
                 self.busy_ns[self.core[task]] += stop_ns - begin
         idle = [self._part is not None and self._part.idles(c) for c in range(len(self.cores))]
         for c, idles in enumerate(idle):
-            if not idles or all(idle):  # between two parts nobody has anything of its own
+            if not idles or all(idle):  # between two parts no core has anything of its own
                 self.finish_ns[c] = stop_ns
         self.report()
-        os._exit(0)  # its actors have nothing to say any more
+        os._exit(0)  # its actors have nothing more to report
 
     def stuck(self, left: int) -> None:
-        """Tell the adapter that the technique has sent everybody away, and end."""
+        """Report that the technique has dismissed every core, and exit."""
         put("stuck", left)
         os._exit(0)
 
     def report(self) -> None:
-        """Tell the adapter how the job has ended."""
+        """Report how the job has ended."""
         for part in self.parts:
             part.number_chunks()
         of_tasks = ("start_ns", "end_ns", "core", "chunk")
@@ -192,16 +191,16 @@ class World:
         put("ended", ended | {"transfers": sorted(self.transfers)})
 
     def _take(self, changes: list[tuple[int, int, float]]) -> None:
-        """Changes of speed (instant, core, GFLOP/s), beside those that are known; of one instant the later told holds."""
+        """Add changes of speed (instant, core, GFLOP/s) to the known ones; at one instant the last one counts."""
         for at_ns, c, speed in changes:
             self._changes[c].append((at_ns * 1e-9, speed))
         for c in {core for _, core, _ in changes}:
             self._changes[c] = deque(sorted(self._changes[c], key=lambda change: change[0]))
 
     def _execute(self, c: int, gflop: float) -> None:
-        """Let the actor of core ``c`` do this work, in pieces where its speed changes. SimGrid's Python gives a profile
-        of speeds to one host at most, so a piece at another speed is more or less work. No piece passes the instant of
-        a suspension: changes may come with the resumption."""
+        """Let the actor of core ``c`` do this work, in pieces where its speed changes. SimGrid's Python supports a speed
+        profile for one host at most, so a piece at another speed is scaled to more or less work. No piece extends beyond
+        a suspension, since its resumption may change speeds."""
         left = gflop
         while left > 0.0:
             now_s, ahead = float(self.engine.clock), self._changes[c]
