@@ -322,7 +322,7 @@ def draw_study_figures(
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
     if paper is not None:
-        write_captions(target, {stem: _caption(name, words, frame) for name, stem, words, frame in planned})
+        write_captions(target, {stem: caption(name, words, frame) for name, stem, words, frame in planned})
     return drawn
 
 
@@ -347,10 +347,11 @@ _SHOWS = {
 }
 
 
-def _caption(name: str, words: str, frame: pd.DataFrame) -> str:
-    # The seeds of a combination, the repetitions of a cost, or the scheduling passes.
+def caption(name: str, words: str, frame: pd.DataFrame) -> str:
+    """The caption of a figure of a part: its title, contents, number of observations, and intervals."""
     if name in OF_RESULTS:
-        counts, what = frame.groupby("cell")["seed"].nunique(), "seeds per combination"
+        by = "cell" if "cell" in frame else "combination"
+        counts, what = frame.groupby(by)["seed"].nunique(), "seeds per combination"
     elif name == "cost":
         counts, what = frame.groupby(["group", "jobs"]).size(), "repetitions per point"
     elif "seeds" in frame:
