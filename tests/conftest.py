@@ -173,7 +173,7 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from traces.figures.drawing.canvas import Figure, figure_format
 
-    def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
+    def save_all(figure: Figure, paths: Sequence[Path], width_in: float | None = None) -> list[Path]:
         for path in paths:
             figure_format(path)
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -64,10 +64,10 @@ def compare_command(
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
         print(lined_up(described + summary_rows(compared, metrics) + power_rows))
         for title, lines in (
-            ("Started later in B, by most:", delay_lines(compared, top, later=True)),
-            ("Started earlier in B, by most:", delay_lines(compared, top, later=False)),
-            ("Ran longer in B, and so delayed others most:", overrun_lines(compared, top, later=True)),
-            ("Ran shorter in B, and so brought others forward most:", overrun_lines(compared, top, later=False)),
+            ("Largest delays in B:", delay_lines(compared, top, later=True)),
+            ("Largest gains in B:", delay_lines(compared, top, later=False)),
+            ("Longer runs in B that delayed other jobs most:", overrun_lines(compared, top, later=True)),
+            ("Shorter runs in B that advanced other jobs most:", overrun_lines(compared, top, later=False)),
         ):
             if lines:
                 print("", title, *lines, sep="\n")

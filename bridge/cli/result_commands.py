@@ -34,14 +34,19 @@ def figures_command(
         str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these jobs, as 1542-1546.")
     ] = None,
     cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these cores, as 64-127.")] = None,
+    width: Annotated[
+        str | None, typer.Option(metavar="LENGTH", help="Width of each figure, e.g. 3.5in, 89mm or 252pt.")
+    ] = None,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Draw no titles; captions.txt has them.")] = False,
 ) -> None:
-    """Draw the figures of a run or of a study from its tables; files of the same names are replaced."""
+    """Draw the figures of a run or a study, and write their captions; existing files are replaced."""
     from bridge.runs.directory import named_folder
     from bridge.runs.figures import draw_run_figures
     from bridge.studies.drawing import draw_study_figures
     from bridge.studies.study_record import RECORD
     from traces.base.errors import InputError, one_of
     from traces.figures.drawing.canvas import FORMATS
+    from traces.figures.drawing.for_paper import ForPaper
 
     folder = Path(results)
     formats = [word.strip() for word in form.split(",") if word.strip()]
@@ -51,12 +56,14 @@ def figures_command(
     if not formats:
         raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
     target = None if out is None else named_folder(out)
+    paper = ForPaper.of(width, not no_title, "--width")
     if (folder / RECORD).is_file():
         if jobs is not None or cores is not None:
             raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")
-        drawn = draw_study_figures(folder, only or (), target, formats)
+        drawn = draw_study_figures(folder, only or (), target, formats, paper=paper)
     else:
-        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, jobs=jobs, cores=cores)
+        part = {"jobs": jobs, "cores": cores}
+        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, paper=paper, **part)
     for path in drawn:
         put(path)
 

@@ -1,4 +1,4 @@
-"""The report page of a comparison of two runs: of what ``twolevel compare --out`` has written, or of the runs."""
+"""The report page of a comparison of two runs, from the output of ``twolevel compare --out`` or from the runs."""
 
 from __future__ import annotations
 
@@ -40,24 +40,38 @@ if TYPE_CHECKING:
 
 RECORD = "comparison.json"
 
-#: The columns that one sees first.
+#: The columns that are shown at first, in this order: a phone shows the first three.
 _SHOWN = (
-    *("job_id", "cores", "submit_ns", "start_a_ns", "start_b_ns", "start_delta_ns", "run_delta_ns", "end_delta_ns"),
-    *("cause_b", "cause_job_b", "chain_links", "later_jobs"),
+    *("job_id", "start_delta_ns", "run_delta_ns", "cores", "cause_b", "cause_job_b", "submit_ns", "start_a_ns"),
+    *("start_b_ns", "end_delta_ns", "chain_links", "later_jobs"),
 )
 
-#: The columns that a page cannot do without.
+#: The columns that a page needs.
 _NEEDED = (
     *("job_id", "attempt", "start_delta_ns", "start_a_ns", "start_b_ns", "cause_a", "cause_b"),
     *("cause_job_a", "cause_job_b", "cause_attempt_a", "cause_attempt_b"),
 )
 
 _FIGURES = {
-    "delays": "How much later each job started in B than in A, by its start in A",
-    "chain": "The chain of causes of one job's delay",
+    "delays": "Delay of each job's start in B, by its start in A",
+    "chain": "Chain of causes of one job's delay",
 }
 
+#: Options in titles; others have their own names.
+_OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
+
+#: Most options that a title names.
+_MOST_NAMED = 3
+
 _TOP = 10
+
+#: Causes of the start of a job in a run (``cause_a``, ``cause_b``) in words, in which {job} is the job that caused it.
+_CAUSES = {
+    "submit": "started at its submit",
+    "eligible": "started when it became eligible",
+    "boot": "waited for its hosts to boot",
+    "pass": "started in a pass in which no job ended",
+}
 
 
 def comparison_page(folder: Path) -> Page:
@@ -75,7 +89,7 @@ def comparison_page(folder: Path) -> Page:
 
 
 def page_of_two(a: Path, b: Path) -> Page:
-    """The page of two results of ``twolevel run``, which are compared for it; errors as ``twolevel compare``'s."""
+    """Compare two results of ``twolevel run`` and return their page; errors as ``twolevel compare``."""
     runs = read_run(a), read_run(b)
     compared = compare_runs(*runs)
     moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
@@ -86,7 +100,7 @@ def page_of_two(a: Path, b: Path) -> Page:
 
 
 def page_of_comparison(compared: Comparison) -> Page:
-    """The page of what was compared in Python, of which nobody knows what the runs were."""
+    """The page of a comparison in Python, without folders of the runs."""
     from traces.figures.compare.start_delays import start_delays_figure
 
     delays = compared.delays
@@ -105,27 +119,38 @@ def _page(
     sections = [
         *timelines,
         Section(
-            "statistics",
-            "Statistics",
+            "diagram",
+            "Diagram",
             [Explorer("delays-data", "start_a_ns", "start_delta_ns", "cause_b")],
-            "A point is a job: when it started in A, and how much later it did in B.",
+            "One point per job: its start in A, and its delay in B.",
         ),
     ]
     if images:
         sections.append(Section("figures", "Figures", [Figures(images)]))
-    if moved := _rankings(record):
-        sections.append(Section("rankings", "Who was moved, and who moved others", moved))
+    if moved := _rankings(record, delays):
+        sections.append(Section("rankings", "Most affected jobs, and their causes", moved))
     table = Table("delays-data", "Compared jobs", delays, _SHOWN, "job_id")
-    about = "Differences are B minus A. Headings sort; the filter takes words and conditions, as start_delta>1h."
+    about = (
+        "Differences are B − A. Click a heading to sort. The filter takes words and conditions, e.g. start_delta>1h."
+    )
     sections.append(Section("jobs", "Jobs", [table], about))
     if runs:
         sections.append(Section("again", "What was compared", _what(record, runs)))
-    title = " → ".join(Path(runs[name]).name for name in RUNS) if runs else "Two runs"
+    title = _title(record, runs) if runs else "Two runs"
     return Page("Comparison", title, _lead(record, counts, delays), _main(record, counts), sections)
 
 
+def _title(record: Mapping[str, Any], runs: Mapping[str, str]) -> str:
+    # The options that differ, or the folders if none does, or if too many do.
+    found = {str(name): pair for name, pair in (record.get("differing") or {}).items() if name != "twolevel"}
+    named = [f"{_OPTIONS.get(name, name)} {a} → {b}" for name, (a, b) in found.items()]
+    if 0 < len(named) <= _MOST_NAMED:
+        return ", ".join(named)
+    return " → ".join(Path(runs[name]).name for name in RUNS)
+
+
 def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
-    # Of both runs, or of none where one is no longer what was compared: then its causes would be another run's.
+    # Both timelines, or none if a folder now holds another run than the compared one.
     sections = []
     for name, folder in runs.items():
         side = name.lower()
@@ -140,7 +165,7 @@ def _timelines(runs: Mapping[str, str], delays: pd.DataFrame) -> list[Section]:
             columns = timeline_text(timeline_of(parts, causes))
         except InputError:
             return []
-        about = f"What every core did in {Path(folder).name}; click on a job to learn why it started then."
+        about = f"{Path(folder).name}: both timelines zoom and move together. Click a job to see why it started then."
         part = Timeline(columns, f"timeline-{side}-data")
         sections.append(Section(f"timeline-{side}", f"Timeline of {name}", [part], about, left_out(parts)))
     return sections
@@ -153,15 +178,19 @@ def _lead(record: Mapping[str, Any], counts: Mapping[str, int], delays: pd.DataF
     parts = [first]
     if len(delays):
         far = [int(delays["start_delta_ns"].max()), int(delays["start_delta_ns"].min())]
-        most = [f"{format_ns(abs(one))} {word}" for one, word in zip(far, ("later", "earlier"), strict=True) if one]
+        most = [
+            f"{word} {format_ns(abs(one))}"
+            for one, word in zip(far, ("largest delay", "largest gain"), strict=True)
+            if one
+        ]
         if most:
-            parts.append(f"The furthest moves are {' and '.join(most)}.")
-    said = []
+            parts.append(f"{', '.join(most)}.".capitalize())
+    pairs = []
     for name, pair in _pairs(record):
         a, b = (metric_of(name, one) for one in pair)
-        said.append(f"{a.name} {a.value} in A, {b.value} in B")
-    if said:
-        words = "; ".join(said)
+        pairs.append(f"{a.name} {a.value} in A, {b.value} in B")
+    if pairs:
+        words = "; ".join(pairs)
         parts.append(f"{words[0].upper()}{words[1:]}.")
     parts.append("This compares two single runs.")
     return parts
@@ -180,31 +209,50 @@ def _main(record: Mapping[str, Any], counts: Mapping[str, int]) -> list[Metric]:
 
 
 def _pairs(record: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
-    # The metrics that are known of both runs.
+    # The metrics that both runs have.
     pairs = [(name, record.get(name)) for name in METRICS]
     return [(name, pair) for name, pair in pairs if isinstance(pair, list) and len(pair) == 2 and None not in pair]
 
 
-def _rankings(record: Mapping[str, Any]) -> list[Lines]:
+def _rankings(record: Mapping[str, Any], delays: pd.DataFrame) -> list[Lines]:
     parts = []
+    causes = _causes(delays)
     for key, title, words in (
-        ("most_delayed", "Started later in B, by most", "started {by} later"),
-        ("most_advanced", "Started earlier in B, by most", "started {by} earlier"),
-        ("most_delaying", "Ran longer in B, and so delayed others most", "ran {ran} longer: {later_jobs} jobs later"),
+        ("most_delayed", "Largest delays in B", "started {by} later{cause}"),
+        ("most_advanced", "Largest gains in B", "started {by} earlier{cause}"),
+        (
+            "most_delaying",
+            "Longer runs in B that delayed other jobs most",
+            "ran {ran} longer: delayed {later_jobs} jobs",
+        ),
         (
             "most_advancing",
-            "Ran shorter in B, and so brought others forward most",
-            "ran {ran} shorter: {earlier_jobs} jobs earlier",
+            "Shorter runs in B that advanced other jobs most",
+            "ran {ran} shorter: advanced {earlier_jobs} jobs",
         ),
     ):
         lines = []
         for one in record.get(key) or []:
-            told = {"by": format_ns(abs(one["start_delta_ns"])), "ran": format_ns(abs(one["run_delta_ns"])), **one}
+            cause = causes.get((one["job_id"], one["attempt"]), "")
+            values = {"by": format_ns(abs(one["start_delta_ns"])), "ran": format_ns(abs(one["run_delta_ns"])), **one}
             again = f" (attempt {one['attempt']})" if one["attempt"] else ""
-            lines.append(f"job {one['job_id']}{again} {words.format_map(told)}")
+            lines.append(f"job {one['job_id']}{again} {words.format_map(values | {'cause': cause})}")
         if lines:
             parts.append(Lines(title, lines))
     return parts
+
+
+def _causes(delays: pd.DataFrame) -> dict[tuple[int, int], str]:
+    # Cause of the start in each run of the compared attempts, by job and attempt.
+    found = {}
+    columns = ["job_id", "attempt", *(f"{name}_{side}" for side in "ab" for name in ("cause", "cause_job"))]
+    for job, attempt, *sides in delays[columns].itertuples(index=False, name=None):
+        texts = []
+        for run, cause, other in zip(RUNS, sides[::2], sides[1::2], strict=True):
+            words = _CAUSES.get(str(cause)) or (f"waited for job {other}" if int(other) >= 0 else "")
+            texts += [f"in {run} it {words}"] if words else []
+        found[job, attempt] = f": {', '.join(texts)}" if texts else ""
+    return found
 
 
 def _what(record: Mapping[str, Any], runs: Mapping[str, str]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""What ``twolevel compare`` prints: a summary, a line for each chain, and the whole chain of one job."""
+"""Output of ``twolevel compare``: a summary, a line for each chain, and the whole chain of one job."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,10 +19,10 @@ from bridge.compare.delay_causes import LINKS
 from bridge.standard_error import text_table
 from traces.base.time import NS_PER_S, format_ns
 
-#: What is said below a comparison of runs that another seed could change.
+#: Last line of a comparison of runs that depend on the seed.
 ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
 
-#: Links that a line of a chain names, and jobs that it names of those that overtook.
+#: Most named links of a chain, and most named overtaking jobs.
 _NAMED = 3
 
 
@@ -41,26 +41,26 @@ def _jobs(n: int) -> str:
 
 
 def runs_rows(folders: tuple[str, str], differing: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
-    """What is compared, rows of a table: the two folders, and what is not the same in their records."""
+    """Rows of a table: the two folders, and the differences between their records."""
     named = [(name, f"{in_a} → {in_b}") for name, (in_a, in_b) in differing.items()]
     return [*zip(RUNS, folders, strict=True), *named]
 
 
 def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | None]]) -> list[tuple[str, str]]:
-    """The main figures, rows of a table; ``metrics`` are those of A and B, None where a record lacks them."""
+    """Rows of the summary table. ``metrics`` are the values of A and B, None if a record lacks them."""
     counts, delta = compared.counts, compared.delays["start_delta_ns"]
     rows = [("compared", _jobs(counts["compared"]))]
     for name, words in (
-        ("only_a", "that only A has"),
-        ("only_b", "that only B has"),
-        ("started_only_a", "that started only in A"),
-        ("started_only_b", "that started only in B"),
-        ("never_started", "that started in neither"),
+        ("only_a", "only in A"),
+        ("only_b", "only in B"),
+        ("started_only_a", "started only in A"),
+        ("started_only_b", "started only in B"),
+        ("never_started", "started in neither"),
     ):
         if counts[name]:
             rows.append(("not compared", f"{_jobs(counts[name])} {words}"))
     for name, far in (("later", delta.max()), ("earlier", delta.min())):
-        most = f", by at most {format_ns(abs(int(far)))}" if counts[name] else ""
+        most = f", at most {format_ns(abs(int(far)))}" if counts[name] else ""
         rows.append((f"{name} in B", f"{_jobs(counts[name])}{most}"))
     rows.append(("same start", _jobs(counts["same"])))
     for name, words in (("makespan_ns", "makespan"), ("mean_wait_ns", "mean wait")):
@@ -70,17 +70,17 @@ def summary_rows(compared: Comparison, metrics: Mapping[str, Sequence[float | No
 
 
 def _cut(compared: Comparison, row: int) -> str:
-    # In which run all cores of a compared job were lost, and how; empty where that was so in neither, or in both alike.
+    # The run in which a compared job lost all its cores, and how; empty if both runs agree.
     return _in_each(compared, row, CUT_COLUMNS, "cut in")
 
 
 def _said(compared: Comparison, row: int) -> str:
-    # Why the policy of each run has started a compared job, as it says; empty where none does, or both the same.
-    return _in_each(compared, row, START_COLUMNS, "the policy says in")
+    # The reasons that the policies gave for the start of a compared job; empty if both runs agree.
+    return _in_each(compared, row, START_COLUMNS, "reason of the policy in")
 
 
 def _booted(compared: Comparison, row: int, run: str) -> str:
-    """How long a compared job waited for its hosts to boot in the run of a chain; empty where it did not."""
+    """The time for which a compared job waited for its hosts to boot in the run of a chain; empty if it did not wait."""
     if BOOT_COLUMNS[0] not in compared.delays:
         return ""
     waits = dict(zip(RUNS, (int(compared.delays[name].iloc[row]) for name in BOOT_COLUMNS), strict=True))
@@ -98,78 +98,90 @@ def _in_each(compared: Comparison, row: int, columns: tuple[str, str], words: st
 
 
 def _cut_before(compared: Comparison, link: Link) -> str:
-    """Why there was another attempt at the job of a cause that only one run has: of its last attempt that both have."""
+    """The reason for an attempt that only one run has, from the last attempt that both have."""
     delays = compared.delays
     rows = np.flatnonzero((delays["job_id"] == link.cause_job) & (delays["attempt"] < link.cause_attempt))
     if not len(rows):
         return ""
     last = int(rows[np.argmax(delays["attempt"].to_numpy()[rows])])
     because = _cut(compared, last)
-    return because and f"{compared.called(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
+    return because and f"job {compared.called(link.cause_job, int(delays['attempt'].iloc[last]))} was {because}"
 
 
-def _told_run(compared: Comparison, link: Link, row: int, run: str) -> str:
-    """What the cause of a link did, which is the compared job ``row``."""
+def _cause_text(compared: Comparison, link: Link, row: int, run: str) -> str:
+    """The cause of a link, which is the compared job ``row``, with what it did differently."""
     delta = link.cause_run_delta_ns
-    ran = f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "ran as long"
-    more = "".join(f"; {part}" for part in (_booted(compared, row, run), _cut(compared, row)) if part)
-    return ran + more + (f"; order {_signed(link.order_ns)}" if link.order_ns else "")
+    parts = [f"ran {format_ns(abs(delta))} {'longer' if delta > 0 else 'shorter'}" if delta else "same run time"]
+    parts += [part for part in (_booted(compared, row, run), _cut(compared, row)) if part]
+    parts += [f"order {_signed(link.order_ns)}"] if link.order_ns else []
+    return f"job {compared.called(link.cause_job, link.cause_attempt)} ({'; '.join(parts)})"
 
 
 def _no_link(compared: Comparison, link: Link, run: str) -> str:
     before = _cut_before(compared, link) if link.cause == "unmatched" else ""
     cause = compared.called(link.cause_job, link.cause_attempt)
     words = {
-        "submit": f"it started at its submit in {run}",
-        "eligible": f"it started as soon as it was eligible in {run}",
-        "unmatched": f"in {run} it waited for {cause}, which only {run} ran" + (before and f", as {before}"),
+        "submit": f"in {run} it started at its submit",
+        "eligible": f"in {run} it started as soon as it was eligible",
+        "unmatched": f"in {run} it waited for job {cause}, which ran only in {run}"
+        + (before and f", because {before}"),
         "boot": f"in {run} it had its cores as soon as it was eligible",
-        "pass": f"no job ended as it started in {run}",
-        "hinted": f"in {run} it started on cores that {cause}, told that it waits for them, had served last",
-        "asked": f"in {run} it started on cores that {cause}, still running, was asked for",
-        "wished": f"in {run} it started on cores that {cause}, still running, did not wish for any more",
-        "freed": f"in {run} it started on cores that {cause}, still running, no longer needed",
+        "pass": f"in {run} no job ended when it started",
+        "hinted": f"in {run} it started on cores that job {cause}, still running, released after a hint",
+        "asked": f"in {run} it started on cores that the scheduler requested from job {cause}, still running",
+        "wished": f"in {run} it started on cores that job {cause}, still running, had offered",
+        "freed": f"in {run} it started on cores that job {cause}, still running, released early",
     }
     return words[link.cause]
 
 
-def _told(compared: Comparison, row: int) -> str:
+def _delay_line(compared: Comparison, row: int) -> str:
     """A job's delay and its chain, on one line."""
     links = chain(compared, row)
     run = str(compared.delays["chain_of"].iloc[row])
     first, root = links[0], links[-1]
     held = links[:-1]
+    delta = first.start_delta_ns
+    moved = f"started {format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B"
+    parts = [f"job {compared.called(first.job_id, first.attempt)} {moved}"]
     if not held:
-        text = _no_link(compared, first, run)
+        parts.append(_no_link(compared, first, run))
     else:
-        parts: list[str] = []
-        for link, cause in zip(held[:_NAMED], links[1:], strict=False):
-            words = "which waited for" if parts else f"in {run} it waited for"
-            told = _told_run(compared, link, cause.row, run)
-            parts.append(f"{words} {compared.called(link.cause_job, link.cause_attempt)} ({told})")
-        text = ", ".join(parts) + _told_rest(compared, held[_NAMED:])
-        moved = root.start_delta_ns
-        when = f"{format_ns(abs(moved))} {'later' if moved > 0 else 'earlier'} in B" if moved else "at the same instant"
-        text += f"; the first, {compared.called(root.job_id, root.attempt)}, started {when}"
-    booted = _booted(compared, first.row, run)
-    booted = booted and f"in {run} it {booted}"
-    text = "; ".join(filter(None, (text, booted, _overtaken(compared, first, run), _said(compared, first.row))))
-    return f"job {compared.called(first.job_id, first.attempt)}  {_signed(first.start_delta_ns)}: {text}"
+        causes = [
+            _cause_text(compared, link, cause.row, run) for link, cause in zip(held[:_NAMED], links[1:], strict=False)
+        ]
+        more = len(held) - _NAMED
+        text = f"in {run} it waited for " + ", which waited for ".join(causes)
+        text += f", and so on over {_jobs(more)} more" if more > 0 else ""
+        parts += [f"{text}, back to {_root_text(compared, root)}", *_sums(held, compared, more > 0)]
+    if booted := _booted(compared, first.row, run):
+        parts.append(f"in {run} it {booted}")
+    parts += [part for part in (_overtaken(compared, first, run), _said(compared, first.row)) if part]
+    return f"{parts[0]}: {'; '.join(parts[1:])}"
 
 
-def _told_rest(compared: Comparison, links: Sequence[Link]) -> str:
-    """Links that are not named one by one: their sums, and the run that moved the job most."""
-    if not links:
-        return ""
+def _root_text(compared: Comparison, root: Link) -> str:
+    delta = root.start_delta_ns
+    when = (
+        f"{format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B" if delta else "at the same time in both"
+    )
+    return f"job {compared.called(root.job_id, root.attempt)}, which started {when}"
+
+
+def _sums(links: Sequence[Link], compared: Comparison, long: bool) -> list[str]:
+    """Sums over a chain that is too long to name all its links, and the run that changed most."""
+    if not long:
+        return []
     runs, order = (sum(getattr(link, name) for link in links) for name in ("cause_run_delta_ns", "order_ns"))
     most = max(links, key=lambda link: abs(link.cause_run_delta_ns))
-    named = f", most {_signed(most.cause_run_delta_ns)} of {compared.called(most.cause_job, most.cause_attempt)}"
-    terms = f"runs {_signed(runs)}{named if most.cause_run_delta_ns else ''}; order {_signed(order)}"
-    return f", and so on, {len(links)} more ({terms})"
+    named = compared.called(most.cause_job, most.cause_attempt)
+    text = f"run times account for {_signed(runs)}"
+    text += f" (most: job {named}, {_signed(most.cause_run_delta_ns)})" if most.cause_run_delta_ns else ""
+    return [text + (f", the order for {_signed(order)}" if order else "")]
 
 
 def _overtaken(compared: Comparison, link: Link, run: str) -> str:
-    """By whom a job was overtaken, where its place among the others is another than in the other run."""
+    """The jobs that overtook a job, if its place in the order differs between the runs."""
     if link.cause in LINKS and not link.order_ns:
         return ""
     passed = overtakers(compared, link.row, run)
@@ -181,19 +193,20 @@ def _overtaken(compared: Comparison, link: Link, run: str) -> str:
 
 
 def delay_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
-    """A line for each of the ``top`` jobs that started later in B than in A by most, or earlier."""
-    return [_told(compared, row) for row in ranked(compared, "start_delta_ns", top, later=later)]
+    """One line for each of the ``top`` jobs with the largest delays in B, or the largest gains."""
+    return [_delay_line(compared, row) for row in ranked(compared, "start_delta_ns", top, later=later)]
 
 
 def overrun_lines(compared: Comparison, top: int, *, later: bool) -> list[str]:
-    """A line for each of the ``top`` jobs whose longer runs delayed others most, or whose shorter runs brought them forward."""
+    """One line for each of the ``top`` jobs whose longer runs delayed other jobs most, or whose shorter runs advanced them."""
     delays = compared.delays
     which, word = ("later", "longer") if later else ("earlier", "shorter")
     lines = []
     for row in ranked(compared, f"{which}_ns", top, later=later):
         job = delays.iloc[row]
         own, in_all = format_ns(abs(int(job["run_delta_ns"]))), format_ns(round(abs(job[f"{which}_ns"])))
-        others = f"{_jobs(int(job[f'{which}_jobs']))} {which}, by {in_all} in all"
+        moved = "delayed" if later else "advanced"
+        others = f"{moved} {_jobs(int(job[f'{which}_jobs']))}, by {in_all} in total"
         cut = _cut(compared, row)
         name = compared.called(int(job["job_id"]), int(job["attempt"]))
         lines.append(f"job {name} ran {own} {word}{cut and f' ({cut})'}: {others}")
@@ -228,7 +241,7 @@ def chain_table(compared: Comparison, row: int) -> str:
     further = [f"{name} was {cut}" for name, link in named if (cut := _cut(compared, link.row))]
     further += [f"{name} {booted} in {run}" for name, link in named if (booted := _booted(compared, link.row, run))]
     if links[-1].cause == "unmatched" and (before := _cut_before(compared, links[-1])):
-        further.append(f"job {before}")
+        further.append(before)
     further += [f"{name} {passed}" for name, link in named if (passed := _overtaken(compared, link, run))]
     further += [f"{name}: {words}" for name, link in named if (words := _said(compared, link.row))]
     title = f"chain of job {compared.called(links[0].job_id, links[0].attempt)} in {run}, times in s"

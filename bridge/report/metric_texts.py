@@ -1,6 +1,7 @@
-"""Metrics in words: their names, their values with units, and what they are by the pages of documentation."""
+"""Metrics in words: names, values with units, and definitions from the documentation."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -10,8 +11,56 @@ from traces.base.given_file import parse_json
 from traces.base.time import format_ns
 from traces.metric_units import four_digits, shown_as
 
-#: What the first word of a name says of the metric of a job that follows it.
-_FIGURES = {"mean": "mean", "median": "median", "p10": "10th percentile", "p90": "90th percentile", "max": "maximum"}
+#: Figures of distributions over jobs, as they begin names of metrics.
+_FIGURES = {
+    "mean": "mean",
+    "median": "median",
+    "p10": "10th percentile",
+    "p90": "90th percentile",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "max": "maximum",
+}
+
+#: Names in words where they are not just the name with spaces; then patterns of names.
+_WORDS = {
+    "awrt": "area-weighted response time",
+    "awwt": "area-weighted wait",
+    "psf": "priority-weighted specific response time",
+    "cov": "c.o.v. of finishing times",
+    "cov_sample": "c.o.v. of finishing times (sample)",
+    "max_minus_mean": "maximum − mean finishing time",
+    "sakellariou_l": "maximum − mean finishing time (L)",
+    "sakellariou_lr": "(maximum − mean) / maximum (LR)",
+    "loss_of_capacity_cobalt": "loss of capacity (Cobalt)",
+    "makespan_batsim": "makespan (Batsim)",
+    "makespan_rm_replay": "makespan (RM-Replay)",
+    "utilisation_of_up_capacity": "utilisation of hosts in service",
+    "why": "started as",
+    "bls": "batch policy",
+    "als": "technique",
+    "job_id": "job",
+}
+_PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(rf"({'|'.join(_FIGURES)})_(.+)"), lambda found: f"{_FIGURES[found[1]]} {in_words(found[2])}"),
+    (re.compile(r"state_(.+)"), lambda found: f"{found[1]} jobs"),
+    (re.compile(r"why_never"), lambda _: "jobs that never started"),
+    (re.compile(r"why_(.+)"), lambda found: f"jobs started as {found[1]}"),
+    (re.compile(r"(completed|killed|cancelled|failed|requeued)_core_hours"), lambda found: f"work of {found[1]} jobs"),
+    (re.compile(r"(.+)_delta"), lambda found: f"{in_words(found[1])}, B − A"),
+    (re.compile(r"(.+)_([ab])"), lambda found: f"{in_words(found[1])} in {found[2].upper()}"),
+)
+
+
+def in_words(name: str) -> str:
+    """The name of a metric or a column in words, without its unit."""
+    plain = name.removesuffix("_ns")
+    if plain in _WORDS:
+        return _WORDS[plain]
+    for pattern, words in _PATTERNS:
+        if (found := pattern.fullmatch(plain)) is not None:
+            return words(found)
+    return plain.replace("_", " ")
 
 
 @cache
@@ -22,10 +71,7 @@ def _definitions() -> Mapping[str, Mapping[str, str]]:
 
 
 def definition(name: str) -> str:
-    """What a metric or a column is; empty if no page says it.
-
-    What is said of a job is said of a mean over jobs, too.
-    """
+    """The definition of a metric or column, or empty. A mean over jobs has the definition of the metric of a job."""
     known = _definitions()
     if name in known:
         return known[name]["words"]
@@ -35,7 +81,7 @@ def definition(name: str) -> str:
 
 
 def heading(metric: str) -> str:
-    """Under which heading the page of metrics has it; empty if it has none."""
+    """The heading of a metric on the page of metrics, or empty."""
     return _definitions().get(metric, {}).get("heading", "")
 
 
@@ -43,30 +89,36 @@ def heading(metric: str) -> str:
 class Metric:
     """One number of a result."""
 
-    # name, value, unit: as they are read
+    # name, value, unit: as shown
     name: str
     value: str
     unit: str = ""
-    definition: str = ""  # what it is; empty if no page says it
-    heading: str = ""  # what it is about
+    definition: str = ""  # empty if no page has it
+    heading: str = ""  # its group
 
 
 def metric_of(name: str, value: Any) -> Metric:
     """A metric by its name in a record, as ``mean_wait_ns``."""
-    words, unit = name.removesuffix("_ns").replace("_", " "), ""
+    words, unit = in_words(name), ""
     if value is None:
-        told = "–"
+        text = "–"
     elif isinstance(value, list):
-        told = " to ".join(metric_of(name, one).value for one in value)
+        text = " to ".join(metric_of(name, one).value for one in value)
     elif isinstance(value, bool) or not isinstance(value, int | float):
-        told = str(value)
+        text = str(value)
     elif name.endswith("_ns"):
-        told = format_ns(round(value)) if value >= 0 else f"−{format_ns(-round(value))}"
+        text = format_ns(round(value)) if value >= 0 else f"−{format_ns(-round(value))}"
     else:
         shown = shown_as(name, value)
-        words, unit = shown.words, "" if shown.unit == "fraction" else shown.unit
-        told = _number(value / shown.scale if shown.scale != 1.0 else value)
-    return Metric(words, told, unit, definition(name), heading(name) or "The application level")
+        words = words if _named(name, words) else shown.words
+        unit = "" if shown.unit == "fraction" else shown.unit
+        text = _number(value / shown.scale if shown.scale != 1.0 else value)
+    return Metric(words, text, unit, definition(name), heading(name) or "The application level")
+
+
+def _named(name: str, words: str) -> bool:
+    # Whether a table or a pattern names it; otherwise its name ends in its unit.
+    return words != name.replace("_", " ")
 
 
 def _number(value: float) -> str:
@@ -78,12 +130,12 @@ def _number(value: float) -> str:
 
 
 def chosen_metrics(metrics: Mapping[str, Any], names: Iterable[str]) -> tuple[Metric, ...]:
-    """Those of some names that have a value."""
+    """The metrics with these names that have a value."""
     return tuple(metric_of(name, metrics[name]) for name in names if metrics.get(name) is not None)
 
 
 def all_metrics(metrics: Mapping[str, Any]) -> dict[str, list[Metric]]:
-    """All metrics of a record by what they are about, but for distributions over jobs."""
+    """All metrics of a record by heading, without distributions over jobs."""
     found: dict[str, list[Metric]] = {}
     for name, value in metrics.items():
         if not isinstance(value, Mapping):
@@ -93,8 +145,9 @@ def all_metrics(metrics: Mapping[str, Any]) -> dict[str, list[Metric]]:
 
 
 def distributions(metrics: Mapping[str, Any]) -> tuple[list[list[Metric]], list[str]]:
-    """The metrics of a record of which there are figures over jobs, a row each, and how the figures are called."""
+    """The distributions over jobs of a record: one row per metric, and the names of the columns."""
     of_each = [one for value in metrics.values() if isinstance(value, Mapping) for one in value.items()]
     known = [(name, figures) for name, figures in of_each if isinstance(figures, Mapping)]
     names = list(dict.fromkeys(figure for _, figures in known for figure in figures))
-    return [[metric_of(name, figures.get(figure)) for figure in names] for name, figures in known], names
+    rows = [[metric_of(name, figures.get(figure)) for figure in names] for name, figures in known]
+    return rows, [_FIGURES.get(name, name) for name in names]

@@ -1,4 +1,4 @@
-"""A page: one HTML file that needs no other, and may not reach any."""
+"""A report page: one HTML file that needs no other file and loads none."""
 
 import base64
 import hashlib
@@ -13,10 +13,10 @@ from bridge.report.metric_texts import Metric
 from bridge.report.parts import MainMetrics, Section, element, text
 from traces.base.written_file import write_text
 
-#: How high a page is in a notebook.
+#: Height of a page in a notebook.
 _FRAME_PX = 720
 
-#: What a page may do beside its own script and style, which are named by their sums: show images that it carries itself.
+#: A page may run its own script and style, which are named by their hashes, and show its own images; nothing else.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; base-uri 'none'; "
     "form-action 'none'"
@@ -25,14 +25,14 @@ _POLICY = (
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """A report: ``save(path)`` writes it, and in a notebook it shows itself."""
+    """A report: ``save(path)`` writes it, and a notebook shows it."""
 
-    kind: str  # what it is of: ``Run``, ``Study`` …
+    kind: str  # ``Run``, ``Study`` …
     title: str
-    lead: Sequence[str]  # what was found, in sentences
-    main: Sequence[Metric]  # the numbers that one looks at first
+    lead: Sequence[str]  # the findings, in sentences
+    main: Sequence[Metric]  # the most important numbers
     sections: Sequence[Section]
-    live_s: int = 0  # the page loads itself again every so many seconds; 0: never
+    live_s: int = 0  # seconds between reloads; 0: never
 
     def html(self) -> str:
         """The page as text."""
@@ -57,7 +57,7 @@ class Page:
 
     @property
     def left_out(self) -> list[str]:
-        """What sections of the page lack: a sentence each, without repetitions."""
+        """Sentences that state what sections of the page omit, without repetitions."""
         return list(dict.fromkeys(one.left_out for one in self.sections if one.left_out))
 
     def _header(self) -> str:
@@ -65,7 +65,7 @@ class Page:
         lead = "".join(element("p", text(one), class_="lead") for one in self.lead)
         live = ""
         if self.live_s:
-            words = f"Under way: this page loads itself again every {self.live_s} s."
+            words = f"In progress: this page reloads every {self.live_s} s."
             live = element("p", text(words), class_="live", data_live=str(self.live_s))
         without = element("noscript", element("p", "Tables, diagrams and the timeline of this page need JavaScript."))
         main = MainMetrics(self.main).html() if self.main else ""
@@ -87,15 +87,17 @@ class Page:
         return f"<twolevel page of a {self.kind.lower()}: {self.title}>"
 
     def _repr_html_(self) -> str:
-        # In a frame that is a world of its own: nothing of the page touches the notebook.
-        attributes = f'sandbox="allow-scripts" width="100%" height="{_FRAME_PX}" title="{text(self.title)}"'
+        # In a sandboxed frame, so that the page cannot change the notebook.
+        attributes = (
+            f'sandbox="allow-scripts allow-downloads" width="100%" height="{_FRAME_PX}" title="{text(self.title)}"'
+        )
         return f'<iframe {attributes} srcdoc="{text(self.html())}"></iframe>'
 
 
 @cache
 def _asset(name: str) -> str:
     found = (files("bridge.report") / "assets" / name).read_text(encoding="utf-8")
-    # As text of an element it ends where its end tag does.
+    # The text of a script element ends at the first end tag.
     return found.replace("</script", "<\\/script").replace("<!--", "<\\!--") if name.endswith(".js") else found
 
 

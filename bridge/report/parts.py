@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from bridge.report.metric_texts import Metric, definition
+from bridge.report.metric_texts import Metric, definition, in_words
 from bridge.scratch import scratch_folder
 from traces.base.columns import packed_text
 from traces.compiled import Array
@@ -34,7 +34,7 @@ def table_text(frame: pd.DataFrame, shown: Collection[str], key: str = "") -> st
     told = []
     for name in map(str, frame.columns):
         kind, columns[name], texts = _packed(name, frame[name])
-        one = {"name": name, "label": name.removesuffix("_ns").replace("_", " "), "kind": kind, "shown": name in shown}
+        one = {"name": name, "label": in_words(name), "kind": kind, "shown": name in shown}
         told.append(one | {"definition": definition(name), "texts": texts})
     return packed_text(columns, {"rows": len(frame), "key": key, "columns": told})
 
@@ -222,8 +222,8 @@ class Explorer:
 
     table: str
     x: str
-    y: str = "how many"
-    colour: str = "nothing"
+    y: str = "count"
+    colour: str = "none"
 
     def html(self) -> str:
         return element(

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bridge.runs.result import Result
-    from traces.figures.drawing.canvas import Figure
+    from traces.figures.drawing.canvas import Axes, Figure
+    from traces.figures.drawing.for_paper import ForPaper
     from traces.intervals import Intervals
 
 
@@ -50,6 +51,7 @@ class RunFigure:
     needs: Literal["jobs", "tasks", "power", "decisions"]  # the table that it is drawn from
     # takes that table and a :class:`FigureView`, and gives the figure
     draw: Callable[[pd.DataFrame, FigureView], Figure]
+    shows: str = ""  # a caption, in which {n} is the number of rows of the table
     columns: tuple[str, ...] = ()  # the columns of that table that are read; empty: all
 
 
@@ -96,22 +98,49 @@ _heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chos
 
 #: The figures of a run by name, which is also the name of their files.
 RUN_FIGURES: Mapping[str, RunFigure] = {
-    "utilisation": RunFigure("jobs", _utilisation),
-    "waits": RunFigure("jobs", _figure("run.wait_times:waits_figure")),
-    "imbalance": RunFigure("jobs", _figure("run.job_imbalance:imbalance_jobs_figure")),
-    "held": RunFigure("jobs", _heat),
-    "heat": RunFigure("tasks", _heat, ("core", "start_ns", "end_ns")),
+    "utilisation": RunFigure(
+        "jobs", _utilisation, "Busy cores and the queue over time (n = {n} jobs). Dashed lines: means over time."
+    ),
+    "waits": RunFigure(
+        "jobs",
+        _figure("run.wait_times:waits_figure"),
+        "Empirical distributions of the wait and of the bounded slowdown (τ = 10 s) of jobs (n = {n} jobs).",
+    ),
+    "imbalance": RunFigure(
+        "jobs",
+        _figure("run.job_imbalance:imbalance_jobs_figure"),
+        "Load imbalance of jobs by number of cores (n = {n} jobs). Bars: quartiles; markers: medians; lines: 5th to 95th "
+        "percentile of the jobs.",
+    ),
+    "held": RunFigure("jobs", _heat, "Share of time in which jobs hold cores (n = {n} jobs)."),
+    "heat": RunFigure(
+        "tasks", _heat, "Share of time in which cores compute (n = {n} tasks).", ("core", "start_ns", "end_ns")
+    ),
     "gantt": RunFigure(
         "tasks",
         _figure("run.gantt:core_gantt_figure", *_CORES, chosen=False),
+        "Tasks on cores over time, coloured by job (n = {n} tasks).",
         ("job_id", "core", "start_ns", "end_ns"),
     ),
     "chunks": RunFigure(
-        "tasks", _figure("application.chunk_sizes:chunks_figure"), ("job_id", "task", "chunk", "start_ns")
+        "tasks",
+        _figure("application.chunk_sizes:chunks_figure"),
+        "Chunk sizes of one job in the order of assignment.",
+        ("job_id", "task", "chunk", "start_ns"),
     ),
-    "lengths": RunFigure("tasks", _lengths, ("job_id", "length_gflop")),
-    "power": RunFigure("power", _power),
-    "decisions": RunFigure("decisions", _figure("run.decisions:decisions_figure", chosen=False)),
+    "lengths": RunFigure(
+        "tasks",
+        _lengths,
+        "Distribution of task lengths (n = {n} tasks). Lines: mean, and one standard deviation on either side.",
+        ("job_id", "length_gflop"),
+    ),
+    "power": RunFigure("power", _power, "Power of the machine and its limit over time."),
+    "decisions": RunFigure(
+        "decisions",
+        _figure("run.decisions:decisions_figure", chosen=False),
+        "Wall time of scheduling passes by the number of waiting jobs (n = {n} passes). Points: means; band: 5th to 95th "
+        "percentile of the passes.",
+    ),
 }
 
 
@@ -135,6 +164,7 @@ def draw_run_figures(
     *,
     jobs: str | None = None,
     cores: str | None = None,
+    paper: ForPaper | None = None,
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
@@ -144,13 +174,17 @@ def draw_run_figures(
     - ``target``: the folder to write into; created if missing. Files with these names are replaced.
     - ``formats``: of ``png``, ``svg`` and ``pdf``.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
-      ``heat`` and ``held``; jobs for all figures except ``utilisation``, ``power`` and ``decisions``, which show all.
+      ``heat`` and ``held``, jobs for every figure except ``utilisation``, ``power`` and ``decisions``, which always show all.
+    - ``paper``: width and titles; with it, ``captions.txt`` is written next to the figures.
 
     Returns the written files, in the order of the names. Raises InputError if the folder is no such result, a name or a format
     is unknown, a file that a named figure needs is missing, there is nothing to draw, or a file cannot be written.
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
+    from traces.figures.drawing.for_paper import ForPaper, write_captions
     from traces.figures.run.gantt import chosen_cores
+
+    how = paper or ForPaper()
 
     for name in names or ():
         if name not in RUN_FIGURES:
@@ -165,7 +199,7 @@ def draw_run_figures(
         host_names,
         None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
         None if cores is None else parse_intervals(cores, str(PART_CORES)),
-        run_title(record),
+        run_title(record) if how.titled else "",
         RELEASES.read_if_there(folder),
         WIDTHS.read_if_there(folder),
     )
@@ -179,6 +213,7 @@ def draw_run_figures(
     ):
         raise InputError(f"{PART_JOBS}: {folder} has no such job")
     written: list[Path] = []
+    captions: dict[str, str] = {}
     refused: InputError | None = None
     for name in dict.fromkeys(RUN_FIGURES if names is None else names):
         kind = RUN_FIGURES[name]
@@ -186,15 +221,22 @@ def draw_run_figures(
             continue
         try:
             columns = kind.columns if view.jobs is None else tuple({*kind.columns, "job_id"})
-            figure = kind.draw(figure_table(tables[kind.needs], columns), view)
+            table = figure_table(tables[kind.needs], columns)
+            figure = kind.draw(table, view)
         except InputError as error:
             if names is not None:
                 raise
             refused = refused or error
             continue
-        written += save_all(figure, [target / f"{name}.{form}" for form in dict.fromkeys(formats)])
+        written += save_all(figure, [target / f"{name}.{form}" for form in dict.fromkeys(formats)], how.width_in)
+        n = len(table if name in _OF_ALL else _chosen(table, view))
+        captions[name] = (
+            f"{run_title(record)}. {kind.shows.format(n=f'{n:,}')} One simulated run: no confidence interval."
+        )
     if not written and refused is not None:
         raise refused
+    if paper is not None:
+        write_captions(target, captions)
     return written
 
 
@@ -257,56 +299,65 @@ def draw_power(folder: Path, target: Path) -> Path:
 class Plots:
     """Figures of a result: each method returns a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. The figures are those of
-    ``twolevel figures``; figures of tasks need records of tasks (``keep_tasks``) and an application level. Raises
-    InputError if there is nothing to draw.
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above. With
+    ``ax``, axes made by ``plt.subplots``, the figure replaces these axes in their figure, and the returned sub-figure has
+    the panels (``.axes``).
+    The figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an
+    application level. Raises InputError if there is nothing to draw.
     """
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
-    def utilisation(self, *, title: str = "") -> Figure:
+    def utilisation(self, *, title: str = "", ax: Axes | None = None) -> Figure:
         """Used cores and waiting jobs over time, for all jobs."""
-        return self._drawn("utilisation", None, None, title)
+        return self._drawn("utilisation", None, None, title, ax)
 
-    def waits(self, *, jobs: str | None = None, title: str = "") -> Figure:
+    def waits(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
         """Waits of jobs, and their bounded slowdowns."""
-        return self._drawn("waits", jobs, None, title)
+        return self._drawn("waits", jobs, None, title, ax)
 
-    def imbalance(self, *, jobs: str | None = None, title: str = "") -> Figure:
+    def imbalance(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
         """The load imbalance of jobs."""
-        return self._drawn("imbalance", jobs, None, title)
+        return self._drawn("imbalance", jobs, None, title, ax)
 
-    def held(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+    def held(
+        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
+    ) -> Figure:
         """Share of the time in which jobs held the cores of each host."""
-        return self._drawn("held", jobs, cores, title)
+        return self._drawn("held", jobs, cores, title, ax)
 
-    def heat(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+    def heat(
+        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
+    ) -> Figure:
         """Share of the time in which the cores of each host computed tasks."""
-        return self._drawn("heat", jobs, cores, title)
+        return self._drawn("heat", jobs, cores, title, ax)
 
-    def gantt(self, *, jobs: str | None = None, cores: str | None = None, title: str = "") -> Figure:
+    def gantt(
+        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
+    ) -> Figure:
         """Gantt chart: cores as rows, tasks over time, jobs as colours."""
-        return self._drawn("gantt", jobs, cores, title)
+        return self._drawn("gantt", jobs, cores, title, ax)
 
-    def chunks(self, *, jobs: str | None = None, title: str = "") -> Figure:
+    def chunks(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
         """The sizes of chunks."""
-        return self._drawn("chunks", jobs, None, title)
+        return self._drawn("chunks", jobs, None, title, ax)
 
-    def lengths(self, *, jobs: str | None = None, title: str = "") -> Figure:
+    def lengths(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
         """The lengths of tasks."""
-        return self._drawn("lengths", jobs, None, title)
+        return self._drawn("lengths", jobs, None, title, ax)
 
-    def power(self, *, title: str = "") -> Figure:
+    def power(self, *, title: str = "", ax: Axes | None = None) -> Figure:
         """Power draw of the machine over time, and its limit; below it the power level, or the number of stopped hosts."""
-        return self._drawn("power", None, None, title)
+        return self._drawn("power", None, None, title, ax)
 
-    def decisions(self, *, title: str = "") -> Figure:
+    def decisions(self, *, title: str = "", ax: Axes | None = None) -> Figure:
         """Time per scheduling pass, by the number of waiting jobs (needs ``keep_decisions``)."""
-        return self._drawn("decisions", None, None, title)
+        return self._drawn("decisions", None, None, title, ax)
 
-    def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str) -> Figure:
+    def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:
         from bls.workloads.job_words import JobWords
+        from traces.figures.drawing.for_paper import placed
         from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
@@ -326,4 +377,5 @@ class Plots:
         )
         chosen_cores(view.first_core, view.cores)
         table = {"power": "power_over_time"}.get(kind.needs, kind.needs)
-        return kind.draw(getattr(result, table), view)
+        with placed(ax):
+            return kind.draw(getattr(result, table), view)

@@ -44,22 +44,14 @@ MAIN_METRICS = (
     *("mean_imbalance", "energy_j", "peak_power_w", "tasks"),
 )
 
-#: The columns of the jobs that are shown first; the others are offered in a list.
+#: The columns of jobs that are shown at first, in this order: a phone shows the first three. A list offers the others.
 _SHOWN = (
-    *("job_id", "name", "application", "user", "state", "why", "cores", "submit_ns", "start_ns", "wait_ns", "run_ns"),
-    *("bounded_slowdown", "imbalance", "tasks", "energy_j"),
+    *("job_id", "wait_ns", "run_ns", "cores", "submit_ns", "start_ns", "bounded_slowdown", "state", "why", "name"),
+    *("application", "user", "imbalance", "tasks", "energy_j"),
 )
 
-#: The figures of a run, and their captions.
-_FIGURES = {
-    "utilisation": "Cores in use and waiting jobs over time",
-    "waits": "Waits of jobs and their bounded slowdowns",
-    "imbalance": "Load imbalance of jobs",
-    "power": "Power draw of the machine over time",
-    "held": "Share of time in which jobs held each host's cores",
-    "chunks": "Sizes of chunks",
-    "lengths": "Lengths of tasks",
-}
+#: The figures of a page.
+_FIGURES = ("utilisation", "waits", "imbalance", "power", "held", "chunks", "lengths")
 
 #: Largest number of tasks that a page shows one by one; they take about 20 MB.
 MOST_TASKS = 1_000_000
@@ -162,10 +154,10 @@ def page_of_run(
             "timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
         ),
         Section(
-            "statistics",
-            "Statistics",
+            "diagram",
+            "Diagram",
             [Explorer("jobs-data", "wait_ns", "cores", colour)],
-            "Any two columns of the jobs plotted against each other; one point per job.",
+            "Any two columns of the jobs; one point per job.",
         ),
     ]
     if images:
@@ -173,16 +165,16 @@ def page_of_run(
     made += sections
     made += [
         Section("jobs", "Jobs", [Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
-        Section("metrics", "All metrics", _metrics(metrics), "Hover, or move with Tab, for definitions."),
+        Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
         Section("again", "What was run", _what(record, command)),
     ]
     return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
 
 
 _ABOUT_TIMELINE = (
-    "The activity of every core over time. Drag or scroll to move and zoom; click a job to see why it started then."
+    "Activity of each core over time. Drag or scroll to move and zoom; click a job to see why it started then."
 )
-_ABOUT_JOBS = "Click a heading to sort. The filter takes words and conditions, such as wait>1h cores>=64 state=killed."
+_ABOUT_JOBS = "Click a heading to sort. The filter takes words and conditions, e.g. wait>1h cores>=64 state=killed."
 
 
 def left_out(parts: RunParts) -> str:
@@ -214,7 +206,7 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
 
 
 def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:
-    # Derived columns of the table of jobs; empty for a job that never started.
+    # Add wait, run time and bounded slowdown, which are missing for jobs that never started.
     since = BEGIN if BEGIN in jobs else "submit_ns"
     submit, start, end = (jobs[name] for name in (since, "start_ns", "end_ns"))
     started = start >= 0
@@ -231,25 +223,25 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
     source = Path(str((record.get("workload") or {}).get("source", ""))).name
     ran = metrics.get("jobs", len(jobs))
     levels = f"batch level {arguments.get('bls')}, application level {arguments.get('als')}"
-    first = f"{ran:,} jobs of {source} ran on {cores:,} cores of {hosts:,} host{'s' * (hosts > 1)}: {levels}."
+    first = f"{ran:,} jobs of {source} on {cores:,} cores of {hosts:,} host{'s' * (hosts > 1)}: {levels}."
 
-    def shown(name: str) -> str | None:
+    def value(name: str) -> str | None:
         return None if metrics.get(name) is None else metric_of(name, metrics[name]).value
 
     sentences = []
-    if makespan := shown("makespan_ns"):
-        used = shown("utilisation")
-        sentences.append(f"Makespan {makespan}" + (f", utilisation {used}." if used else "."))
-    if mean := shown("mean_wait_ns"):
-        most = shown("max_wait_ns")
+    if makespan := value("makespan_ns"):
+        used = metrics.get("utilisation")
+        sentences.append(f"Makespan {makespan}" + (f", utilisation {100 * used:.0f} %." if used is not None else "."))
+    if mean := value("mean_wait_ns"):
+        most = value("max_wait_ns")
         sentences.append(f"Mean wait {mean}" + (f", longest {most}." if most else "."))
     bad = [
-        f"{metrics[f'state_{name}']:,} were {name}"
+        f"{name.capitalize()}: {metrics[f'state_{name}']:,}"
         for name in (ending.name.lower() for ending in Ending if ending not in (Ending.COMPLETED, Ending.REQUEUED))
         if metrics.get(f"state_{name}")
     ]
     if bad:
-        sentences.append(f"Attempts at jobs: {', '.join(bad)}.")
+        sentences.append(f"{', '.join(bad)}.")
     return [first, " ".join(sentences)] if sentences else [first]
 
 
@@ -273,16 +265,17 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
     tasks = parts.many_tasks if parts.tasks is None else parts.tasks
     tables = {"jobs": parts.jobs, "power": parts.power, "tasks": tasks}
     found = []
-    for name, words in _FIGURES.items():
+    for name in _FIGURES:
         kind = RUN_FIGURES[name]
         table = tables[kind.needs]
         if table is None:
             continue
         columns = figure_table(table, kind.columns)
         try:
+            words = kind.shows.format(n=f"{len(columns):,}")
             found.append((figure_address(kind.draw(columns, view)), words))
         except InputError:
-            continue  # nothing to draw, such as the imbalance without an application level
+            continue  # there is nothing to draw, e.g. no imbalance without an application level
     return found
 
 
@@ -296,7 +289,7 @@ def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:
         ("workload", str(workload.get("source", ""))),
         ("rejected lines", ", ".join(f"{name} {count:,}" for name, count in rejects.items()) or "none"),
         ("machine", _machine(record)),
-        ("processor that simulated it", str(record.get("processor", ""))),
+        ("simulated on", str(record.get("processor", ""))),
     ]
     parts.append(Facts(rows))
     parts.append(Facts([(name, _text(value)) for name, value in arguments.items()], ("option", "value"), "All options"))

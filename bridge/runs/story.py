@@ -1,7 +1,7 @@
-"""The story of one job: what happened to it, when, and why, from the table of jobs; for people to read.
+"""The story of one job: its events with their times and reasons, from the table of jobs.
 
-The table says when a job came, started and ended, and by which rule it started. Why it had to wait follows from the others: how
-many cores they held as it became eligible, who gave cores back as it started, and who started before it that came after it.
+The table has the times of a job and the rule by which it started. The reason for its wait follows from the other jobs: cores
+held when it became eligible, jobs that released cores when it started, and jobs that overtook it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: A table: a frame, or columns by name.
 Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
 
-#: So much of the list of job numbers is shown in an error.
+#: Most characters of the list of job numbers in an error.
 _LONGEST_LIST = 120
 
 
@@ -48,11 +48,11 @@ class _Jobs:
         )
         self.begin = np.asarray(columns[BEGIN], np.int64) if BEGIN in columns else self.submit
         self.started = self.start >= 0
-        # Since when it had its cores: where their hosts had to boot, it started later.
+        # A job has its cores before its start if their hosts have to boot.
         boot = np.maximum(np.asarray(columns[BOOT_WAIT], np.int64), 0) if BOOT_WAIT in columns else 0
         self.had = np.where(self.started, self.start - boot, self.start)
         self.columns, self.n_cores, self.events = columns, n_cores, events
-        # Of events that change what jobs hold: rows, instants, and by how many cores.
+        # Events that change the cores of jobs: rows, instants, and numbers of cores.
         changing = [(one.job, one.at_ns, cores) for one in events if (cores := one.cores_gained) is not None]
         none = np.zeros(0, np.int64)
         self.changed_row, self.changed, self.gained = (
@@ -71,7 +71,7 @@ class _Jobs:
         return float(np.asarray(self.columns[name])[row]) if name in self.columns else None
 
     def free_at(self, ns: int, row: int) -> int:
-        # As what ends then has ended, and before anything starts.
+        # After the ends of that instant, and before its starts.
         running = self.started & (self.had < ns) & (self.end > ns)
         running[row] = False
         before = running[self.changed_row] & ((self.changed < ns) | ((self.changed == ns) & (self.gained < 0)))
@@ -102,22 +102,22 @@ class _Jobs:
     def _asked(self, row: int) -> str:
         estimate = self.value("estimate_ns", row)
         for_time = "" if estimate is None else f" for {format_ns(int(estimate))}"
-        return f": asks for {counted(int(self.cores[row]), 'core')}{for_time}"
+        return f": requests {counted(int(self.cores[row]), 'core')}{for_time}"
 
     def _eligible(self, row: int, attempt: int) -> str:
         eligible = int(self.eligible[row])
-        # When those that never started have left, the table does not say: they are not counted.
+        # Jobs that never started are not counted: the table does not say when they left the queue.
         waiting = self.started & (self.eligible <= eligible) & (self.had >= eligible)
         waiting[row] = False
         before = waiting & ((self.eligible < eligible) | (self.submit < self.submit[row]))
         again = f"{describe(Ending.REQUEUED, 'waiting')}, attempt {attempt}"
         text = describe(Stage.COMING, "waiting") if attempt == 0 else again
         if attempt == 0 and eligible > self.submit[row]:
-            why = "it could not start before" if self.begin[row] == eligible else "it follows another job"
+            why = "its earliest begin" if self.begin[row] == eligible else "it follows another job"
             text += f", {format_ns(eligible - int(self.submit[row]))} after its submit: {why}"
         ahead = counted(int(before.sum()), "job")
         verb = "waits" if before.sum() == 1 else "wait"
-        return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} that came before it {verb}"
+        return f"{text}: {self.free_at(eligible, row)} of {self.n_cores} cores are free, {ahead} before it {verb}"
 
     def _never(self, row: int) -> str:
         stage = Stage.WAITING if self.eligible[row] >= 0 else Stage.COMING
@@ -129,21 +129,21 @@ class _Jobs:
         had = int(self.had[row])
         text = f"waited {format_ns(start - eligible)}"
         if had == eligible:
-            return f"{text}: it had its cores at once, and their hosts had to boot"
+            return f"{text} for its hosts to boot"
         if had < start:
-            text += f", {format_ns(start - had)} of it for its hosts to boot"
+            text += f" ({format_ns(start - had)} for its hosts to boot)"
         free = self.free_at(eligible, row)
         if free < requested:
-            reason = f"{counted(requested, 'core')} asked for, {free} free as it became eligible"
+            reason = f"{counted(requested, 'core')} requested, {free} free when it became eligible"
         else:
-            reason = "there were cores enough as it became eligible, so that others before it, a reservation, a limit or the "
-            reason += "place of the cores, or a hold, kept it back"
+            reason = "enough cores were free when it became eligible, but earlier jobs, a reservation, a limit, a hold or the "
+            reason += "location of the cores delayed it"
         overtook = self.started & (self.had >= eligible) & (self.had < had) & (self.eligible > eligible)
         text += f": {reason}"
         if overtook.any():
             others = np.flatnonzero(overtook)
             did = "had their cores" if (self.had != self.start)[[row, *others]].any() else "started"
-            text += f"; {counted(len(others), 'job')} that came later {did} before it: {_named(self.number[others])}"
+            text += f"; {counted(len(others), 'job')} submitted later {did} before it: {_named(self.number[others])}"
         return text
 
     def _had(self, row: int) -> str:
@@ -156,7 +156,7 @@ class _Jobs:
         start = int(self.start[row])
         text = f"started {describe(Stage.WAITING, self.word('why', row))}"
         if STARTED_BECAUSE in self.columns and (because := self.word(STARTED_BECAUSE, row)):
-            text += f"; the policy says: {because}"
+            text += f"; reason of the policy: {because}"
         if start == self.had[row]:
             text += self._given(row)
         held = int(self.held[row])
@@ -166,20 +166,18 @@ class _Jobs:
         return text
 
     def _given(self, row: int) -> str:
-        # Who gave cores back at the instant at which it was given its own, and which pass that was.
+        # The jobs that released cores when this job received its cores, and the scheduling pass.
         had, text = int(self.had[row]), ""
         gave = np.flatnonzero(self.started & (self.end == had) & (self.start < had))
         released = np.flatnonzero((self.changed == had) & (self.gained < 0) & (self.changed_row != row))
         if len(released) and had > self.eligible[row]:
             owners = np.unique(self.changed_row[released])
             verb = "releases" if len(owners) == 1 else "release"
-            text += f"; {_named(self.number[owners])} {verb} {counted(len(released), 'core')} at this instant"
+            text += f"; {_named(self.number[owners])} {verb} {counted(len(released), 'core')} then"
         if len(gave) and had > self.eligible[row]:
             n = int(self.held[gave].sum()) + int(self.gained[np.isin(self.changed_row, gave)].sum())
             cores = counted(n, "core")
-            text += (
-                f"; {_named(self.number[gave])} {'gives' if len(gave) == 1 else 'give'} back {cores} at this instant"
-            )
+            text += f"; {_named(self.number[gave])} {'releases' if len(gave) == 1 else 'release'} {cores} then"
         if self.decisions is not None:
             at = int(np.searchsorted(self.decisions["now_ns"], had, side="right")) - 1
             if at >= 0:

@@ -25,12 +25,14 @@ from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
+from traces.statistics.intervals import CONFIDENCE
 from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from traces.figures.drawing.canvas import Figure
+    from traces.figures.drawing.canvas import Axes, Figure
+    from traces.figures.drawing.for_paper import ForPaper
 
 #: The figures of kept tables, and the word of ``[study] keep`` that each needs.
 KEPT_FIGURES = {
@@ -297,23 +299,70 @@ def draw_study_figures(
     target: Path | None = None,
     formats: Sequence[str] = ("svg", "png"),
     study: Study | None = None,
+    paper: ForPaper | None = None,
 ) -> list[Path]:
-    """Draw the figures of a study: those named, from :data:`STUDY_FIGURES`, or all that its results allow. The files go to
-    ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a user's file with a needed
-    name gets a ``~`` appended. Returns the files. Raises InputError if a name is unknown, or a figure cannot be drawn from
-    the results."""
+    """Draw the figures of a study: those of some names of :data:`STUDY_FIGURES`, or all that its results allow. Files
+    of some formats go to ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a
+    user's file whose name is needed gets a ``~`` after it. With ``paper``, which gives width and titles, ``captions.txt`` is
+    written next to them. Returns the files of figures. Raises InputError if a name is unknown, or a figure cannot be drawn
+    from the results."""
     from traces.figures.drawing.canvas import save_all
+    from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, write_captions
 
     drawn = []
+    how = paper or ForPaper()
     study = study or read_study_record(folder).study()
     planned = list(planned_figures(study, folder, names))
     paths = {stem: [f"{stem}.{form}" for form in formats] for _, stem, *_ in planned}
     if target is None:
         target = folder / FIGURES
-        _make_room(folder, [name for of_one in paths.values() for name in of_one], again=not names)
+        files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * (paper is not None)
+        _make_room(folder, files, anew=not names)
     for name, stem, words, frame in planned:
-        drawn += save_all(STUDY_FIGURES[name](frame, words), [target / file for file in paths[stem]])
+        figure = STUDY_FIGURES[name](frame, words if how.titled else "")
+        drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
+    if paper is not None:
+        write_captions(target, {stem: caption(name, words, frame) for name, stem, words, frame in planned})
     return drawn
+
+
+_INTERVAL = f"Whiskers: {100 * CONFIDENCE:g} % confidence intervals of the mean over seeds (smoothed bootstrap-t)."
+_PAIRED = f"{100 * CONFIDENCE:g} % confidence intervals over pairs of runs with the same seed (smoothed bootstrap-t)."
+_BOXES = "Boxes: quartiles and median; whiskers: 5th and 95th percentile; diamonds: mean; each averaged over the seeds."
+
+#: The captions of figures, after their titles and before their numbers of observations.
+_SHOWS = {
+    **{
+        name: f"{name.replace('-', ' ').capitalize()}: means of the combinations. {_INTERVAL}"
+        for name in (*MEASURES, "imbalance")
+    },
+    "variation": f"Makespan by task variation Υ. {_INTERVAL}",
+    "ratio": f"Makespan divided by the makespan at the smallest task variation Υ. Whiskers: {_PAIRED}",
+    "cost": "Wall time of a simulation by number of jobs. Points: means of the repetitions; whiskers: shortest and longest.",
+    "comparison": f"Whiskers: {_PAIRED} Filled: the interval excludes no change.",
+    "slowdown-boxes": f"Bounded slowdown of jobs. {_BOXES}",
+    "queue-boxes": f"Jobs that wait before a scheduling pass. {_BOXES}",
+    "decisions": "Mean wall time of a scheduling pass by the number of waiting jobs, without intervals.",
+    "decision-cost": "Mean wall time of a simulation step, without intervals.",
+}
+
+
+def caption(name: str, words: str, frame: pd.DataFrame) -> str:
+    """The caption of a figure of a part: its title, contents, number of observations, and intervals."""
+    if name in OF_RESULTS:
+        by = "cell" if "cell" in frame else "combination"
+        counts, what = frame.groupby(by)["seed"].nunique(), "seeds per combination"
+    elif name == "cost":
+        counts, what = frame.groupby(["group", "jobs"]).size(), "repetitions per point"
+    elif "seeds" in frame:
+        counts, what = frame["seeds"], "seeds per combination"
+    else:
+        counts, what = frame.groupby("label")["passes"].sum(), "passes per combination"
+    few, most = int(counts.min()), int(counts.max())
+    n = f"{few:,}" if few == most else f"{few:,} to {most:,}"
+    few_seeds = name in ("comparison", *OF_RESULTS) and few < MIN_SEEDS
+    without = f" No interval with fewer than {MIN_SEEDS} seeds." * few_seeds
+    return f"{words or name}. {_SHOWS[name]} n = {n} {what}.{without}"
 
 
 def planned_figures(
@@ -355,8 +404,8 @@ def _make_room(folder: Path, files: Sequence[str], *, again: bool) -> None:
 
 def _figure(name: str, about: str) -> Callable[..., Figure]:
     # A method that draws a figure of this name.
-    def draw(self: StudyPlots, *, part: str | None = None, title: str = "") -> Figure:
-        return self._drawn(name, part, title)
+    def draw(self: StudyPlots, *, part: str | None = None, title: str | None = None, ax: Axes | None = None) -> Figure:
+        return self._drawn(name, part, title, ax)
 
     draw.__name__, draw.__doc__ = name.replace("-", "_"), about
     return draw
@@ -365,34 +414,36 @@ def _figure(name: str, about: str) -> Callable[..., Figure]:
 class StudyPlots:
     """Figures of a study: each method returns a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    A study with several workloads, or values of an option that a figure does not show, has a figure for each ``part``, like
-    the files of ``twolevel study``; if there are several and none is given, the error lists them. ``title`` is written
-    above. Raises InputError if the results do not allow the figure, or there is no such part.
+    A study with several workloads, or values of an option that a figure does not show, has several parts, each with its own
+    figure, like the files of ``twolevel study``. ``part`` selects one; without it, the error lists them. ``title`` is written
+    above; by default it names the part. With ``ax``, axes made by ``plt.subplots``, the figure replaces these axes.
+    Raises InputError if the results do not allow the figure, or the part is unknown.
     """
 
     def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
         self._parts = parts
 
-    makespan = _figure("makespan", "Makespan of every combination at each variation, and its ratio to the lowest.")
-    wait = _figure("wait", "Mean wait of every combination at each variation.")
-    slowdown = _figure("slowdown", "Mean bounded slowdown of every combination at each variation.")
-    computing_utilisation = _figure("computing-utilisation", "Share of the machine's core time spent in tasks.")
-    utilisation = _figure("utilisation", "Utilisation of every combination at each variation.")
-    variation = _figure("variation", "Makespan against the variation.")
-    ratio = _figure("ratio", "Ratio of the makespan to that at the smallest variation.")
-    imbalance = _figure("imbalance", "Mean load imbalance of jobs.")
-    cost = _figure("cost", "Time of a simulation by its number of jobs.")
+    makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")
+    wait = _figure("wait", "The mean wait of every combination.")
+    slowdown = _figure("slowdown", "The mean bounded slowdown of every combination.")
+    computing_utilisation = _figure(
+        "computing-utilisation", "The share of the machine's time that cores spent in tasks."
+    )
+    utilisation = _figure("utilisation", "The utilisation of every combination.")
+    variation = _figure("variation", "The makespan against the variation.")
+    ratio = _figure("ratio", "The makespan divided by the makespan at the smallest variation.")
+    imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
+    cost = _figure("cost", "The wall time of a simulation by its number of jobs.")
     comparison = _figure(
-        "comparison", "Each value of an option compared with its base; a part is an option and a base."
+        "comparison", "Each value of an option compared with a base value; a part is an option and a base."
     )
     slowdown_boxes = _figure("slowdown-boxes", "Boxes of bounded slowdowns by combination; from kept ``jobs``.")
     queue_boxes = _figure("queue-boxes", "Boxes of numbers of waiting jobs by combination; from kept ``decisions``.")
     decisions = _figure("decisions", "Mean time of a pass by the number of waiting jobs; from kept ``decisions``.")
     decision_cost = _figure("decision-cost", "Mean time of a step: deciding, and the rest; from kept ``decisions``.")
 
-    def _drawn(self, name: str, part: str | None, title: str) -> Figure:
-
-        from traces.base.errors import InputError, one_of
+    def _drawn(self, name: str, part: str | None, title: str | None, ax: Axes | None) -> Figure:
+        from traces.figures.drawing.for_paper import placed
 
         taken: set[str] = set()
         parts = {fresh(one.name, taken): one for one in self._parts(name)}
@@ -407,4 +458,5 @@ class StudyPlots:
         chosen = parts[part] if part is not None else next(iter(parts.values()))
         if why := missing(name, chosen.frame):
             raise InputError(f"{name}: cannot be drawn: {why}")
-        return STUDY_FIGURES[name](chosen.frame, title or chosen.words)
+        with placed(ax):
+            return STUDY_FIGURES[name](chosen.frame, chosen.words if title is None else title)

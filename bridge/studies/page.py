@@ -25,7 +25,7 @@ from bridge.report.parts import (
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
-from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, missing, planned_figures, read_results
+from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, caption, missing, planned_figures, read_results
 from bridge.studies.input.run_options import column_name
 from bridge.studies.results import RESULTS, results_so_far
 from bridge.studies.study import Study
@@ -42,8 +42,8 @@ _SHOWN = (
     *("computing_utilisation", "utilisation", "mean_imbalance"),
 )
 
-#: The metrics in the introduction of a page.
-_SPOKEN_OF = ("makespan_ns", "mean_wait_ns")
+#: The metrics of the first lines of a page.
+_IN_LEAD = ("makespan_ns", "mean_wait_ns")
 
 #: The columns of a comparison that are shown first. The ratio, with its interval, and the means are texts in fitting units.
 _COMPARED = ("option", "base", "value", "metric", "ratio", "mean of base", "mean of value", "seeds")
@@ -62,7 +62,7 @@ class StudyState(NamedTuple):
 
 
 def state_of(folder: Path) -> StudyState:
-    """The progress of the study in a folder. Raises InputError if there is none, or it cannot be read."""
+    """Return the progress of the study in a folder. Raises InputError if there is none, or it cannot be read."""
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
@@ -87,7 +87,7 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     cells, seeds = len(study.cells), len(study.seeds)
     of = _many(seeds, study.replicates.unit)
     first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
-    first += "all of them have ended" if finished else f"{len(results):,} of them have ended so far"
+    first += "all have ended" if finished else f"{len(results):,} have ended so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
     main = _main(cells, seeds, results, state.total)
     return Page("Study", study.name or folder.name, lead, main, sections, live_s)
@@ -99,7 +99,7 @@ def page_of_rows(source: str, results: pd.DataFrame) -> Page:
     results = results.assign(combination=_combinations(varied, results))
     drawn = {name: STUDY_FIGURES[name] for name in OF_RESULTS if not missing(name, results)}
     words = f"{source}: batch policy × technique"
-    figures = [(figure_address(draw(results, words)), f"{name}: {words}") for name, draw in drawn.items()]
+    figures = [(figure_address(draw(results, words)), caption(name, words, results)) for name, draw in drawn.items()]
     cells, seeds = results["combination"].nunique(), results["seed"].nunique()
     first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(len(results), 'run')}"
     sections = _sections(results, varied, figures, [])
@@ -115,10 +115,10 @@ def _sections(
     if (results["error"] != "").all():
         words = ["combination", "seed", "error"]
         table = Table("results-data", "Runs", results[words], words)
-        return [Section("runs", "Runs", [table], "All runs have failed.")]
+        return [Section("runs", "Runs", [table], "All runs failed.")]
     explorer = Explorer("results-data", metrics[0], "combination")
-    about = "One point per run; a line is the mean of its group."
-    sections = [Section("statistics", "Statistics", [explorer], about)]
+    about = "One point per run; lines are means of groups."
+    sections = [Section("diagram", "Diagram", [explorer], about)]
     if figures:
         sections.append(Section("figures", "Figures", [Figures(figures)]))
     numbers = [name for name in metric_names(results) if results[name].dtype.kind in "iuf"]
@@ -126,10 +126,10 @@ def _sections(
     groups = results.groupby(keys, sort=False, dropna=False)
     cells = groups[numbers].mean().reset_index().merge(groups.size().rename("runs").reset_index())
     table = Table("cells-data", "Combinations", cells, [*keys, "runs", *metrics])
-    sections.append(Section("cells", "Combinations", [table], "The mean over seeds of every metric."))
+    sections.append(Section("cells", "Combinations", [table], "Means over seeds."))
     failed = ["error"] if (results["error"] != "").any() else []
     runs = Table("results-data", "Runs", results, ["combination", "seed", *failed, *metrics])
-    about = "Click a heading to sort. The filter takes words and conditions, such as seed=3 makespan>1h."
+    about = "Click a heading to sort. The filter takes words and conditions, e.g. seed=3 makespan>1h."
     return [*sections, *comparisons, Section("runs", "Runs", [runs], about)]
 
 
@@ -145,7 +145,7 @@ def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequ
         "the seeds (not to other workloads)."
     )
     if study.exact:
-        about = "No random numbers are used, so the differences are exact and have no interval."
+        about = "Nothing is random, so differences are exact and have no interval."
     table = Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
     return [Section("compared", "Comparisons", [table], about)]
 
@@ -199,7 +199,7 @@ def _lead(first: str, results: pd.DataFrame) -> list[str]:
     ended = results[results["error"] == ""] if len(results) else results
     if not len(ended):
         return lead
-    known = [name for name in _SPOKEN_OF if name in results.columns] or _first_metrics(results)
+    known = [name for name in _IN_LEAD if name in results.columns] or _first_metrics(results)
     for metric in known:
         means = ended.groupby("combination", sort=False)[metric].mean().dropna()
         if len(means) < 2:
@@ -225,8 +225,8 @@ def _main(cells: int, seeds: int, results: pd.DataFrame, total: int) -> list[Met
     return [
         Metric("combinations", f"{cells:,}"),
         Metric("seeds", f"{seeds:,}"),
-        Metric("runs that have ended", f"{len(results):,}", f"of {total:,}"),
-        Metric("with an error", f"{_failed(results):,}"),
+        Metric("finished runs", f"{len(results):,}", f"of {total:,}"),
+        Metric("failed runs", f"{_failed(results):,}"),
     ]
 
 
@@ -234,7 +234,7 @@ def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
     for k, (name, _, words, frame) in enumerate(planned_figures(study, folder)):
         if k == _MOST_FIGURES:
             return
-        yield figure_address(STUDY_FIGURES[name](frame, words)), f"{name}: {words}" if words else name
+        yield figure_address(STUDY_FIGURES[name](frame, words)), caption(name, words, frame)
 
 
 def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:

@@ -114,8 +114,8 @@ def test_the_reason_is_shown(tmp_path: Path) -> None:
     result = simulated(Says)
     assert result.jobs.started_because.tolist() == ["went past nobody", "", "planned\\x1b", "fallback", ""]
     assert result.jobs.allocation.tolist()[0] == "0 3"
-    assert "; the policy says: went past nobody" in result.story(1)
-    assert "the policy says" not in result.story(2)
+    assert "; reason of the policy: went past nobody" in result.story(1)
+    assert "reason of the policy" not in result.story(2)
 
 
 def test_without_reasons_there_is_no_such_column() -> None:

@@ -65,7 +65,7 @@ def test_the_story_of_a_job_says_what_it_released() -> None:
     assert "job 1 releases 1 core at this instant" in second
     # Job 3 takes what job 1 had left at its end, and what job 2 has: no core is given back twice.
     third = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), (3, 2, 1, 4, 5), rules=RELEASE).story(3)
-    assert "gives back 1 core at" in third or "give back 2 cores at" in third
+    assert "releases 1 core then" in third or "release 2 cores then" in third
 
 
 def test_a_comparison_names_who_needed_cores_no_more() -> None:

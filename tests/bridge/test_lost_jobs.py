@@ -66,9 +66,9 @@ def test_every_coupling_says_which_core_was_the_last(coupling: str, on_failure: 
 
 def test_its_story_says_which_core_was_the_last() -> None:
     story = run(TWO, *GONE).story(1)
-    assert "was cut: all its cores were lost, core 3 last; requeued, after 5 s" in story
+    assert "cut: all its cores were lost, core 3 last; requeued, after 5 s" in story
     story = run(TWO, *GONE, rules=Rules(on_failure="lose")).story(1)
-    assert "was cut: all its cores were lost, core 3 last; not requeued, after 5 s" in story
+    assert "cut: all its cores were lost, core 3 last; not requeued, after 5 s" in story
 
 
 def test_released_cores_are_not_waited_for() -> None:

@@ -32,7 +32,7 @@ def test_every_figure_of_a_run_is_a_method() -> None:
     methods = {name: signature(getattr(Plots, name)).parameters for name in dir(Plots) if not name.startswith("_")}
     assert set(methods) == set(RUN_FIGURES)
     for parameters in methods.values():
-        assert list(parameters)[-1] == "title"
+        assert list(parameters)[-2:] == ["title", "ax"]
 
 
 def test_jobs_and_cores_are_chosen(result: bridge.Result) -> None:
@@ -77,7 +77,7 @@ def test_objects_show_themselves(result: bridge.Result) -> None:
 def test_every_figure_of_a_study_is_a_method() -> None:
     methods = {name: signature(getattr(StudyPlots, name)).parameters for name in dir(StudyPlots) if name[0] != "_"}
     assert set(methods) == {name.replace("-", "_") for name in STUDY_FIGURES}
-    assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title")}
+    assert {tuple(parameters) for parameters in methods.values()} == {("self", "part", "title", "ax")}
 
 
 STUDY = table_text(__file__, "study")

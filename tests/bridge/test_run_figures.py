@@ -15,6 +15,8 @@ import bridge.runs.figures as module
 from bridge.runs.figures import RUN_FIGURES, draw_run_figures
 from traces.base.errors import InputError
 from traces.figures.drawing.canvas import Figure, new_figure
+from traces.figures.drawing.for_paper import ForPaper, placed
+from traces.figures.run.wait_times import waits_figure
 
 pytestmark = pytest.mark.whole
 
@@ -103,6 +105,28 @@ def test_without_a_table_figures_of_the_other_are_drawn(
         draw_run_figures(run, None, tmp_path)
 
 
+def test_figures_for_a_paper_have_a_width_and_captions(run: Path, tmp_path: Path) -> None:
+    (written,) = draw_run_figures(run, ["waits"], tmp_path, ["pdf"], paper=ForPaper.of("89 mm", titled=False))
+    assert b"/MediaBox [ 0 0 252.2" in written.read_bytes()
+    draw_run_figures(run, ["utilisation"], tmp_path, ["png"], paper=ForPaper())
+    captions = (tmp_path / "captions.txt").read_text().split("\n\n")
+    assert [text.split(": ")[0] for text in captions] == ["utilisation", "waits"]
+    assert all(f"(n = {len(JOBS)} jobs)" in text and "no confidence interval" in text for text in captions)
+    for width in ("3", "0.5in", "in", "50in"):
+        with pytest.raises(InputError, match="is not a width; allowed: 1in to 40in"):
+            ForPaper.of(width, titled=True)
+
+
+def test_a_figure_takes_the_place_of_axes(run: Path) -> None:
+    parent = new_figure(6, 4)
+    _, place = parent.subplots(1, 2)
+    with placed(place):
+        part = waits_figure(JOBS)
+    assert [len(parent.axes), len(part.axes)] == [3, 2]
+    with pytest.raises(InputError, match="ax: these axes are in no grid"), placed(parent.add_axes((0, 0, 1, 1))):
+        pass
+
+
 def test_of_which_there_is_nothing_is_left_out_unless_it_is_named(run: Path, tmp_path: Path) -> None:
     JOBS.assign(imbalance=np.nan).to_parquet(run / "jobs.parquet")
     (run / "tasks.parquet").unlink()
@@ -149,7 +173,7 @@ def test_named_figures_in_their_order_with_the_runs_title_and_machine(
 def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Figure] = {}
 
-    def save_all(figure: Figure, paths: list[Path]) -> list[Path]:
+    def save_all(figure: Figure, paths: list[Path], _: object = None) -> list[Path]:
         seen[paths[0].stem] = figure
         return paths
 

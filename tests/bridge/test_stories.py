@@ -30,32 +30,32 @@ def test_each_thing_that_may_happen() -> None:
         (2, 1, 5 * S, 130 * S, 130 * S, 150 * S + 5, 4, 4, "0-3", "head", "failed"),
     )
     assert job_story(jobs, 1, 4).splitlines()[3] == (
-        "  0:00:00  started at once: it was running when the selected window begins; on cores 0-2"
+        "  0:00:00  started at once: it runs when the selected window begins; on cores 0-2"
     )
     assert job_story(jobs, 2, 4).splitlines() == [
         "job 2",
-        "            0:00:05  submitted: asks for 4 cores",
-        "            0:00:05  eligible: 1 of 4 cores are free, 0 jobs that came before it wait",
-        "                     waited 95 s: 4 cores asked for, 1 free as it became eligible; 1 job that came later started "
+        "            0:00:05  submitted: requests 4 cores",
+        "            0:00:05  eligible: 1 of 4 cores are free, 0 jobs before it wait",
+        "                     waited 95 s: 4 cores requested, 1 free when it became eligible; 1 job submitted later started "
         "before it: job 3",
         "            0:01:40  started at its reservation (it had been at the head of the queue); "
-        "job 1 gives back 3 cores at this instant; on cores 0-3",
-        "            0:02:10  was cut: one of its hosts was lost; requeued, after 30 s",
-        "            0:02:10  in the queue again, attempt 1: 4 of 4 cores are free, 0 jobs that came before it wait",
+        "job 1 releases 3 cores then; on cores 0-3",
+        "            0:02:10  cut: one of its hosts failed; requeued, after 30 s",
+        "            0:02:10  in the queue again, attempt 1: 4 of 4 cores are free, 0 jobs before it wait",
         "            0:02:10  started as the head of the queue; on cores 0-3",
-        "  0:02:30.000000005  was cut: one of its hosts was lost, after 20 s",
+        "  0:02:30.000000005  cut: one of its hosts failed, after 20 s",
     ]
     killed = job_story(jobs, 3, 4)
-    assert "eligible: 1 of 4 cores are free, 1 job that came before it waits" in killed
-    assert "started by backfilling, before jobs ahead of it in the queue; on core 3" in killed
-    assert killed.endswith("was killed at its requested walltime, after 54 s")
+    assert "eligible: 1 of 4 cores are free, 1 job before it waits" in killed
+    assert "started by backfilling, ahead of waiting jobs; on core 3" in killed
+    assert killed.endswith("killed at its walltime, after 54 s")
     cancelled = job_story(jobs, 4, 4)
     assert "eligible, 2 min 33 s after its submit: it follows another job: 4 of 4 cores are free" in cancelled
     assert "on cores 0-3, 4 in all: whole hosts" in cancelled
-    assert cancelled.endswith("was cancelled by its user, after 5 s")
-    assert job_story(jobs, 5, 4).endswith("never started: its user cancelled it")
-    assert job_story(jobs, 6, 4).endswith("withdrawn before it became eligible")
-    assert job_story(jobs, 7, 4).endswith("rejected: the policy refuses jobs that cannot start")
+    assert cancelled.endswith("cancelled by its user, after 5 s")
+    assert job_story(jobs, 5, 4).endswith("never started: withdrawn by its user")
+    assert job_story(jobs, 6, 4).endswith("withdrawn before it was eligible")
+    assert job_story(jobs, 7, 4).endswith("rejected: the policy rejects jobs that cannot start at once")
 
 
 def test_a_job_that_waits_though_there_are_cores_enough() -> None:
@@ -63,9 +63,7 @@ def test_a_job_that_waits_though_there_are_cores_enough() -> None:
         (1, 0, 0, 0, 0, 10 * S, 1, 1, "0", "head", "completed"),
         (2, 0, 1 * S, 1 * S, 10 * S, 20 * S, 1, 1, "0", "head", "completed"),
     )
-    assert "waited 9 s: there were cores enough as it became eligible, so that others before it" in job_story(
-        jobs, 2, 2
-    )
+    assert "waited 9 s: enough cores were free when it became eligible, but earlier jobs" in job_story(jobs, 2, 2)
 
 
 def test_the_wait_for_hosts_to_boot() -> None:
@@ -78,16 +76,16 @@ def test_the_wait_for_hosts_to_boot() -> None:
         (4, 0, 70 * S, 70 * S, 80 * S, 90 * S, 4, 4, "4-7", "head", "completed"),
     ) | {"boot_wait_ns": [0, 180 * S, 180 * S, 0]}
     assert job_story(jobs, 2, 8).splitlines()[3:6] == [
-        "           waited 3 min 50 s, 3 min 00 s of it for its hosts to boot: there were cores enough as it became eligible, "
-        "so that others before it, a reservation, a limit or the place of the cores, or a hold, kept it back",
-        "  0:01:00  had its cores; job 1 gives back 4 cores at this instant; waited 3 min 00 s for their hosts to boot",
+        "           waited 3 min 50 s (3 min 00 s for its hosts to boot): enough cores were free when it became eligible, but "
+        "earlier jobs, a reservation, a limit, a hold or the location of the cores delayed it",
+        "  0:01:00  had its cores; job 1 releases 4 cores then; waited 3 min 00 s for their hosts to boot",
         "  0:04:00  started as the head of the queue; on cores 0-3",
     ]
     assert job_story(jobs, 3, 8).splitlines()[3:5] == [
-        "           waited 3 min 00 s: it had its cores at once, and their hosts had to boot",
+        "           waited 3 min 00 s for its hosts to boot",
         "  0:06:40  had its cores; waited 3 min 00 s for their hosts to boot",
     ]
-    assert "eligible: 4 of 8 cores are free, 0 jobs that came before it wait" in job_story(jobs, 4, 8)
+    assert "eligible: 4 of 8 cores are free, 0 jobs before it wait" in job_story(jobs, 4, 8)
 
 
 def test_a_speed_is_said_with_all_its_digits() -> None:

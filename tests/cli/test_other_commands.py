@@ -454,17 +454,17 @@ def test_the_story_of_jobs(here: Path) -> None:
     succeeds(*STORY, "--decisions", "--out", "r")
     assert twolevel("story", "r", "1").out.splitlines() == [
         "job 1",
-        "  0:05:23  submitted: asks for 1 core for 30 min 00 s",
-        "  0:05:23  eligible: 256 of 256 cores are free, 0 jobs that came before it wait",
+        "  0:05:23  submitted: requests 1 core for 30 min 00 s",
+        "  0:05:23  eligible: 256 of 256 cores are free, 0 jobs before it wait",
         "  0:05:23  started as the head of the queue; scheduling pass 0 starts 1 of 1 waiting job; on core 0",
         "  0:32:15  completed, after 26 min 52 s; 1 task in 1 chunk, imbalance 0",
     ]
     lines = twolevel("story", "r", "100").out.splitlines()
     assert (
-        "waited 12 h 08 min: 256 cores asked for, 12 free as it became eligible; 163 jobs that came later" in lines[3]
+        "waited 12 h 08 min: 256 cores requested, 12 free when it became eligible; 163 jobs submitted later" in lines[3]
     )
     assert "23:08:20.368035011  started at its reservation" in lines[4]
-    assert "job 227 gives back 100 cores at this instant" in lines[4]
+    assert "job 227 releases 100 cores then" in lines[4]
     result = bridge.simulate(
         sample_path(), als="gss", variation=0.25, backfill="easy", keep_decisions=True, keep_tasks=False
     )

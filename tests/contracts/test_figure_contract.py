@@ -91,7 +91,7 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with pytest.MonkeyPatch.context() as patch:
         for name, draw in STUDY_FIGURES.items():
             patch.setitem(STUDY_FIGURES, name, noting(name, draw))
-        patch.setattr(canvas, "save_all", lambda figure, paths: paths)
+        patch.setattr(canvas, "save_all", lambda figure, paths, width: paths)
         paths = draw_study_figures(folder, formats=["png"])
     assert len(set(paths)) == len(found)
     rows = pd.read_parquet(folder / "comparisons.parquet")

@@ -99,7 +99,7 @@ def shows_run(page: Page, made: Made) -> None:
     assert 0 < int(found[1]) < 60
     page.locator(".chip").click()
     assert counted(page, "jobs-data") == "60 rows"
-    for option in ("cores", "how many", "why"):  # points, a histogram, groups
+    for option in ("cores", "count", "why"):  # points, a histogram, groups
         page.get_by_label("Up").select_option(option)
         assert page.locator(".diagram canvas").is_visible()
 
@@ -116,7 +116,7 @@ def shows_replay(page: Page, made: Made) -> None:
 def shows_study(page: Page, made: Made) -> None:
     """Combinations, comparisons and runs."""
     assert page.locator("h1").inner_text() == "<b>bold</b> & study"
-    assert "2 combinations × 5 seeds: 10 runs; all of them have ended." in page.locator(".lead").first.inner_text()
+    assert "2 combinations × 5 seeds: 10 runs; all have ended." in page.locator(".lead").first.inner_text()
     assert [counted(page, name) for name in ("cells-data", "results-data")] == ["2 rows", "10 rows"]
     assert page.locator("[data-table=compared-data] [data-column=ratio]").count() == 1
     mean = pd.read_parquet(made.folder / "study" / "results.parquet").groupby("cell")["makespan_ns"].mean()
@@ -136,6 +136,19 @@ def shows_comparison(page: Page, made: Made) -> None:
         expect(panel.locator("h3")).to_contain_text(str(late["job_id"]))
     expect(panel).to_contain_text("it waited for")
     expect(panel.get_by_role("button", name=f"show job {late['cause_job_b']}").last).to_be_visible()
+    # Both timelines zoom together, and the table is saved with exact values.
+    page.locator(".timeline-stage").first.press("+")
+    seen = """() => [...document.querySelectorAll(".timeline")].map((one) => {
+      const ask = new CustomEvent("twolevel:seen", { detail: {} });
+      one.dispatchEvent(ask);
+      return [ask.detail.step, ask.detail.column];
+    })"""
+    assert len(set(map(tuple, page.evaluate(seen)))) == 1
+    with page.expect_download() as saved:
+        page.locator("[data-table=delays-data]").get_by_role("button", name="CSV").click()
+    rows = pd.read_csv(saved.value.path())
+    assert rows["job_id"].tolist() == [late["job_id"]]
+    assert rows["start_delta_ns"].tolist() == [late["start_delta_ns"]]
 
 
 SHOWS = {"run": shows_run, "study": shows_study, "comparison": shows_comparison, "replay": shows_replay}

@@ -164,7 +164,7 @@ def test_search_keys_and_the_table_of_jobs(chromium: Browser, tmp_path: Path, te
         stage.focus()
         page.keyboard.press("c")
         expect(panel.locator("h3")).to_have_text("job 11")
-        expect(panel.locator("dt", has_text="made way for").locator("+ dd")).to_contain_text("job 12")
+        expect(panel.locator("dt", has_text="released cores for").locator("+ dd")).to_contain_text("job 12")
         page.keyboard.press("b")
         expect(panel.locator("h3")).to_have_text(re.compile("job 12 "))
         page.keyboard.press("Escape")
@@ -175,7 +175,7 @@ def test_search_keys_and_the_table_of_jobs(chromium: Browser, tmp_path: Path, te
         page.evaluate("() => document.dispatchEvent(new CustomEvent('twolevel:show-job', { detail: 7 }))")
         expect(panel.locator("h3")).to_have_text("job 7")
     with opened(chromium, tmp_path, text) as page:
-        page.get_by_text("What is seen, as a table").click()
+        page.get_by_text("Visible jobs as a table").click()
         rows = page.locator(".timeline-table tbody tr")
         expect(rows).to_have_count(SMALL.jobs)
         first = tables.jobs.iloc[0]

@@ -1,4 +1,4 @@
-// Interactive statistics of a table: two of its columns against each other, or one of them counted, by a third.
+// A diagram of a table: two of its columns as points, or one as a histogram, coloured by a third.
 
 import { parse, View } from "vega";
 import { expressionInterpreter } from "vega-interpreter";
@@ -11,8 +11,8 @@ import { keep, kept } from "./kept.ts";
 import type { Chosen } from "./table.ts";
 import { missing, numberAt, textAt, type Column, type TableData } from "./table_data.ts";
 
-const COUNT = "how many";
-const NO_COLOUR = "nothing";
+const COUNT = "count";
+const NO_COLOUR = "none";
 const MOST_ROWS = 20_000;
 const MOST_COLOURS = 12;
 
@@ -97,7 +97,7 @@ class Explorer {
     const told = new Set([this.#column(this.#data.key), ...axes, y, by]);
     view.tooltip((_handler, event, _item, row) => this.#show(event, told, row));
     const left = this.#data.rows - values.length;
-    this.#say(values.length < this.#data.rows && this.#data.rows > MOST_ROWS ? `every ${stepOf(this.#data.rows)}th row is drawn` : left ? `${whole(left)} rows have no such value` : "");
+    this.#say(values.length < this.#data.rows && this.#data.rows > MOST_ROWS ? `one row in ${stepOf(this.#data.rows)} is drawn` : left ? `${whole(left)} rows have no value` : "");
     view.addSignalListener("area", (_name, area) => this.#choose(axes, scales, area as Record<string, [number, number]>));
     this.#tell("", []);
     void view.runAsync().then(() => (this.#canvas.dataset["drawn"] = ""));
@@ -124,7 +124,7 @@ class Explorer {
       const range = area[k ? "y" : "x"];
       if (range) ranges.push({ column: one.name, low: Math.min(...range) * scales[k]![1], high: Math.max(...range) * scales[k]![1] });
     });
-    this.#tell(ranges.length ? "chosen in the diagram" : "", ranges);
+    this.#tell(ranges.length ? "selected in the diagram" : "", ranges);
   }
 
   #tell(words: string, ranges: Chosen["ranges"]): void {
@@ -133,7 +133,7 @@ class Explorer {
   }
 
   #say(words: string): void {
-    this.#said.textContent = `Drag over an area to see only its rows in the table${words ? `; ${words}` : ""}.`;
+    this.#said.textContent = `Drag over an area to show only its rows in the table${words ? `; ${words}` : ""}.`;
   }
 
   #show(event: MouseEvent, columns: Iterable<Column | undefined>, row: unknown): void {

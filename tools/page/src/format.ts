@@ -9,16 +9,26 @@ const REAL = Array.from({ length: 12 }, (_, digits) => new Intl.NumberFormat("en
 /** What stands for a value that there is not. */
 export const NONE = "–";
 
-/** A duration or an instant: `0.25 s`, `93.2 s`, `7:17:05`, `2 d 10:02:05`. */
-export function time(ns: number): string {
-  const sign = ns < 0 ? "−" : "";
-  const seconds = Math.abs(ns) / NS_PER_S;
-  if (seconds < 120) return sign + (seconds === 0 ? "0 s" : `${Number(seconds.toPrecision(3))} s`);
-  const whole = Math.round(seconds);
-  const two = (value: number): string => String(value).padStart(2, "0");
+const two = (value: number): string => String(value).padStart(2, "0");
+
+/** A duration, as everywhere in twolevel: `0.25 s`, `93.2 s`, `5 min 02 s`, `7 h 17 min`, `2 d 10 h`. */
+export function duration(ns: number): string {
+  if (ns < 0) return `−${duration(-ns)}`;
+  const seconds = ns / NS_PER_S;
+  if (seconds < 120) return `${Number(seconds.toPrecision(3))} s`;
+  const minutes = Math.floor(Math.round(seconds) / 60);
+  if (minutes < 120) return `${minutes} min ${two(Math.round(seconds) % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${two(minutes % 60)} min` : `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
+}
+
+/** An instant since time 0, to the second: `00:01:05`, `2 d 10:02:05`. */
+export function clock(ns: number): string {
+  if (ns < 0) return `−${clock(-ns)}`;
+  const whole = Math.round(ns / NS_PER_S);
   const days = Math.floor(whole / 86_400);
-  const clock = `${Math.floor((whole % 86_400) / 3600)}:${two(Math.floor((whole % 3600) / 60))}:${two(whole % 60)}`;
-  return sign + (days ? `${days} d ${clock.padStart(8, "0")}` : clock);
+  const text = `${two(Math.floor((whole % 86_400) / 3600))}:${two(Math.floor((whole % 3600) / 60))}:${two(whole % 60)}`;
+  return days ? `${days} d ${text}` : text;
 }
 
 /** A number with at most five digits that are not of its size: `1,234.5`, `0.00012345`. */

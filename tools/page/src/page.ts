@@ -7,7 +7,7 @@ import { mountMetrics } from "./metrics.ts";
 import { Table, type Chosen } from "./table.ts";
 import { tableData, type TableData } from "./table_data.ts";
 import { mountTheme } from "./theme.ts";
-import { mountTimeline } from "./timeline/timeline.ts";
+import { mountTimelines } from "./timeline/timeline.ts";
 
 async function carried(id: string | undefined): Promise<Packed | undefined> {
   const source = document.getElementById(id ?? "");
@@ -37,10 +37,12 @@ async function start(): Promise<void> {
   document.addEventListener("twolevel:chosen", (event) => {
     for (const one of shown) one.choose((event as CustomEvent<Chosen>).detail);
   });
+  const timelines: { place: HTMLElement; packed: Packed }[] = [];
   for (const place of places("timeline")) {
     const packed = await carried(place.dataset["timeline"]);
-    if (packed) mountTimeline(place, packed);
+    if (packed) timelines.push({ place, packed });
   }
+  mountTimelines(timelines);
   for (const place of places("explorer")) {
     const data = tables.get(place.dataset["explorer"]!);
     if (data) mountExplorer(place, place.dataset["explorer"]!, data);

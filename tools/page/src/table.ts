@@ -5,7 +5,7 @@ import { parseFilter, type Test } from "./filter.ts";
 import { whole } from "./format.ts";
 import { keep, kept } from "./kept.ts";
 import { mountColumns } from "./table_columns.ts";
-import { exactAt, numberAt, sorted, textAt, type Column, type TableData } from "./table_data.ts";
+import { csv, exactAt, numberAt, sorted, textAt, type Column, type TableData } from "./table_data.ts";
 
 const ROW_PX = 30; // as the style has it
 const SPARE = 8; // rows above and below those in view
@@ -98,13 +98,15 @@ export class Table {
       this.#draw(true);
       this.#keep();
     });
-    const clear = "no longer only what is chosen in the diagram";
+    const clear = "show all rows again";
     this.#chip.setAttribute("aria-description", clear);
     this.#chip.addEventListener("click", () => document.dispatchEvent(new CustomEvent("twolevel:unchosen", { detail: this.#name })));
     this.#scroll.setAttribute("aria-label", caption);
     this.#table.append(element("caption", { class: "unseen" }, caption), element("thead", {}, this.#head), this.#body);
     this.#scroll.append(this.#table);
-    this.#place.replaceChildren(element("div", { class: "tools" }, label, this.#search, this.#chip, columns), this.#said, this.#scroll);
+    const save = element("button", { type: "button", title: "save these rows and columns, with exact values" }, "CSV");
+    save.addEventListener("click", () => this.#save());
+    this.#place.replaceChildren(element("div", { class: "tools" }, label, this.#search, this.#chip, columns, save), this.#said, this.#scroll);
     this.#search.addEventListener("input", () => this.#refresh());
     this.#scroll.addEventListener("scroll", () => this.#draw(false), { passive: true });
     new ResizeObserver(() => {
@@ -112,6 +114,12 @@ export class Table {
     }).observe(this.#scroll);
     addEventListener("beforeprint", () => this.#print());
     addEventListener("afterprint", () => this.#draw(true));
+  }
+
+  #save(): void {
+    const url = URL.createObjectURL(new Blob([csv(this.#columns(), this.#order)], { type: "text/csv" }));
+    element("a", { href: url, download: `${this.#name.replace("-data", "")}.csv` }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
   }
 
   #restore(): void {

@@ -1,7 +1,7 @@
 // A table as a page carries it: columns of numbers, and of places among texts.
 
 import type { NumberArray, Packed } from "./columns.ts";
-import { NONE, real, time, whole } from "./format.ts";
+import { clock, duration, NONE, real, whole } from "./format.ts";
 
 export type Kind = "whole" | "real" | "duration" | "instant" | "text" | "truth";
 
@@ -63,8 +63,10 @@ export function textAt(column: Column, row: number): string {
       return column.name === "seed" || column.name.endsWith("job_id") ? String(cell).replace("-", "−") : whole(cell);
     case "real":
       return real(Number(cell));
+    case "instant":
+      return clock(Number(cell));
     default:
-      return time(Number(cell));
+      return duration(Number(cell));
   }
 }
 
@@ -73,6 +75,18 @@ export function exactAt(column: Column, row: number): string {
   if (missing(column, row)) return "";
   if (column.kind === "duration" || column.kind === "instant") return `${column.cells[row]!} ns`;
   return column.kind === "real" ? String(column.cells[row]!) : "";
+}
+
+/** Rows as comma-separated values, exact: times in ns, nothing for a missing value. */
+export function csv(columns: readonly Column[], order: Iterable<number>): string {
+  const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const cell = (one: Column, row: number): string => {
+    if (missing(one, row)) return "";
+    return one.kind === "text" ? one.texts[Number(one.cells[row]!)]! : String(one.cells[row]!);
+  };
+  const lines = [columns.map((one) => quoted(one.name)).join(",")];
+  for (const row of order) lines.push(columns.map((one) => quoted(cell(one, row))).join(","));
+  return `${lines.join("\n")}\n`;
 }
 
 /** Rows in the order of a column; what is missing comes last, and equal rows stay as they were. */

@@ -38,19 +38,19 @@ class _Bars(NamedTuple):
 
 
 def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Figure:
-    """Both runs above each other on one axis of time, one row per job of the chain, the first of the chain at the top.
+    """Draw both runs on one time axis, one row per job of the chain, the root at the top.
 
-    A thin bar is the wait since the job was eligible, a thick one its run; hatched is by how much it ran longer than in the
-    other run. An arrow leads from a job to the next one where that started as the former ended.
+    A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared with
+    the other run. An arrow leads from a job to the next one if that started when the first ended.
 
     Parameters
     ----------
     frame : DataFrame
         The jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and ``eligible_a_ns``,
-        ``start_a_ns``, ``end_a_ns``, and the same of b; as ``bridge.compare.comparison`` makes them. Above :data:`MOST_JOBS`
-        only the last are drawn, and the figure says so.
+        ``start_a_ns``, ``end_a_ns``, and the same for b, as made by ``bridge.compare.comparison``. Above :data:`MOST_JOBS`
+        only the last are drawn, and the figure states this.
     late : str
-        ``"A"`` or ``"B"``: the run that the chain is of.
+        ``"A"`` or ``"B"``: the run in which the job started later.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
             axes.set_yticks(range(len(shown)), labels=names, fontsize=7)
             axes.set_ylim(len(shown) - 0.4, -0.6)
             axes.set_title(
-                f"run {name}" + (" (the chain's)" if name == late else ""), loc="left", fontsize=8.5, weight="bold"
+                f"run {name}" + (" (delayed)" if name == late else ""), loc="left", fontsize=8.5, weight="bold"
             )
         for row, delta in enumerate(shown["start_delta_ns"].tolist()):
             sign = "+" if delta > 0 else "−" if delta < 0 else ""
@@ -93,12 +93,12 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
                 fontsize=7,
                 annotation_clip=False,
             )
-        panels[1].set_title("start in B − in A", loc="right", fontsize=7, color=canvas.INK)
+        panels[1].set_title("start in B − A", loc="right", fontsize=7, color=canvas.INK)
         part = f"the last {len(shown)} of {len(frame)} jobs; " if len(frame) > len(shown) else ""
-        panels[0].set_title(part + "one run of each, no estimate", loc="right", **small())
+        panels[0].set_title(part + "two single runs", loc="right", **small())
         panels[0].set_xlim(low, high)
         panels[0].tick_params(axis="x", length=0)
-        panels[1].set_xlabel("time [h]" + ("; waits that began before are cut at the left" if cut else ""))
+        panels[1].set_xlabel("time [h]" + ("; earlier waits are cut at the left" if cut else ""))
         _legend(figure)
         title_figure(figure, title)
     return figure
@@ -133,8 +133,8 @@ def _legend(figure: Figure) -> None:
         handles=[
             canvas.Patch(color=_WAIT, label="wait"),
             canvas.Patch(label="run", **_RUN),
-            canvas.Patch(label="by so much longer than in the other run", **_OVER),
-            canvas.Patch(facecolor="none", edgecolor="none", label="↓ starts as the one above ends"),
+            canvas.Patch(label="extra run time", **_OVER),
+            canvas.Patch(facecolor="none", edgecolor="none", label="↓ started when the job above ended"),
         ],
         loc="outside upper right",
         ncols=4,

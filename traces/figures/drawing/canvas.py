@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -17,6 +18,7 @@ from matplotlib.legend_handler import HandlerTuple as HandlerTuple
 from matplotlib.lines import Line2D as Line2D
 from matplotlib.patches import Patch as Patch
 from matplotlib.patches import StepPatch as StepPatch
+from matplotlib.text import Text
 from matplotlib.ticker import LogLocator as LogLocator
 
 from traces.base.errors import InputError, shown
@@ -83,8 +85,20 @@ class _ShownFigure(Figure):
         return data.getvalue()
 
 
+#: Axes of the user whose place the next figure takes (``traces.figures.drawing.for_paper.placed``); the last entry counts.
+PLACE: list[Any] = []
+
+
 def new_figure(width_in: float, height_in: float) -> Figure:
-    """An empty white figure of this size in inches."""
+    """An empty white figure of this size in inches, or a part of the user's figure in the place of given axes."""
+    if PLACE and (axes := PLACE[-1]) is not None:
+        PLACE[-1] = None
+        figure, place = axes.figure, axes.get_subplotspec()
+        if figure.get_layout_engine() is None:
+            figure.set_layout_engine("constrained")
+        axes.remove()
+        part: Figure = figure.add_subfigure(place)
+        return part
     with matplotlib.rc_context(_STYLE):
         figure = _ShownFigure(figsize=(width_in, height_in), dpi=DPI, layout="constrained", facecolor="white")
         FigureCanvasAgg(figure)
@@ -116,15 +130,42 @@ def shades(n: int) -> list[tuple[float, float, float]]:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure in the format of the file's suffix; the same figure gives the same bytes. Raises InputError if the
-    suffix is unknown, or the file cannot be written."""
+    """Write a figure in the format of the file's suffix; equal figures give equal bytes. Raises InputError if the suffix is
+    unknown, or the file cannot be written."""
     return save_all(figure, [path])[0]
 
 
-def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
-    """Write one figure into several files, each in the format of its suffix, and lay it out but once for all of them.
-    Raises InputError if a suffix is unknown, or a file cannot be written."""
+#: In a narrower figure texts shrink with its width, down to this share of their size.
+_LEAST_TEXT = 0.72
+
+#: Characters per line of a panel's label at full width.
+_LABEL = 38
+
+#: ``gid`` of numbers that a figure omits if it is too narrow for them.
+VALUE = "value"
+
+
+def _resize(figure: Figure, width_in: float) -> None:
+    # The height changes less than the width: panels side by side become narrower, rows of text stay readable.
+    width, height = figure.get_size_inches()
+    share = width_in / width
+    texts = min(max(share, _LEAST_TEXT), 1.0)
+    figure.set_size_inches(width_in, height * max(share, texts))
+    for text in figure.findobj(Text):
+        text.set_fontsize(text.get_fontsize() * texts)
+        text.set_visible(text.get_visible() and (share >= _LEAST_TEXT or text.get_gid() != VALUE))
+    for axes in figure.axes:
+        if share < _LEAST_TEXT and axes.get_position().width < 0.5:
+            lines = axes.get_xlabel().split("\n")
+            axes.set_xlabel("\n".join(fill(line, int(_LABEL * share / texts)) for line in lines))
+
+
+def save_all(figure: Figure, paths: Sequence[Path], width_in: float | None = None) -> list[Path]:
+    """Write one figure into several files, each in the format of its suffix, and lay it out only once. ``width_in`` gives it
+    another width in inches. Raises InputError if a suffix is unknown, or a file cannot be written."""
     forms = [figure_format(path) for path in paths]
+    if width_in is not None:
+        _resize(figure, width_in)
     with matplotlib.rc_context(_STYLE), _laid_out(figure):
         for path, form in zip(paths, forms, strict=True):
             try:
@@ -137,7 +178,7 @@ def save_all(figure: Figure, paths: Sequence[Path]) -> list[Path]:
 
 @contextmanager
 def _laid_out(figure: Figure) -> Iterator[None]:
-    """A figure whose layout stands: with an engine, matplotlib would find it anew and draw all twice for every file."""
+    """A figure with a fixed layout: with a layout engine, matplotlib would draw everything twice for each file."""
     engine = figure.get_layout_engine()
     if engine is None or not figure.axes:
         yield

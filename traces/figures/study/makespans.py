@@ -74,6 +74,7 @@ def makespan_rows(
                     fontsize=6.5,
                     weight="bold" if best[at] else "normal",
                     in_layout=False,
+                    gid=canvas.VALUE,
                 )
         # From zero, since bars are compared by their length; to the right there is room for the figures.
         figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax(estimates)) or 1.0)
@@ -195,6 +196,7 @@ def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
         fontsize=6.5,
         linespacing=1.1,
         weight="bold" if text.endswith(BEST) else "normal",
+        gid=canvas.VALUE,
     )
 
 

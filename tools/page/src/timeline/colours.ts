@@ -3,7 +3,7 @@
 // and Tol's), the ordered ones become lighter as well (cividis).
 
 import type { TimelineData } from "./data.ts";
-import { roughly } from "./units.ts";
+import { duration } from "../format.ts";
 
 export type Colour = [number, number, number];
 
@@ -83,7 +83,7 @@ function byWait(data: TimelineData): Colouring {
   const top = WAITS.findIndex((limit) => limit >= longest);
   const last = top < 0 ? WAITS.length : top;
   const limits = [0, ...WAITS.slice(Math.max(0, last - 4), last)];
-  return classes(data, "wait", wait, limits, (limit) => (limit ? roughly(limit) : "no wait"));
+  return classes(data, "wait", wait, limits, (limit) => (limit ? duration(limit) : "no wait"));
 }
 
 function byImbalance(data: TimelineData): Colouring {

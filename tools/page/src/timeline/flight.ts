@@ -13,7 +13,7 @@ export function sightOf(data: TimelineData, kinds: RowKinds, rows: Rows, view: V
   const start = jobs.start.at(job);
   const end = jobs.end.at(job);
   const since = Math.max(Math.min(jobs.eligible.at(job), start), start - 2 * (end - start));
-  const target = new View(data.span, view.rows);
+  const target = new View(view.span, view.rows);
   Object.assign(target, { width: view.width, height: view.height, rowHeight: view.rowHeight, top: view.top });
   target.showTime(since, end, 0.6);
   let first = kinds.lane?.[job] ?? 0;

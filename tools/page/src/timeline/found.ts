@@ -3,7 +3,8 @@
 import { type Cells, firstEnding } from "./cells.ts";
 import type { TimelineData } from "./data.ts";
 import type { Rows } from "./rows.ts";
-import { exactly, instant, roughly } from "./units.ts";
+import { duration } from "../format.ts";
+import { exactly, instant } from "./units.ts";
 import type { View } from "./view.ts";
 
 export interface Found {
@@ -56,10 +57,10 @@ export function find(rows: Rows, view: View, cells: Cells, row: number, at: numb
 
 const WHY: Record<string, string> = {
   head: "in its turn",
-  backfill: "by backfilling, ahead of jobs that had to wait",
-  reserved: "in its turn, on a reservation",
-  preset: "it was running already when the workload begins",
-  never: "it did not start",
+  backfill: "by backfilling, ahead of waiting jobs",
+  reserved: "at its reservation, after it had been at the head of the queue",
+  preset: "running when the workload begins",
+  never: "never started",
 };
 
 export function why(data: TimelineData, job: number): string {
@@ -70,7 +71,7 @@ export function why(data: TimelineData, job: number): string {
 
 export type Line = [name: string, value: string];
 
-/** What there is to say of a place, line by line; the first has no name. */
+/** The lines of a place's tooltip; the first has no name. */
 export function linesOf(data: TimelineData, rows: Rows, found: Found): Line[] {
   const { jobs, tasks, baseNs, startS } = data;
   const { job, task } = found;
@@ -88,17 +89,17 @@ export function linesOf(data: TimelineData, rows: Rows, found: Found): Line[] {
   } else {
     lines.push(["started", instant(jobs.start.exact(job) + baseNs, startS)]);
     lines.push(["ran", exactly(jobs.end.exact(job) - jobs.start.exact(job))]);
-    if (rows.tasks && !found.several) lines.push(["here", "no task: the core waits, or the chunk is being assigned"]);
+    if (rows.tasks && !found.several) lines.push(["here", "no task: the core waits or receives a chunk"]);
   }
   const technique = data.word("technique", job);
   if (technique) lines.push(["technique", technique]);
-  lines.push(["job", `${jobs.held[job]} ${jobs.held[job] === 1 ? "core" : "cores"}, waited ${roughly(jobs.start.at(job) - jobs.eligible.at(job))}`]);
+  lines.push(["job", `${jobs.held[job]} ${jobs.held[job] === 1 ? "core" : "cores"}, waited ${duration(jobs.start.at(job) - jobs.eligible.at(job))}`]);
   lines.push(["started", why(data, job)]);
   if (rows.kind !== "lanes") lines.push(["where", where + host]);
   return lines;
 }
 
-/** All that the table of jobs says of one. */
+/** The data of one job. */
 export function jobLines(data: TimelineData, job: number): Line[] {
   const { jobs, baseNs, startS } = data;
   const lines: Line[] = [];
@@ -111,11 +112,11 @@ export function jobLines(data: TimelineData, job: number): Line[] {
     lines.push(["waited", exactly(jobs.start.exact(job) - jobs.eligible.exact(job))]);
     lines.push(["ran", exactly(jobs.end.exact(job) - jobs.start.exact(job))]);
   }
-  lines.push(["why it started then", why(data, job)]);
+  lines.push(["why then", why(data, job)]);
   const words = [data.word("state", job), data.word("cut_because", job), data.word("rejected_because", job)];
-  lines.push(["how it ended", words.filter((word) => word).join(": ")]);
+  lines.push(["end", words.filter((word) => word).join(": ")]);
   const held = jobs.held[job]!;
-  lines.push(["cores", held && held !== jobs.cores[job] ? `${held} (asked for ${jobs.cores[job]})` : `${jobs.cores[job]}`]);
+  lines.push(["cores", held && held !== jobs.cores[job] ? `${held} (requested ${jobs.cores[job]})` : `${jobs.cores[job]}`]);
   if (jobs.tasks.at(job)) lines.push(["tasks", `${jobs.tasks.exact(job)} in ${jobs.chunks.exact(job)} chunks`]);
   const imbalance = jobs.imbalance?.[job];
   if (imbalance !== undefined && !Number.isNaN(imbalance)) lines.push(["imbalance", imbalance.toPrecision(4)]);

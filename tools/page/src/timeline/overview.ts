@@ -23,7 +23,7 @@ export class Overview {
     let held = false;
     const move = (event: PointerEvent) => {
       const { left, width } = canvas.getBoundingClientRect();
-      const instant = ((event.clientX - left) / width) * data.span;
+      const instant = ((event.clientX - left) / width) * view.span;
       const length = view.to - view.from;
       view.showTime(instant - length / 2, instant + length / 2);
       changed();
@@ -39,7 +39,7 @@ export class Overview {
   }
 
   draw(width: number, scale: number, theme: Theme): void {
-    const { canvas, data, view } = this;
+    const { canvas, view } = this;
     if (canvas.width !== Math.round(width * scale)) canvas.width = Math.round(width * scale);
     if (canvas.height !== Math.round(OVERVIEW * scale)) canvas.height = Math.round(OVERVIEW * scale);
     const context = canvas.getContext("2d", { alpha: false })!;
@@ -48,8 +48,8 @@ export class Overview {
     context.fillRect(0, 0, width, OVERVIEW);
     if (this.#whole.width !== width) this.#drawWhole(width);
     context.drawImage(this.#whole, 0, 0, width, OVERVIEW);
-    const from = Math.max(0, (view.from / data.span) * width);
-    const to = Math.min(width, (view.to / data.span) * width);
+    const from = Math.max(0, (view.from / view.span) * width);
+    const to = Math.min(width, (view.to / view.span) * width);
     context.fillStyle = css(theme.paper);
     context.globalAlpha = 0.65;
     context.fillRect(0, 0, from, OVERVIEW);
@@ -66,7 +66,7 @@ export class Overview {
     if (!this.#busy) return;
     const context = this.#whole.getContext("2d")!;
     context.fillStyle = "#7e8fa3";
-    const step = this.data.span / width;
+    const step = this.view.span / width;
     for (let x = 0; x < width; x++) {
       const high = (this.#busy.over(x * step, (x + 1) * step)[0] / this.data.cores) * (OVERVIEW - 4);
       context.fillRect(x, OVERVIEW - high, 1, high);

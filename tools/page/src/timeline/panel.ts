@@ -1,5 +1,5 @@
-// Words beside the picture: what is under the pointer, all about the chosen job with the ways to its causes, the legend, and what is
-// seen as a table for those who do not see it.
+// Texts next to the picture: the bar under the pointer, the selected job with links to its causes, the legend, and the visible jobs
+// as a table for readers who cannot see the picture.
 
 import type { Causes } from "./causes.ts";
 import { type Colouring, css } from "./colours.ts";
@@ -8,9 +8,9 @@ import { button, element } from "./elements.ts";
 import { type Line, jobLines, why } from "./found.ts";
 import { exactly, instant } from "./units.ts";
 
-/** At most so many jobs are listed. */
+/** Most jobs in the list. */
 const LISTED = 50;
-/** At most so many of those that waited are named. */
+/** Most named jobs of those that waited. */
 const NAMED = 8;
 
 export function showLines(place: HTMLElement, lines: Line[]): void {
@@ -24,23 +24,23 @@ export function showLines(place: HTMLElement, lines: Line[]): void {
 }
 
 const COMPARED: Record<string, string> = {
-  release: "it waited for",
+  release: "it waited for the end of",
   dependency: "it depends on",
-  retry: "it had to be tried again after",
-  lost: "it waited, since cores were lost, for",
-  unmatched: "it waited for a job that only this run ran:",
-  freed: "it started on cores that were given back by",
-  hinted: "it started on cores that were given back, on a hint, by",
-  asked: "it started on cores that were asked for of",
-  wished: "it started on cores that were no longer wished by",
+  retry: "it was requeued after",
+  lost: "after a loss of cores, it waited for",
+  unmatched: "it waited for a job that ran only in this run:",
+  freed: "it started on cores released early by",
+  hinted: "it started on cores released after a hint by",
+  asked: "it started on cores that the scheduler requested from",
+  wished: "it started on cores that the shrinking job released:",
 };
 
 /** Causes that name no job. */
 const ALONE: Record<string, string> = {
   submit: "it did not wait",
   eligible: "it started as soon as it was eligible",
-  boot: "it waited for its hosts to boot only",
-  pass: "no cores came free just then: a window or a repair ended, a limit had been waited for, or deciding took time",
+  boot: "it waited only for its hosts to boot",
+  pass: "no cores became free then: a reservation or repair ended, a limit allowed it, or the decision took time",
 };
 
 export function showJob(
@@ -59,12 +59,12 @@ export function showJob(
   for (const [term, value] of jobLines(data, job)) if (value) add(term, value);
   if (causes.before.length) {
     const late = data.jobs.start.at(job) - causes.freed;
-    const then = late > 0 ? `which gave the last of its cores back ${exactly(BigInt(Math.round(late)))} before` : "whose cores it got as they became free";
+    const then = late > 0 ? `which released the last of its cores ${exactly(BigInt(Math.round(late)))} before its start` : "and started when they released its cores";
     add("waited for", ...causes.before.slice(0, NAMED).map(link), rest(causes.before, NAMED), then);
   }
   if (causes.compared >= 0) add("compared", `${COMPARED[causes.word] ?? causes.word} `, link(causes.compared));
   else if (causes.word) add("compared", ALONE[causes.word] ?? causes.word);
-  if (causes.after.length) add("made way for", ...causes.after.slice(0, NAMED).map(link), rest(causes.after, NAMED));
+  if (causes.after.length) add("released cores for", ...causes.after.slice(0, NAMED).map(link), rest(causes.after, NAMED));
   const head = element("h3", "", {}, data.jobName(job) + (name ? ` “${name}”` : ""));
   place.replaceChildren(element("header", "", {}, head, button("×", "close (Escape)", close)), list);
   place.hidden = false;
@@ -82,13 +82,13 @@ export function showLegend(place: HTMLElement, colouring: Colouring, tasks: bool
   };
   const entries = colouring.legend.map(({ colour, label }) => entry(css(colour), label));
   const grey = "#777";
-  if (lanes) entries.push(entry(grey, "pale: waits", "timeline-pale"));
-  else if (tasks) entries.push(entry(grey, "pale: held, no task", "timeline-pale"));
-  const title = colouring.legend.length ? colouring.name : "a colour a job";
+  if (lanes) entries.push(entry(grey, "pale: waiting", "timeline-pale"));
+  else if (tasks) entries.push(entry(grey, "pale: allocated but idle", "timeline-pale"));
+  const title = colouring.legend.length ? colouring.name : "one colour per job";
   place.replaceChildren(element("li", "timeline-name", {}, title), ...entries);
 }
 
-/** The jobs that are seen, as a table. */
+/** The visible jobs as a table. */
 export function showTable(place: HTMLElement, data: TimelineData, from: number, to: number): void {
   const { jobs, baseNs, startS } = data;
   const rows: number[] = [];
@@ -113,7 +113,7 @@ export function showTable(place: HTMLElement, data: TimelineData, from: number, 
       cell(why(data, job)),
     ),
   );
-  const caption = `${rows.length + more} jobs run in what is seen${more ? `; the first ${rows.length} of them` : ""}`;
+  const caption = `${rows.length + more} jobs run in the visible time${more ? `; the first ${rows.length} are listed` : ""}`;
   place.replaceChildren(
     element("caption", "", {}, caption),
     element("thead", "", {}, element("tr", "", {}, ...head.map((text) => element("th", "", { scope: "col" }, text)))),

@@ -8,9 +8,9 @@ import type { RowKind } from "./rows.ts";
 
 export interface Parts {
   search: HTMLInputElement;
-  /** All of time, in one strip. */
+  /** The whole time in one strip. */
   whole: HTMLCanvasElement;
-  /** What has the focus, with the picture and what lies over it. */
+  /** The focusable area: the picture and its overlays. */
   stage: HTMLElement;
   picture: HTMLCanvasElement;
   marks: HTMLCanvasElement;
@@ -19,7 +19,7 @@ export interface Parts {
   panel: HTMLElement;
   details: HTMLDetailsElement;
   table: HTMLTableElement;
-  /** What screen readers are told as it happens. */
+  /** Announcements for screen readers. */
   said: HTMLElement;
 }
 
@@ -48,7 +48,7 @@ export function partsOf(place: HTMLElement, data: TimelineData, schemes: { key: 
   const legend = element("ul", "timeline-legend", { "aria-label": "legend" });
   const panel = element("section", "timeline-job", { "aria-label": "chosen job" });
   const table = element("table", "");
-  const summary = element("summary", "", {}, "What is seen, as a table");
+  const summary = element("summary", "", {}, "Visible jobs as a table");
   const details = element("details", "timeline-table", {}, summary, table);
   const keys = element("details", "timeline-keys", {}, element("summary", "", {}, "Keys"), help);
   const said = element("div", "timeline-said", { role: "status", "aria-live": "polite" });

@@ -247,6 +247,7 @@ export class Picture {
     context.textAlign = "left";
     const every = Math.max(1, Math.ceil(15 / high));
     const first = this.cells.window.firstLine;
+    let above = ""; // the host that was named last
     for (let line = 0; line < lines; line++) {
       const y = top + line * high;
       if (high >= 5) {
@@ -258,9 +259,13 @@ export class Picture {
       if (middle + 5 > layout.rowsTop + view.height && lines > 1) continue; // half a name says nothing
       const row = (first + line) * view.join;
       context.fillStyle = theme.quiet;
-      const key = `${rows.kind} ${gutter} ${row}`;
+      const host = rows.host(row);
+      const begins = host !== above;
+      above = host;
+      const key = `${rows.kind} ${gutter} ${row} ${begins}`;
       let name = this.#names.get(key);
-      if (name === undefined) this.#names.set(key, (name = rowName(context, rows.name(row), gutter - 8)));
+      if (name === undefined) this.#names.set(key, (name = rowName(context, rows.name(row), gutter - 8, begins ? host : "")));
+      if (begins) context.fillStyle = theme.ink;
       context.fillText(name, 4, middle);
     }
   }
@@ -297,8 +302,10 @@ export class Picture {
 }
 
 /** A row's name; where it has no room without the word before its number, as in `core 12`. */
-function rowName(context: CanvasRenderingContext2D, name: string, width: number): string {
+function rowName(context: CanvasRenderingContext2D, name: string, width: number, host: string): string {
   const number = /^(?:core|lane) (\d+)$/.exec(name);
+  const both = `${host} · ${number?.[1] ?? ""}`;
+  if (host) return context.measureText(both).width > width ? fitted(context, host, width) : both;
   return fitted(context, number && context.measureText(name).width > width ? number[1]! : name, width);
 }
 

@@ -19,6 +19,8 @@ export interface Rows {
   /** Drawn full: tasks, by place. */
   tasks: Pyramid | undefined;
   name(row: number): string;
+  /** Name of the host of a row of cores, where there are several hosts; else empty. */
+  host(row: number): string;
 }
 
 export class RowKinds {
@@ -62,6 +64,7 @@ export class RowKinds {
       full: this.pyramid ? undefined : this.#held,
       tasks: this.pyramid,
       name: (row) => (hosts ? data.hosts[row]! : `core ${row}`),
+      host: (row) => (hosts || data.hosts.length < 2 ? "" : data.hosts[data.hostOf(row)]!),
     };
   }
 
@@ -87,6 +90,7 @@ export class RowKinds {
       full: new Rectangles(start, column((one) => jobs.end.at(one)), lo, hi, job),
       tasks: undefined,
       name: (row) => `lane ${row + 1}`,
+      host: () => "",
     };
   }
 }

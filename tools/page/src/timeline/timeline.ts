@@ -26,8 +26,23 @@ import { View } from "./view.ts";
 const SLOW = 24;
 const STOPPED = 90;
 
-export function mountTimeline(place: HTMLElement, packed: Packed): void {
-  new Timeline(place, new TimelineData(packed));
+/** What several timelines of a page show together: the one that was moved, and the rows and time that it shows. */
+interface Sight {
+  from: Timeline;
+  beginNs: number;
+  endNs: number;
+  baseNs: bigint;
+  top: number;
+  rowHeight: number;
+}
+
+/** Mount the timelines of a page. Several zoom and pan together, over the time that all of them have. */
+export function mountTimelines(places: { place: HTMLElement; packed: Packed }[]): void {
+  const all = places.map(({ place, packed }) => ({ place, data: new TimelineData(packed) }));
+  const ends = all.map(({ data }) => data.baseNs + BigInt(Math.round(data.span)));
+  const last = ends.reduce((one, other) => (other > one ? other : one), ends[0] ?? 0n);
+  const linked = all.length > 1;
+  for (const { place, data } of all) new Timeline(place, data, linked ? Number(last - data.baseNs) : data.span, linked);
 }
 
 class Timeline {
@@ -57,10 +72,12 @@ class Timeline {
   constructor(
     private readonly place: HTMLElement,
     private readonly data: TimelineData,
+    span: number,
+    private readonly linked: boolean,
   ) {
     this.#kinds = new RowKinds(data, data.tasks && data.tasks.job.length ? new Pyramid(data.tasks) : undefined);
     this.#rows = this.#kinds.get("cores");
-    this.#view = new View(data.span, this.#rows.count);
+    this.#view = new View(span, this.#rows.count);
     this.#strips = strips(data);
     this.#colouring = colouring(data, "job");
     this.#parts = partsOf(place, data, schemes(data), {
@@ -74,7 +91,7 @@ class Timeline {
     this.#parts.details.addEventListener("toggle", () => this.#redraw());
     this.#picture = new Picture(this.#parts.picture, data, this.#cells, this.#strips);
     this.#marks = new Marks(this.#parts.marks, data, this.#kinds);
-    this.#overview = new Overview(this.#parts.whole, data, this.#view, () => this.#redraw());
+    this.#overview = new Overview(this.#parts.whole, data, this.#view, () => this.#moved());
     this.#listen();
     this.#resize();
     this.#fit();
@@ -110,7 +127,8 @@ class Timeline {
       this.place.scrollIntoView({ block: "nearest" });
       this.#choose(job, true);
     });
-    // What is seen, for who wants to compute with it, as tests do: put into the event's detail.
+    document.addEventListener("twolevel:sight", (event) => this.#follow((event as CustomEvent<Sight>).detail));
+    // What is seen, for tests: put into the event's detail.
     this.place.addEventListener("twolevel:seen", (event) => {
       this.#draw();
       const { column, step, width, lines } = this.#cells.window;
@@ -182,7 +200,7 @@ class Timeline {
     this.#flight++; // who moves it by hand does not want to go on flying
     this.#view.pan(columns, pixels);
     this.#unpoint();
-    this.#redraw();
+    this.#moved();
   }
 
   #zoom(factor: number, column: number): void {
@@ -197,18 +215,39 @@ class Timeline {
         this.#redraw();
       }, STOPPED);
     }
+    this.#moved();
+  }
+
+  /** Draw again after a move, and move the other timelines of the page. */
+  #moved(): void {
+    this.#redraw();
+    if (!this.linked) return;
+    const { from, to, top, rowHeight } = this.#view;
+    const detail: Sight = { from: this, beginNs: from, endNs: to, baseNs: this.data.baseNs, top, rowHeight };
+    document.dispatchEvent(new CustomEvent("twolevel:sight", { detail }));
+  }
+
+  #follow(sight: Sight): void {
+    if (sight.from === this) return;
+    const shift = Number(sight.baseNs - this.data.baseNs);
+    this.#flight++;
+    this.#view.showTime(sight.beginNs + shift, sight.endNs + shift);
+    if (sight.from.#rows.kind === this.#rows.kind && sight.from.#rows.count === this.#rows.count) {
+      this.#view.showSame(sight.rowHeight, sight.top);
+    }
+    this.#unpoint();
     this.#redraw();
   }
 
   #zoomRows(factor: number, y: number): void {
     this.#view.zoomRows(factor, Math.max(0, y));
     this.#unpoint();
-    this.#redraw();
+    this.#moved();
   }
 
   #fit(): void {
     this.#view.fit();
-    this.#redraw();
+    this.#moved();
   }
 
   #setRows(kind: RowKind): void {
@@ -278,7 +317,7 @@ class Timeline {
     this.#chosen = { job, causes };
     showJob(this.#parts.panel, this.data, job, causes, (other) => this.#jump(other), () => this.#close());
     if (far) this.#flyTo(job);
-    this.#say(`${this.data.jobName(job)} is chosen`);
+    this.#say(`${this.data.jobName(job)} is selected`);
     this.#mark();
     this.place.dispatchEvent(
       new CustomEvent("twolevel:job", { detail: this.data.jobs.id.exact(job).toString(), bubbles: true }),
@@ -306,7 +345,10 @@ class Timeline {
       this.#view,
       target,
       () => flight === this.#flight,
-      () => this.#draw(),
+      () => {
+        this.#draw();
+        this.#moved();
+      },
     );
   }
 
@@ -351,7 +393,7 @@ class Timeline {
     const cursor = this.#cursor();
     if (!cursor) return;
     if (cursor.rows[1] - cursor.rows[0] > 1 || this.#rows.kind === "hosts") {
-      this.#say("several rows are one line here; make them higher to go from bar to bar (Shift and +)");
+      this.#say("one line shows several rows here; make rows higher to go from bar to bar (Shift and +)");
       return;
     }
     const next = nextBar(this.#rows, cursor, direction);
@@ -367,7 +409,7 @@ class Timeline {
   #cause(): void {
     const compared = this.#chosen?.causes.compared ?? -1;
     const to = compared >= 0 ? compared : this.#chosen?.causes.before[0];
-    if (to === undefined) this.#say("it waited for no job");
+    if (to === undefined) this.#say("it did not wait for a job");
     else this.#jump(to);
   }
 

@@ -7,24 +7,6 @@ function grouped(whole: bigint): string {
   return whole.toString().replace(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
-/** As `3 d 4 h`, `12.5 s`, `340 µs`: the two largest units, or three digits; for people, not exact. */
-export function roughly(ns: number): string {
-  if (ns < 0) return `−${roughly(-ns)}`;
-  if (ns === 0) return "0 s";
-  for (const [unit, size] of [["ns", 1], ["µs", 1e3], ["ms", 1e6], ["s", 1e9]] as const) {
-    const value = ns / size;
-    if (value < (unit === "s" ? 59.95 : 999.5)) return `${Number(value.toPrecision(3))} ${unit}`;
-  }
-  const seconds = Math.round(ns / 1e9);
-  const parts = [Math.floor(seconds / 86400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];
-  const first = parts.findIndex((part) => part > 0);
-  return parts
-    .map((part, at) => `${part} ${"d h min s".split(" ")[at]}`)
-    .slice(first, first + 2)
-    .filter((_, at) => at === 0 || parts[first + at]! > 0)
-    .join(" ");
-}
-
 /** A duration, exact: `2 h 03 min 4.5 s`. */
 export function exactly(ns: bigint): string {
   if (ns < 0n) return `−${exactly(-ns)}`;

@@ -20,7 +20,7 @@ export class View {
   #fits = true;
 
   constructor(
-    private span: number,
+    readonly span: number,
     public rows: number,
   ) {}
 
@@ -91,7 +91,15 @@ export class View {
     this.#clamp();
   }
 
-  /** Move by so many columns and pixels of CSS. */
+  /** Show rows of this height, in pixels of CSS, from this one on. */
+  showSame(rowHeight: number, top: number): void {
+    this.rowHeight = rowHeight;
+    this.top = top;
+    this.#fits = this.allRows;
+    this.#clamp();
+  }
+
+  /** Move by this many columns and pixels of CSS. */
   pan(columns: number, pixels: number): void {
     this.column += Math.round(columns);
     this.top += pixels / this.rowHeight;
