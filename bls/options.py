@@ -53,12 +53,8 @@ ALLOCATOR = Option(
 )  # fmt: skip
 BACKFILL = Option(
     name="backfill", panel=Panel.BATCH, default="none", metavar="HOW",
-    help="Reservations: none, easy (one), conservative (all), or their number",
-)  # fmt: skip
-CONSERVATIVE = Choice(
-    name="conservative", panel=Panel.BATCH, default="keep", choices=("keep", "rebuild"),
-    what="kind of conservative backfilling",
-    metavar="HOW", help="Conservative plans: keep what was promised, or rebuild each time",
+    help="Backfilling: none; easy (one reservation), a number of reservations, conservative (all, kept from pass to pass), or "
+    "conservative:rebuild (all, planned again in every pass)",
 )  # fmt: skip
 KILL_AT_WALLTIME = Option(
     name="kill-at-walltime", panel=Panel.BATCH, default=False, help="Kill jobs that have run for their request"
@@ -105,24 +101,8 @@ POWER_OF = Choice(
 )  # fmt: skip
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",
-    help="Limits to the power of the machine, or with where of parts of it: CSV, from,to,limit_w,where",
+    help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]",
 )  # fmt: skip
-REACTION = Option(
-    name="reaction",
-    python="reaction_ns",
-    panel=Panel.LIMITS,
-    default="0s",
-    metavar="TIME",
-    help="How long after its begin a limit is known",
-)
-NOTICE = Option(
-    name="notice",
-    python="notice_ns",
-    panel=Panel.LIMITS,
-    default="0s",
-    metavar="TIME",
-    help="How long before its begin a limit is known",
-)
 FALLBACK = Option(
     name="fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
     help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
@@ -165,15 +145,9 @@ MAX_ATTEMPTS = Whole(
     name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
     help="Give up when a job was cut so often",
 )  # fmt: skip
-CHARGE_DECISIONS = Option(
-    name="charge-decisions",
-    panel=Panel.BATCH,
-    default=False,
-    help="Jobs start only after the time it took to decide so",
-)
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="What a decision takes, as 50ms (a bare number is s), instead of what is measured",
+    help="Delay each start by the time of the decision: as measured, or a fixed time, e.g. 50ms (a bare number is s)",
 )  # fmt: skip
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),

@@ -31,7 +31,7 @@ def compare_command(
             metavar="RUN:WAIT", help="Reward of jobs that may be slowed, for a core-hour longer, as 0.02:0.005."
         ),
     ] = None,
-    out: Annotated[str | None, replace(OUT, short="-o", help="Folder for table, record and figures")] = OUT.default,
+    out: Annotated[str | None, replace(OUT, help="Folder for table, record and figures")] = OUT.default,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Compare two runs: who started later in B than in A, which jobs it waited for, whose overruns delayed others.

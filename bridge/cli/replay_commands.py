@@ -101,7 +101,7 @@ def replay_command(
     done, failed = _replay(scenario, chosen, planned, target, force, arguments, tables.tasks, trace, log)
     _say(done, shared, chosen, replayed=recorded)
     if trace is not None and (
-        line := trace.note(machine.machine(), "add them with twolevel trace convert --detail task")
+        line := trace.note(machine.machine(), "add them with twolevel trace convert --trace-detail task")
     ):
         say(line)
     say(f"results: {target}" if failed is None else f"results: {target}, without a report")

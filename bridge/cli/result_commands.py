@@ -25,7 +25,7 @@ def figures_command(
         ),
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder for the files; default: figures in DIR.")
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; default: figures in DIR.")
     ] = None,
     form: Annotated[
         str, typer.Option("--format", metavar="FORMATS", help="png, svg, pdf, separated by commas.")
@@ -63,7 +63,7 @@ def figures_command(
 
 def power_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run with --power.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="A png, svg or pdf file.")],
 ) -> None:
     """Draw what the machine of a run has drawn over time, its limit, and the level or the hosts that were stopped."""
     from bridge.runs.figures import draw_power
@@ -102,7 +102,7 @@ def report_command(
         str | None, typer.Argument(metavar="[DIR_B]", help="Another run: the page is of both, compared.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help=f"The page; default: {_NAME} in DIR.")
+        str | None, typer.Option("--out", "-o", metavar="FILE", help=f"The page; default: {_NAME} in DIR.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace FILE, if it is there.")] = False,
     live: Annotated[

@@ -353,7 +353,7 @@ def platform_command(
 
 def gantt_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run --tasks has written.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="A png, svg or pdf file.")],
     jobs: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Job numbers, as 1542-1546; default: all.")
     ] = None,

@@ -33,7 +33,10 @@ ClusterOption = Annotated[
     typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
 ]
 StudyOutOption = Annotated[
-    str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")
+    str,
+    typer.Option(
+        "--out", "-o", metavar="DIR", help="Folder for the results. An unfinished run of the same study is continued."
+    ),
 ]
 
 
@@ -196,7 +199,8 @@ def repeat_command(
     *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a study or a grid.")],
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where the repetition is kept; by default it is not.")
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Keep the results of the repetition in this folder."),
     ] = None,
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,

@@ -13,7 +13,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
-from bridge.options.declared import TIMEOUT, WORKLOAD
+from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
 
@@ -25,7 +25,7 @@ workload_app = typer.Typer(
 )
 
 _OutputOption = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf or .swf.gz.")
+    str, typer.Option("--out", "-o", metavar="FILE", help="File to write, ending in .swf or .swf.gz.")
 ]
 _ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
 _ReaderOption = Annotated[
@@ -190,7 +190,7 @@ def export_command(
     *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf, .swf.gz or .csv.")
+        str, typer.Option("--out", "-o", metavar="FILE", help="File to write, ending in .swf, .swf.gz or .csv.")
     ],
     form: Annotated[
         str, typer.Option("--format", metavar="NAME", help="swf: a log again; or batsim: its jobs.csv, for evalys.")
@@ -264,14 +264,14 @@ def fetch_command(
     output: Annotated[
         str,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write, ending in .swf.gz, or a folder that there is."
+            "--out", "-o", metavar="FILE", help="File to write, ending in .swf.gz, or a folder that there is."
         ),
     ] = ".",
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive, with the same folders.")
     ] = None,
     sha256: Annotated[str | None, typer.Option(metavar="SUM", help="The sum that the file must have.")] = None,
-    timeout: Annotated[float, TIMEOUT] = TIMEOUT.default,
+    timeout: Annotated[float, FETCH_TIMEOUT] = FETCH_TIMEOUT.default,
     as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
     force: _ReplaceOption = False,
 ) -> None:

@@ -20,7 +20,7 @@ WORKLOAD = Option[str | None](
     help="A log: SWF, sacct, Batsim's JSON or GWF, plain or compressed; 'sample'; or FILE.py:NAME, which makes jobs of a seed",
 )
 OUT = Option[str | None](
-    name="out", python="folder", panel=Panel.RESULTS, default=None, metavar="DIR",
+    name="out", short="-o", python="folder", panel=Panel.RESULTS, default=None, metavar="DIR",
     help="Folder for the results; it must not exist"
 )
 FORCE = Option(name="force", panel=Panel.RESULTS, default=False, help="Replace the results in DIR")
@@ -70,9 +70,6 @@ TRACE_WINDOW = Option[str | None](
     help="Only this time of the run, as 2h..3h, 2h+90s, 2h.. or ..3h"
 )
 TRACE_CORES = replace(PART_CORES, name="trace-cores", panel=Panel.TRACES)
-PART_FORMATS = replace(TRACE_FORMATS, name="format", panel=Panel.OTHER, bare="")
-PART_DETAIL = replace(TRACE_DETAIL, name="detail", panel=Panel.OTHER)
-PART_WINDOW = replace(TRACE_WINDOW, name="window", panel=Panel.OTHER)
 
 # How applications are run; none of it can change a result.
 
@@ -88,19 +85,10 @@ ALS_COMMAND = Option[str | None](
     name="als-command", panel=Panel.COUPLING, default=None, metavar="COMMAND",
     help="An application simulator of your own (bridge/PROTOCOL.md)"
 )
-ALS_TIMEOUT = Real(
-    name="als-timeout", panel=Panel.COUPLING, default=300.0, lowest=1e-3, highest=1e6, unit="s", metavar="TIME",
-    help="A process silent for so long, as 2min, is killed, its job run again"
-)
-SOCKET = Choice(
-    name="socket", panel=Panel.COUPLING, default="unix", choices=("unix", "tcp"), what="socket", metavar="KIND",
-    help="Between bridge and processes: unix, or tcp on the loopback"
-)
-
-#: Of another program as the batch level; this does change results.
-BLS_TIMEOUT = replace(
-    ALS_TIMEOUT, name="bls-timeout", panel=Panel.COUPLING,
-    help="A scheduler of your own that is silent for so long, as 2min, ends the run"
+TIMEOUT = Real(
+    name="timeout", panel=Panel.COUPLING, default=300.0, lowest=1e-3, highest=1e6, unit="s", metavar="TIME",
+    help="How long another program may be silent, e.g. 2min: an application process is then killed and its job simulated "
+    "again; a scheduler ends the run"
 )
 
 LISTEN = Option[str | None](
@@ -198,7 +186,7 @@ FORMAT = Option[str | None](
 )
 
 TOP = Whole(name="top", default=10, lowest=0, highest=10**6, metavar="N", help="Print so many jobs of every ranking")
-TIMEOUT = Real(
+FETCH_TIMEOUT = Real(
     name="timeout", default=30.0, lowest=1e-3, highest=86_400.0, unit="s", metavar="TIME",
     help="A server silent for so long, as 2min, is given up"
 )

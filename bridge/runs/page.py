@@ -189,7 +189,7 @@ def left_out(parts: RunParts) -> str:
         return ""
     return (
         f"The timeline shows jobs without their tasks: there are {parts.n_many:,}, and a page shows up to {MOST_TASKS:,}. "
-        "To see some: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --window 2h..3h --out part."
+        "To see some: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --trace-window 2h..3h --out part."
     )
 
 

@@ -191,7 +191,7 @@ def test_a_value_of_a_file_of_options_that_cannot_be(here: Path, text: str, word
 
 TIMES = [
     ("run sample --select first:9", "--overhead 1500000 --latency 5000", "--overhead 1.5ms --latency 5us"),
-    ("run sample --select first:9 --charge-decisions", "--decision-cost 60", "--decision-cost 1min --als-timeout 5m"),
+    ("run sample --select first:9 --coupling pool", "--decision-cost 60", "--decision-cost 1min --timeout 5m"),
     ("run sample --select first:9", "--als fsc:h=1e-6,sigma=0.02", "--als fsc:h=1us,sigma=20ms"),
     ("loop --n 40 --cores 4 --hosts 2", "--overhead 2000 --latency 0", "--overhead 2us --latency 0ms"),
     ("graph cholesky:tiles=3 --hosts 2 --network cm02 --cores 4", "--link-latency 2500", "--link-latency 2.5us"),
@@ -217,11 +217,11 @@ def test_times_are_given_with_a_unit_or_in_that_of_the_option(
 
 def test_times_in_files(here: Path) -> None:
     (here / "my.toml").write_text(
-        'overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
+        'overhead = "1.5ms"\nlatency = 5000\ntimeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
     )
     succeeds("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a")
     found = json.loads((here / "a" / "run.json").read_text())["arguments"]
-    assert (found["overhead_ns"], found["latency_ns"], found["als_timeout_s"]) == (1_500_000, 6000, 60.0)
+    assert (found["overhead_ns"], found["latency_ns"], found["timeout_s"]) == (1_500_000, 6000, 60.0)
     (here / "my.toml").write_text('overhead = "soon"\n')
     ran = twolevel("run", "sample", "--config", "my.toml", "--out", "r")
     assert ran.err.startswith("twolevel: my.toml: overhead: 'soon' is no time; allowed: a number and ns, us, ms")
