@@ -12,24 +12,22 @@ from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMAT
 from traces.base.options import PART_JOBS, Panel
 
 trace_app = typer.Typer(
-    help="Say what is in a trace, cut a part out, convert it.", no_args_is_help=True, rich_markup_mode=None
+    help="Describe a trace, cut a part out, or convert it.", no_args_is_help=True, rich_markup_mode=None
 )
 
-_Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")]
+_Results = Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")]
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
 _FORMATS = replace(TRACE_FORMATS, bare="")
 
 
-@trace_app.command("info", short_help="What is in a trace, or in a run.", epilog="Example: twolevel trace info results")
+@trace_app.command("info", short_help="Describe a trace or a run.", epilog="Example: twolevel trace info results")
 @bundled
 def info_command(
     *,
-    results: Annotated[
-        str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written, or an OTF2 archive.")
-    ],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run, or an OTF2 archive.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what is in a run's tables and traces, or in an OTF2 archive: locations, regions, events, span, sizes."""
+    """Describe the tables and traces of a run, or an OTF2 archive: locations, regions, events, time span, sizes."""
     import json
 
     from bridge.runs.trace_info import described, info_rows
@@ -41,7 +39,7 @@ def info_command(
 
 @trace_app.command(
     "cut",
-    short_help="A part of a run as a trace.",
+    short_help="Write a part of a run as a trace.",
     epilog="Example: twolevel trace cut results --trace-window 2h..3h --trace-cores 0-63 --trace perfetto --out part",
 )
 @bundled
@@ -55,7 +53,7 @@ def cut_command(
     trace: Annotated[str, _FORMATS] = TRACE_FORMATS.default,
     trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
 ) -> None:
-    """Write a trace of a part of a run: a window of time, some cores, some jobs; cut at its edges."""
+    """Write a trace of a part of a run: a window of time, some cores, or some jobs."""
     from bridge.runs.job_names import job_words
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
@@ -74,7 +72,7 @@ def cut_command(
 
 @trace_app.command(
     "convert",
-    short_help="A run as a trace of another format.",
+    short_help="Write a run as a trace in another format.",
     epilog="Example: twolevel trace convert results --trace perfetto --out perfetto",
 )
 @bundled
@@ -85,7 +83,7 @@ def convert_command(
     trace: Annotated[str, _FORMATS] = TRACE_FORMATS.default,
     trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
 ) -> None:
-    """Write a trace of a run that is over, in any format, from its tables."""
+    """Write a trace of a finished run in any format, from its tables."""
     from bridge.runs.stored_trace import write_part
     from bridge.standard_error import put, say
     from traces.exporters.shown.cut import WHOLE

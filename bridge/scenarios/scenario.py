@@ -75,7 +75,9 @@ class Application:
         If one of them cannot be.
     """
 
-    technique: str | AnyScheduler = holds(replace(a.ALS, help=f"{a.ALS.help}; or recorded: none"))
+    technique: str | AnyScheduler = holds(
+        replace(a.ALS, help=f"{a.ALS.help}; or recorded: replay the logged run times without an application level")
+    )
     variation: float = holds(a.VARIATION)
     tasks_per_core: int = holds(a.TASKS_PER_CORE)
     applications: str | Path | ApplicationMap | None = holds(a.APPLICATIONS)

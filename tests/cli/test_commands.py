@@ -110,11 +110,16 @@ def test_warnings_of_the_bridge_are_one_line_each(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["run", "grid"])
-def test_many_options_are_shown_by_what_they_are_about(command: str) -> None:
-    text = twolevel(command, "--help").out
+def test_many_options_are_shown_by_topic(command: str) -> None:
+    first = twolevel(command, "--help").out
+    shown = re.findall(r"^  (--?[a-z-]+)", first.partition("Options:")[2].partition("Example:")[0], re.M)
+    assert len(shown) <= 21  # with --help itself
+    assert re.fullmatch(rf"All \d+ options, by topic: twolevel {command} --help-all", first.splitlines()[-1])
+    text = twolevel(command, "--help-all").out.partition("Example:")[0]
+    assert all(panel.when in " ".join(text.split()) for panel in Panel if panel in text)
     panels = re.findall(r"^([A-Z].*):$", text, re.MULTILINE)
     assert panels == ["Arguments", *(one for one in Panel if command == "run" or one != Panel.TRACES)]
-    blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n)+)", text, re.MULTILINE))
+    blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n|\n(?=  ))+)", text, re.MULTILINE))
     options = {panel: re.findall(r"^  (--?[a-z-]+)", block, re.MULTILINE) for panel, block in blocks.items()}
     assert max(map(len, options.values())) <= 12
     assert set(options[Panel.OTHER]) <= {"--seed", "--seeds", "--config", "-h"}
