@@ -10,11 +10,14 @@ from traces.base.options import Choice, Option, Panel, Real, Whole
 #: A job of more tasks than this is refused.
 MAX_TASKS_PER_JOB = 100_000_000
 
-#: What names a technique, or several that one is chosen of.
-TECHNIQUES = "static, ss, gss, fac, awf-c, heft …; as fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
+#: Spellings of a technique, or of several from which one is selected.
+TECHNIQUES = (
+    "static, ss, gss, fac, awf-c, heft …, perhaps with parameters, fsc:h=1e-6,sigma=0.2; select:NAME,NAME; FILE.py:NAME"
+)
 
 ALS = Option(
     name="als",
+    first=True,
     panel=Panel.APPLICATION,
     names="als.techniques:TECHNIQUES",
     default="static",
@@ -23,29 +26,32 @@ ALS = Option(
 )
 VARIATION = Real(
     name="variation",
+    first=True,
     panel=Panel.APPLICATION,
     default=0.0,
     lowest=0.0,
     highest=10.0,
     metavar="Υ",
-    help="Task variation factor, σ over µ of task lengths",
+    help="Variation of task lengths: standard deviation over mean",
 )
 TASKS_PER_CORE = Whole(
     name="tasks-per-core",
+    first=True,
     panel=Panel.APPLICATION,
     default=1,
     lowest=1,
     highest=MAX_TASKS_PER_JOB,
     metavar="K",
-    help="Tasks per core of a job",
+    help="Mean number of tasks per core of a job",
 )
 LENGTHS = Option(
     name="lengths",
+    first=True,
     panel=Panel.APPLICATION,
     names="als.lengths:LENGTHS",
     default="",
     metavar="SPEC",
-    help="Distribution of task lengths, as gamma:cov=0.5, normal:draw=paper or file:PATH",
+    help="Distribution of task lengths, e.g. gamma:cov=0.5, normal:draw=paper or file:PATH",
     rule="normal",
 )
 APPLICATIONS = Option[str | None](
@@ -53,7 +59,7 @@ APPLICATIONS = Option[str | None](
     panel=Panel.APPLICATION,
     default=None,
     metavar="FILE",
-    help="TOML that says which job computes what: serial parts, loops, steps",
+    help="TOML file that assigns programs to jobs: serial parts, loops, graphs, time steps",
 )
 OVERHEAD = Whole(
     name="overhead",
@@ -63,13 +69,13 @@ OVERHEAD = Whole(
     highest=3600 * 10**9,
     unit="ns",
     metavar="TIME",
-    help="What each chunk costs before its tasks, as 5us",
+    help="Time before each chunk of tasks, e.g. 5us",
 )
 RESIZE_COST = replace(
     OVERHEAD,
     name="resize-cost",
     python="resize_ns",
-    help="What a change of its width costs each core of a job, as 100ms",
+    help="Time that a change of width costs each core of a job, e.g. 100ms",
 )
 LATENCY = Whole(
     name="latency",
@@ -79,7 +85,7 @@ LATENCY = Whole(
     highest=10**12,
     unit="ns",
     metavar="TIME",
-    help="What a message between a job's first host and another takes, as 5us",
+    help="Time of a message between hosts of a job, e.g. 5us",
 )
 ASSIGNMENT = Choice(
     name="assignment",
@@ -88,14 +94,14 @@ ASSIGNMENT = Choice(
     choices=("distributed", "master"),
     what="assignment",
     metavar="HOW",
-    help="Who calculates chunks, and pays: distributed (each core), or master",
+    help="Place where chunks are calculated, which pays the overhead: distributed (each core), or master",
 )
 SPEEDS = Option[tuple[str, ...]](
     name="speeds",
     panel=Panel.APPLICATION,
     default=(),
     metavar="SPEC",
-    help="Core speeds that change, as square:period=60s,low=0.5; may be repeated",
+    help="Variable core speeds, e.g. square:period=60s,low=0.5; may be repeated",
 )
 NETWORK = Option(
     name="network",
@@ -103,7 +109,7 @@ NETWORK = Option(
     names="als.network:MODELS",
     default="none",
     metavar="MODEL",
-    help="What data between a graph's tasks take: none, hockney, cm02, lv08",
+    help="Model of data transfers between the tasks of a graph: none, hockney, cm02, lv08",
 )
 ORDER = Choice(
     name="order",
@@ -111,7 +117,7 @@ ORDER = Choice(
     choices=("index", "rank"),
     what="order",
     metavar="HOW",
-    help="How tasks wait: index, or rank, by upward rank; no planner",
+    help="Order of ready tasks: index, or rank (upward rank); not with a planner",
 )
 CORES = Whole[int | None](
     name="cores",
@@ -119,8 +125,8 @@ CORES = Whole[int | None](
     lowest=1,
     highest=2**20,
     metavar="P",
-    help="Cores, of all hosts",
-    rule="as many as core speeds are given",
+    help="Number of cores of all hosts",
+    rule="the number of core speeds",
 )
 STEPS = Whole(
     name="steps",
@@ -128,7 +134,7 @@ STEPS = Whole(
     lowest=1,
     highest=1_000_000,
     metavar="S",
-    help="Run the loop so often, a barrier after each time",
+    help="Repeat the loop this many times, with a barrier after each",
 )
 N_TASKS = Whole[int | None](
     name="n",
@@ -136,7 +142,7 @@ N_TASKS = Whole[int | None](
     lowest=1,
     highest=MAX_TASKS_PER_JOB,
     metavar="N",
-    help="Draw so many tasks, instead of reading them",
+    help="Number of tasks to draw, instead of reading them from a file",
 )
 #: Of tasks whose chunks are asked for one at a time, in Python.
 CHUNK_TASKS = replace(N_TASKS, highest=10_000_000)

@@ -1,6 +1,6 @@
 """The features of the batch level that do not go together, each pair once (``traces.base.options``).
 
-:data:`RULES` and :data:`POWER` are of the options alone, :data:`POLICY` is of the policy that is to follow the rules,
+:data:`POWER` is of the options alone, :data:`POLICY` is of the policy that is to follow the rules,
 :data:`FAIR_START` of runs that are made again in part, :data:`STREAM` of logs that are never held as a whole, and
 :data:`UNAWARE`, :data:`RUN` and :data:`PLAN` of all that a run has: its jobs, its allocator and what it knows of power.
 """
@@ -16,6 +16,7 @@ from traces.base.options import ChosenFeature, Conflict, Option, has, needs
 
 #: Of one host of two cores that says what it draws; examples need its limits, if any.
 _LIMITED: Final[Mapping[str, Any]] = {"limits": [(0, None, 1000)]}
+_NOTICED_LIMIT: Final = [(0, None, 1000, "", 0, 5)]
 
 
 def _policy(one: Any) -> str:
@@ -43,17 +44,8 @@ def _fallback(run: Any) -> str:
 
 
 def _notice(run: Any) -> str:
-    return f"{_fallback(run)} with {o.NOTICE}"
+    return f"{_fallback(run)} with a notice of limits"
 
-
-# Options of :class:`bls.scheduler_options.Rules`.
-
-RULES: Final[tuple[Conflict, ...]] = (
-    needs(
-        has(str(o.DECISION_COST), lambda rules: rules.decision_cost_ns is not None, decision_cost_ns=5),
-        o.CHARGE_DECISIONS, lambda rules: not rules.charge_decisions
-    ),
-)
 
 # Options of :class:`bls.power.options.Power`.
 
@@ -63,7 +55,6 @@ _STOPPING: Final = has(
 )
 _UNSTOPPED: Final = f"{o.FALLBACK:none}, hold, submit:state=1 or dvfs"
 _SLEEP_AFTER: Final = has(str(o.SLEEP_AFTER), lambda power: power.sleep_after_ns is not None, sleep_after_ns=5)
-_NOTICE: Final = has(str(o.NOTICE), lambda power: power.notice_ns, **_LIMITED, notice_ns=5)
 
 
 def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
@@ -82,14 +73,6 @@ POWER: Final[tuple[Conflict, ...]] = (
         o.SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", after which hosts that idle fall asleep"
     ),
     Conflict(_SLEEP_AFTER, _STOPPING, "which has hosts shut down and boot itself", _UNSTOPPED),
-    Conflict(
-        _NOTICE,
-        has(str(o.REACTION), lambda power: power.reaction_ns, reaction_ns=5),
-        "as a limit is known before its begin, or after it"
-    ),
-    Conflict(_NOTICE, _STOPPING, "as hosts leave the service when a limit begins", _UNSTOPPED),
-    _unlimited(o.REACTION, "reaction_ns", 5),
-    _unlimited(o.NOTICE, "notice_ns", 5),
     _unlimited(o.FALLBACK, "fallback", "hold"),
     _unlimited(o.ALLOWED, "allowed", "none"),
     _unlimited(o.STRETCH_WALLTIME, "stretch_walltime", True),
@@ -123,7 +106,7 @@ _HINTS: Final = has(
 _RELEASES: Final = has(
     f"{o.COORDINATION} but none", lambda one: one.rules.releases, _coordination, coordination="release"
 )
-_CHARGES: Final = has(str(o.CHARGE_DECISIONS), lambda one: one.rules.charge_decisions, charge_decisions=True)
+_CHARGES: Final = has(str(o.DECISION_COST), lambda one: one.rules.charges_decisions, decision_cost_ns="measured")
 _NO_RELEASES: Final = "none, release, release:core, release:host"
 _NO_HEAD: Final = "{second} decides itself which jobs start, and its queue has no head"
 
@@ -190,8 +173,8 @@ _DVFS: Final = has(
     fallback="dvfs"
 )
 _NOTICED: Final = has(
-    f"{o.NOTICE} with a {o.FALLBACK}", lambda run: run.limits and run.limits.limits.notice_ns > 0, _notice, **_LIMITED,
-    fallback="hold", notice_ns=5
+    f"a notice of {o.LIMITS}, with a {o.FALLBACK}", lambda run: run.limits and run.limits.limits.noticed, _notice,
+    limits=_NOTICED_LIMIT, fallback="hold"
 )
 _NO_FALLBACK: Final = f"{o.FALLBACK:none}"
 _BESIDE: Final = "hosts cannot be drained with {second}"
@@ -324,9 +307,9 @@ RUN: Final[tuple[Conflict, ...]] = (
             **_LIMITED, fallback="hold",
         ),
         has(
-            f"{o.RESIZE:mold} with several reservations, with {o.NOTICE}, or where cores draw differently",
+            f"{o.RESIZE:mold} with several reservations, with a notice of limits, or where cores draw differently",
             lambda run: run.rules.molds and not run.counts_power,
-            lambda run: f"{_resize(run)} and several reservations, {o.NOTICE}, or cores that draw differently",
+            lambda run: f"{_resize(run)} and several reservations, a notice of limits, or cores that draw differently",
             **_MALLEABLE, resize="mold", backfill="conservative",
         ),
         "as no width is chosen by the limit there", f"{o.FALLBACK:none}, stop:idle or stop:off"
@@ -429,6 +412,10 @@ PLAN: Final[tuple[Conflict, ...]] = (
         ),
         "as hosts are stopped by what the machine draws", _UNSTOPPED
     ),
+    Conflict(
+        has(f"a notice of {o.LIMITS}", lambda plan: plan.noticed, limits=_NOTICED_LIMIT), _STOPPING,
+        "as hosts leave the service when a limit begins", _UNSTOPPED, example={"limits": _NOTICED_LIMIT}
+    ),
 )
 
 
@@ -454,11 +441,10 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
     ),
     _again(
         has(
-            f"{o.CHARGE_DECISIONS} without a {o.DECISION_COST}",
-            lambda one: one.rules.charge_decisions and one.rules.decision_cost_ns is None,
-            f"{o.CHARGE_DECISIONS} as measured", charge_decisions=True,
+            f"{o.DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured",
+            decision_cost_ns="measured",
         ),
-        f"with {{second}} no run can be made again; give a {o.DECISION_COST}"
+        f"with {{second}} no run can be repeated; give a time, as {o.DECISION_COST:50ms}"
     ),
 )
 

@@ -155,7 +155,7 @@ class Run(Chosen):
     def counts_power(self) -> bool:
         """Whether counts of cores suffice for the power limit."""
         limits = self.limits
-        return limits is not None and self.rules.depth <= 1 and limits.alike and not limits.limits.notice_ns
+        return limits is not None and self.rules.depth <= 1 and limits.alike and not limits.limits.noticed
 
     def asks(self, column: str, most: int = 0) -> bool:
         """Whether a job requests more than ``most`` in a column of its requests."""
@@ -322,8 +322,8 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "kills": int(rules.kill_at_walltime),
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
-        "charges_decisions": int(rules.charge_decisions),
-        "decision_cost_ns": -1 if rules.decision_cost_ns is None else rules.decision_cost_ns,
+        "charges_decisions": int(rules.charges_decisions),
+        "decision_cost_ns": rules.fixed_cost_ns,
         "max_attempts": rules.max_attempts,
         "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),

@@ -12,20 +12,20 @@ HOSTS, HOST_CORES = 4, 64
 HOST_GFLOPS = HOST_CORES * CORE_GFLOPS.default
 
 BLS = Option(
-    name="bls", panel=Panel.BATCH, names="bls.policies:POLICIES", default="fcfs", metavar="NAME",
-    help="Batch policy by name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME",
+    name="bls", first=True, panel=Panel.BATCH, names="bls.policies:POLICIES", default="fcfs", metavar="NAME",
+    help="Batch policy: a name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME",
 )  # fmt: skip
 BLS_COMMAND = Option[str | None](
     name="bls-command",
     panel=Panel.COUPLING,
     default=None,
     metavar="COMMAND",
-    help=f"A scheduler of your own, in place of {BLS} (bridge/PROTOCOL.md)",
+    help=f"Command that starts your own scheduler, in place of {BLS} (bridge/PROTOCOL.md)",
 )
 SELECT = Option(
-    name="select", panel=Panel.JOBS, default="all", metavar="WHICH",
-    help="all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), window:START+LENGTH or "
-    "window:START..END; a start or end is a time of the log or a date, e.g. 2003-01-31T12:00",
+    name="select", first=True, panel=Panel.JOBS, default="all", metavar="WHICH",
+    help="Jobs to simulate: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
+    "window:START+LENGTH or window:START..END; START and END are times of the log, or dates such as 2003-01-31T12:00",
 )  # fmt: skip
 OVERSIZE = Choice(
     name="oversize", panel=Panel.JOBS, default="reject", choices=("reject", "clamp"),
@@ -33,9 +33,9 @@ OVERSIZE = Choice(
     help="Jobs wider than the platform: reject, or clamp to its width",
 )  # fmt: skip
 PLATFORM = Option[str | None](
-    name="platform", panel=Panel.JOBS, default=None, metavar="FILE",
-    help=f"Platform in TOML, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: another "
-    "paper's, 151 × 14, with what they draw; or log: what the log names",
+    name="platform", first=True, panel=Panel.JOBS, default=None, metavar="FILE",
+    help=f"Machine: a TOML file, or AccaSim's JSON; paper: {HOSTS} hosts × {HOST_CORES} cores; demand-response: 151 hosts × 14 "
+    "cores with power data; or log: as the log's header states",
     rule="log if run times are recorded and it names a machine, otherwise paper",
 )  # fmt: skip
 SLACK = Real(
@@ -45,101 +45,87 @@ SLACK = Real(
     lowest=0.0,
     highest=1e6,
     metavar="X",
-    help="EDF's deadline is submit + X × estimate",
+    help="EDF deadline: submit + X × estimate",
 )
 ALLOCATOR = Option(
-    name="allocator", panel=Panel.BATCH, names="bls.allocators:ALLOCATORS", default="first-fit", metavar="NAME",
-    help="Choice of cores by name (first-fit …), or FILE.py:NAME",
+    name="allocator", first=True, panel=Panel.BATCH, names="bls.allocators:ALLOCATORS", default="first-fit", metavar="NAME",
+    help="Choice of cores: a name (first-fit, best-fit, topology …), or FILE.py:NAME",
 )  # fmt: skip
 BACKFILL = Option(
-    name="backfill", panel=Panel.BATCH, default="none", metavar="HOW",
-    help="Reservations: none, easy (one), conservative (all), or their number",
-)  # fmt: skip
-CONSERVATIVE = Choice(
-    name="conservative", panel=Panel.BATCH, default="keep", choices=("keep", "rebuild"),
-    what="kind of conservative backfilling",
-    metavar="HOW", help="Conservative plans: keep what was promised, or rebuild each time",
+    name="backfill", first=True, panel=Panel.BATCH, default="none", metavar="HOW",
+    help="Backfilling: none; easy (one reservation), a number of reservations, conservative (all, kept from pass to pass), or "
+    "conservative:rebuild (all, planned again in every pass)",
 )  # fmt: skip
 KILL_AT_WALLTIME = Option(
-    name="kill-at-walltime", panel=Panel.BATCH, default=False, help="Kill jobs that have run for their request"
+    name="kill-at-walltime",
+    first=True,
+    panel=Panel.BATCH,
+    default=False,
+    help="Kill jobs that reach their requested time",
 )
 ESTIMATES = Option(
-    name="estimates", panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
-    help="How long the scheduler thinks jobs run: requested, exact, within:X%, last-two, profile, data-driven, application "
+    name="estimates", first=True, panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
+    help="Run times that the scheduler plans with: requested, exact, within:X%, last-two, profile, data-driven, application, "
     "or FILE.py:NAME",
 )  # fmt: skip
 ON_FAILURE = Choice(
     name="on-failure", panel=Panel.CONSTRAINTS, default="requeue", choices=("requeue", "lose"),
     what="treatment of jobs that lose a host",
-    metavar="HOW", help="Jobs that lose a host, or all cores: requeue or lose",
+    metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="coordination", panel=Panel.BATCH, default="none", what="coordination of the levels",
+    name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
     metavar="HOW",
-    help="What the levels tell each other of running jobs: none; which cores are free: release, release:core, release:host; "
-    "and for which of theirs the head of the queue waits, or a policy says that others do: hint, hint:core, hint:host",
+    help="Information exchanged between the levels about running jobs: none; release (a job gives back cores that it no longer "
+    "needs), release:core, release:host; or hint (a job also learns which of its cores the queue is waiting for), hint:core, "
+    "hint:host",
 )  # fmt: skip
 MALLEABLE = Option[str | None](
     name="malleable", panel=Panel.CONSTRAINTS, default=None, metavar="WHICH",
-    help="Jobs whose width may change: SHARE[:MIN[:MAX]] of them, as 0.5:0.25:2, to MIN and MAX times what they ask for; "
-    "or a CSV file",
+    help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
+    "requested cores; or a CSV file",
 )  # fmt: skip
 #: When running malleable jobs are given cores, or asked for some, where nothing else is said.
 RESIZED = "expand+shrink"
 RESIZE = Choice(
     name="resize", panel=Panel.CONSTRAINTS, default="none", what="change of widths",
     choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",
-    help="When malleable jobs are given cores, or asked for some: none (never), mold (as they start), expand (nobody waits), "
-    f"shrink (the head of the queue lacks cores), {RESIZED}, equal (so that all have as many), evolve (as their "
-    "applications wish), or decide (as a batch policy in Python, or a scheduler, says)",
+    help="When the width of malleable jobs changes: none; mold (at the start); expand (when the queue is empty), shrink "
+    f"(when its head lacks cores), {RESIZED}; equal (shares of equal size); evolve (on request of the application); decide "
+    "(by a batch policy in Python, or a scheduler)",
     rule=f"none; {RESIZED} with {MALLEABLE}",
 )  # fmt: skip
 POWER = Option(
     name="power", panel=Panel.POWER, default=False,
-    help="Find out what the machine draws, and what jobs use: power.parquet, energy_j; the platform says what hosts draw",
+    help="Account for power and energy: power.parquet, energy_j; needs a platform with power data",
 )  # fmt: skip
 POWER_OF = Choice(
     name="power-of", panel=Panel.POWER, default="held", choices=("held", "working"), what="active cores", metavar="CORES",
-    help="Which cores are active: held by a job, or working, in a task",
+    help="Cores that draw active power: held by a job, or working on a task",
 )  # fmt: skip
 LIMITS = Option[str | None](
     name="limits", panel=Panel.LIMITS, default=None, metavar="FILE",
-    help="Limits to the power of the machine, or with where of parts of it: CSV, from,to,limit_w,where",
+    help="Power limits of the machine or of parts of it, and when they are known: CSV, from,to,limit_w[,where,reaction,notice]",
 )  # fmt: skip
-REACTION = Option(
-    name="reaction",
-    python="reaction_ns",
-    panel=Panel.LIMITS,
-    default="0s",
-    metavar="TIME",
-    help="How long after its begin a limit is known",
-)
-NOTICE = Option(
-    name="notice",
-    python="notice_ns",
-    panel=Panel.LIMITS,
-    default="0s",
-    metavar="TIME",
-    help="How long before its begin a limit is known",
-)
 FALLBACK = Option(
     name="fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
-    help="What is done under a limit: none, hold (jobs wait until they fit), submit:state=1 (as they are submitted, jobs are "
-    "slowed), dvfs (running jobs are slowed; dvfs:slow=fewest: one by one), stop:idle or stop:off (hosts are out of service)",
+    help="Reaction to a power limit: none; hold (jobs wait until they fit); submit:state=1 (jobs submitted under a limit run "
+    "slower); dvfs (running jobs are slowed; dvfs:slow=fewest: one by one); stop:idle or stop:off (hosts leave service)",
 )  # fmt: skip
 ALLOWED = Option(
     name="allowed", panel=Panel.LIMITS, default="all", metavar="JOBS",
-    help="Which jobs may be slowed: none, all, a share as 0.75 or 75%, users:3 17, or a CSV file",
+    help="Jobs that may be slowed: none, all, a share such as 0.75 or 75%, users:3 17, or a CSV file",
 )  # fmt: skip
 JOB_POWER = Option[str | None](
     name="job-power", panel=Panel.POWER, default=None, metavar="FILE",
-    help="What jobs draw, and how much of their time no speed changes: CSV, job_id,power,memory_bound",
+    help="Power of jobs, and the part of their time that is independent of core speed: CSV, job_id,power,memory_bound",
 )  # fmt: skip
 POWER_ESTIMATES = Choice(
     name="power-estimates", panel=Panel.LIMITS, default="exact", choices=("exact", "platform", "last-two"),
     what="estimates of power", metavar="NAME",
-    help="What the scheduler thinks jobs draw: exact, platform (as it says) or last-two (as the user's last two jobs did)",
+    help="Job power that the scheduler plans with: exact, platform (typical power of the platform), or last-two (mean of the "
+    "user's last two jobs)",
 )  # fmt: skip
 SIGNALS = Option[str | None](
     name="signals", panel=Panel.POWER, default=None, metavar="FILE",
@@ -155,34 +141,28 @@ STRETCH_WALLTIME = Option(
 )  # fmt: skip
 SLEEP_AFTER = Option[str | None](
     name="sleep-after", python="sleep_after_ns", panel=Panel.POWER, default=None, metavar="TIME",
-    help="A host that has idled for so long shuts down, and boots for the next job that is given it",
+    help="Shut down hosts that were idle for this time; they boot when a job is placed on them",
 )  # fmt: skip
 KEEP_AWAKE = Whole(
     name="keep-awake", panel=Panel.POWER, default=0, lowest=0, highest=10**9, metavar="N",
-    help="So many hosts that idle are kept awake",
+    help="Number of idle hosts that stay awake",
 )  # fmt: skip
 MAX_ATTEMPTS = Whole(
     name="max-attempts", panel=Panel.CONSTRAINTS, default=1000, lowest=1, highest=10**9, metavar="N",
-    help="Give up when a job was cut so often",
+    help="Stop the run when one job was interrupted this many times",
 )  # fmt: skip
-CHARGE_DECISIONS = Option(
-    name="charge-decisions",
-    panel=Panel.BATCH,
-    default=False,
-    help="Jobs start only after the time it took to decide so",
-)
 DECISION_COST = Option[str | None](
     name="decision-cost", python="decision_cost_ns", panel=Panel.BATCH, default=None, metavar="TIME",
-    help="What a decision takes, as 50ms (a bare number is s), instead of what is measured",
+    help="Delay each start by the time of the decision: as measured, or a fixed time, e.g. 50ms (a bare number is s)",
 )  # fmt: skip
 MEMORY = Choice(
     name="memory", panel=Panel.CONSTRAINTS, default="none", choices=("none", "swf"),
-    what="source of memory requests", metavar="WHENCE",
-    help="Memory that a core asks for: none, or swf: the log's",
+    what="source of memory requests", metavar="SOURCE",
+    help="Memory requested per core: none, or swf (as recorded in the log)",
 )  # fmt: skip
 REQUESTS = Option[str | None](
     name="requests", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
-    help="CSV of what jobs ask for: units, resources, licences, switches",
+    help="CSV of job requests: units, resources, licences, switches",
 )  # fmt: skip
 WINDOWS = Option[str | None](
     name="windows",
@@ -196,39 +176,39 @@ FAILURES = Option[str | None](
     panel=Panel.CONSTRAINTS,
     default=None,
     metavar="WHAT",
-    help="Hosts that fail, or are drained: a CSV file, or mtbf:30d,mttr:4h",
+    help="Hosts that fail or are drained: a CSV file, or a model such as mtbf:30d,mttr:4h",
 )
 DEPENDENCIES = Option(
     name="dependencies",
     panel=Panel.CONSTRAINTS,
     default=False,
-    help="Jobs wait for their preceding job and think time (SWF 17, 18)",
+    help="Start jobs after their preceding job and think time (SWF fields 17 and 18)",
 )
 SWITCHES = Option[str | None](
     name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
-    help="Jobs accept so many leaf switches, and wait so long for it",
+    help="Place each job on at most N leaf switches; wait for them at most TIME",
 )  # fmt: skip
 PRESET = Option[bool | None](
     name="preset",
     off="no-preset",
     panel=Panel.JOBS,
     default=None,
-    help="Start a window with the jobs that the log records as running or queued then, or with an empty machine",
-    rule="with these jobs where the log records starts and its running jobs fit the platform",
+    help="Start a window with the jobs that were running or queued according to the log, or with an empty machine",
+    rule="with these jobs if the log records starts and its running jobs fit the platform",
 )
 CANCELLED = Option(
-    name="cancelled", panel=Panel.JOBS, default=False, help="With the jobs that were cancelled before they started"
+    name="cancelled", panel=Panel.JOBS, default=False, help="Include jobs that were cancelled before they started"
 )
 
 # What is found out, kept and read of a run.
 
 DECISIONS = Option(
-    name="decisions", python="keep_decisions", panel=Panel.RESULTS, default=False,
-    help="Also write decisions.parquet, one row per scheduling pass",
+    name="decisions", first=True, python="keep_decisions", panel=Panel.RESULTS, default=False,
+    help="Write decisions.parquet too, one row per scheduling pass",
 )  # fmt: skip
 OBSERVE = Option[tuple[str, ...]](
     name="observe", python="observers", panel=Panel.RESULTS, default=(), metavar="FILE.py:NAME",
-    help="An observer of your own; may be repeated",
+    help="Your own observer; may be repeated",
 )  # fmt: skip
 FAIR_START = Option(
     name="fair-start",
@@ -238,33 +218,38 @@ FAIR_START = Option(
 )
 STREAM = Option(
     name="stream", panel=Panel.RESULTS, default=False,
-    help="Read, simulate and write in little memory, however long the log; recorded, without a trace",
+    help="Read, simulate and write with little memory, for logs of any length; needs recorded run times and no trace",
 )  # fmt: skip
 
 TOPOLOGY = Option(
     name="topology", default="full", metavar="SPEC",
-    help="With a network, how hosts are linked: full, shared, star, fat-tree:…, dragonfly:…",
+    help="Links between hosts: full, shared, star, fat-tree:…, dragonfly:…; needs a network",
 )  # fmt: skip
 
 # Of workloads that are made of others.
 
 ALIGN = Choice(
     name="align", default="calendar", choices=("calendar", "start"), what="alignment", metavar="HOW",
-    help="calendar: by UnixStartTime; or start: each begins at time 0",
+    help="Time 0 of the result: calendar (by UnixStartTime), or start (each log begins at time 0)",
 )  # fmt: skip
 NUMBERS = Option[str | None](
     name="numbers", default=None, metavar="HOW",
-    help="Numbers that stand for users, queues … where a log has no names: same, apart, or by column, as user=apart,queue=same",
+    help="Numbers of users, queues … in logs without names: same, apart, or by column, e.g. user=apart,queue=same",
     rule="logs that share such numbers are refused",
 )  # fmt: skip
 JOBS = Whole[int | None](
-    name="jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N", help="How many jobs"
+    name="jobs", short="-n", default=None, lowest=1, highest=20_000_000, metavar="N", help="Number of jobs"
 )
 METHOD = Choice(
     name="method", default="calendar", choices=("calendar", "accasim"), what="method", metavar="NAME",
-    help="calendar: by weekday and month, too; or accasim: as its paper does",
+    help="Arrivals: calendar (also by weekday and month), or accasim (as in its paper)",
 )  # fmt: skip
 SPEED_FACTOR = Real(
-    name="speed-factor", default=1.0, lowest=1e-6, highest=1e6, metavar="FACTOR", help="Cores so many times as fast"
+    name="speed-factor",
+    default=1.0,
+    lowest=1e-6,
+    highest=1e6,
+    metavar="FACTOR",
+    help="Make cores this many times as fast",
 )
-NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="So many times as many nodes")
+NODES_FACTOR = replace(SPEED_FACTOR, name="nodes-factor", help="Make the number of nodes this many times as large")

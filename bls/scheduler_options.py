@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bls import options as o
-from bls.conflicts import RULES
 from bls.engine.codes import Release, Resize
 from traces.base.errors import InputError, shown, whole
-from traces.base.options import check, holds, knows_its_keywords, recorded
+from traces.base.options import holds, knows_its_keywords, recorded
 
 if TYPE_CHECKING:
     from bls.estimates import AnyEstimator
@@ -21,8 +20,12 @@ if TYPE_CHECKING:
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
 
-#: The names that the literature gives depths of reservations: none, one, and one for each job.
-BACKFILL = ("none", "easy", "conservative")
+#: Kinds of backfilling by their names in the literature, with one reservation or one for each job.
+REBUILD = "conservative:rebuild"
+BACKFILL = ("none", "easy", "conservative", REBUILD)
+
+#: The decision cost that is measured in each pass.
+MEASURED = "measured"
 
 _DEEPEST = 10**9
 
@@ -35,9 +38,8 @@ class Rules:
     Attributes
     ----------
     backfill : str
-        ``none``, ``easy``, ``conservative``, or the number of jobs that have a reservation at once, as ``4``.
-    conservative : {"keep", "rebuild"}, optional
-        With ``conservative``: keep reservations from pass to pass and only move them earlier, or plan again in every pass.
+        ``none``, ``easy``, or the number of jobs that have a reservation at once, as ``4``; ``conservative``: all jobs, whose
+        reservations are kept from pass to pass and only move earlier; ``conservative:rebuild``: planned again in every pass.
     kill_at_walltime : bool
         Whether a job is killed when it has run for its requested time.
     on_failure : {"requeue", "lose"}
@@ -53,10 +55,9 @@ class Rules:
         starts (``bls.engine.features.planning.molding``).
     max_attempts : int
         After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
-    charge_decisions : bool
-        Whether each start is delayed by the time that the decision took.
     decision_cost_ns : int, str or None
-        How long a decision takes, in ns, or as ``50ms``; None: as measured. Needs ``charge_decisions``.
+        Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None: starts are
+        not delayed.
     keep_decisions : bool
         Whether to keep a table of all decisions.
     switch_wait_ns : int or None
@@ -71,14 +72,12 @@ class Rules:
     """
 
     backfill: str = holds(o.BACKFILL)
-    conservative: str | None = holds(o.CONSERVATIVE, None)
     kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
     on_failure: str = holds(o.ON_FAILURE)
     coordination: str = holds(o.COORDINATION)
     resize: str | None = holds(o.RESIZE, None)
     max_attempts: int = holds(o.MAX_ATTEMPTS)
-    charge_decisions: bool = holds(o.CHARGE_DECISIONS)
-    decision_cost_ns: int | None = holds(o.DECISION_COST)
+    decision_cost_ns: int | str | None = holds(o.DECISION_COST)
     keep_decisions: bool = holds(o.DECISIONS)
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
@@ -89,18 +88,15 @@ class Rules:
 
         object.__setattr__(self, "backfill", str(self.backfill))
         self.depth  # noqa: B018 - an error here, not later
-        if self.conservative is not None:
-            o.CONSERVATIVE.check(self.conservative)
         o.ON_FAILURE.check(self.on_failure)
         o.COORDINATION.check(self.coordination)
         o.RESIZE.check(self.resized)
         o.MAX_ATTEMPTS.check(self.max_attempts)
-        cost: object = self.decision_cost_ns
-        if isinstance(cost, str):
-            object.__setattr__(self, "decision_cost_ns", parse_duration_ns(cost, str(o.DECISION_COST)))
-        if self.decision_cost_ns is not None:
-            whole(str(o.DECISION_COST), self.decision_cost_ns, 0, MAX_NS)
-        check(RULES, self)
+        if self.decision_cost_ns not in (None, MEASURED):
+            cost: object = self.decision_cost_ns
+            if isinstance(cost, str):
+                cost = parse_duration_ns(cost, str(o.DECISION_COST))
+            object.__setattr__(self, "decision_cost_ns", whole(str(o.DECISION_COST), cost, 0, MAX_NS))
         estimator(self.estimates)
         if self.switch_wait_ns is not None:
             whole("switch_wait_ns", self.switch_wait_ns, 0, MAX_NS)
@@ -111,7 +107,7 @@ class Rules:
         if self.backfill in BACKFILL:
             from bls.engine.state import UNBOUNDED
 
-            return {"none": 0, "easy": 1, "conservative": UNBOUNDED}[self.backfill]
+            return {"none": 0, "easy": 1}.get(self.backfill, UNBOUNDED)
         if re.fullmatch("[0-9]{1,18}", self.backfill) and int(self.backfill) <= _DEEPEST:
             return int(self.backfill)
         raise InputError(
@@ -171,7 +167,17 @@ class Rules:
     @property
     def keeps(self) -> bool:
         """Whether reservations are kept from pass to pass."""
-        return self.backfill == "conservative" and self.conservative != "rebuild"
+        return self.backfill == "conservative"
+
+    @property
+    def charges_decisions(self) -> bool:
+        """Whether starts are delayed by the time of the decision."""
+        return self.decision_cost_ns is not None
+
+    @property
+    def fixed_cost_ns(self) -> int:
+        """The time of each decision; -1: as measured."""
+        return self.decision_cost_ns if isinstance(self.decision_cost_ns, int) else -1
 
     @property
     def estimates_differ(self) -> bool:
@@ -184,9 +190,7 @@ class Rules:
         """The rules as plain values, for a record of the run."""
         from bls.estimates import estimator
 
-        plans = self.conservative or o.CONSERVATIVE.default
         return recorded(self) | {
-            "conservative": plans,
             "resize": self.resized,
             "switch_wait_ns": self.waits_for_switches_ns,
             "estimates": estimator(self.estimates).name,

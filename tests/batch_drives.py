@@ -27,7 +27,7 @@ from bls.estimates import HistoryEstimator
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
-from bls.scheduler_options import Rules
+from bls.scheduler_options import REBUILD, Rules
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload
 from traces.compiled import Array
@@ -201,11 +201,9 @@ def estimator_of(predictor: Predictor) -> HistoryEstimator:
 def rules_of(rules: CaseRules) -> Rules:
     """The rules of a case as users say them, but for the estimates."""
     return Rules(
-        backfill="conservative" if rules.depth is None else str(rules.depth),
-        conservative="keep" if rules.keep else "rebuild",
+        backfill=("conservative" if rules.keep else REBUILD) if rules.depth is None else str(rules.depth),
         kill_at_walltime=rules.kill,
         on_failure="requeue" if rules.requeue else "lose",
-        charge_decisions=rules.cost > 0,
         decision_cost_ns=rules.cost or None,
         switch_wait_ns=rules.switch_wait,
     )

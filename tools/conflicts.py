@@ -21,7 +21,7 @@ refused on the command line and in studies, not in Python.
 
 #: Heading → rows.
 TABLES: Mapping[str, tuple[Conflict, ...]] = {
-    "Policies and rules": batch.RULES + batch.POLICY,
+    "Policies and rules": batch.POLICY,
     "Power": batch.POWER + batch.PLAN,
     "What a run has": batch.RUN,
     "What a policy is unaware of": tuple(batch.UNAWARE.values()),

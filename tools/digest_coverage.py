@@ -20,7 +20,6 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.allocators:ALLOCATORS": ("allocator",),
     "bls.estimates:ESTIMATORS": ("estimates",),
     "bls.scheduler_options:BACKFILL": ("backfill",),
-    "bls.options:CONSERVATIVE": ("conservative",),
     "bls.options:ON_FAILURE": ("on_failure",),
     "bls.workloads:READERS": ("read",),
     "bls.workloads.generators:METHODS": ("method",),

@@ -1,8 +1,8 @@
 """Limits to the power of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are
 known.
 
-A limit is in force from ``from`` up to, not including, ``to``. Of several in force the lowest counts. It is known only some
-time after it has begun, the reaction; or some time before, the notice.
+A limit is in force from ``from`` up to, not including, ``to``. Of several in force the lowest counts. The scheduler knows it
+from its begin on, or later, after its ``reaction``, or earlier, by its ``notice``.
 """
 
 import os
@@ -28,6 +28,8 @@ from traces.intervals import intervals_text
 
 _COLUMNS = ["from", "to", "limit_w"]
 _WHERE = "where"
+_REACTION, _NOTICE = "reaction", "notice"
+_OPTIONAL = (_WHERE, _REACTION, _NOTICE)
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _WATTS = re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 _MOST_W = 10**12
@@ -41,8 +43,18 @@ class Limit:
     end_ns: int
     power_mw: int
     where: str = ""
+    # when it is known: after, or before its begin; at most one is not 0
+    reaction_ns: int = 0
+    notice_ns: int = 0
+
+    @property
+    def known_ns(self) -> int:
+        """The instant from which on it is known."""
+        return max(0, self.begin_ns + self.reaction_ns - self.notice_ns)
 
     def __post_init__(self) -> None:
+        if self.reaction_ns and self.notice_ns:
+            raise InputError("limit: it has a reaction and a notice; allowed: one of them")
         if not 0 <= self.begin_ns < self.end_ns <= MAX_NS:
             raise InputError(f"limit: from {self.begin_ns} to {self.end_ns} ns; allowed: from before to")
         if not 0 <= self.power_mw <= _MOST_W * 1000:
@@ -76,13 +88,11 @@ class Lowerings(NamedTuple):
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits, and how long after its begin, or before it, each of them is known."""
+    """Limits of the machine, or of a part of it."""
 
     limits: tuple[Limit, ...] = ()
-    # at most one of them is not 0
-    reaction_ns: int = 0
-    notice_ns: int = 0
     also_ns: tuple[int, ...] = ()  # further instants that :attr:`instants` is to have
+    noticed: bool = False  # whether any limit of the run is known before its begin
 
     def __bool__(self) -> bool:
         return bool(self.limits)
@@ -91,27 +101,19 @@ class Limits:
     def instants(self) -> Array:
         """When anything of what is in force, or known, changes: int64, ascending."""
         found = {
-            at
-            for one in self.limits
-            for at in (self._known_ns(one), one.begin_ns, min(one.begin_ns + self.reaction_ns, one.end_ns), one.end_ns)
-            if at < MAX_NS
+            at for one in self.limits for at in (min(one.known_ns, one.end_ns), one.begin_ns, one.end_ns) if at < MAX_NS
         }
         return np.array(sorted(found.union(self.also_ns)), np.int64)
 
-    def _known_ns(self, one: Limit) -> int:
-        return max(0, one.begin_ns - self.notice_ns)
-
     def any_known(self, instants: Array) -> Array:
         """Whether any limit is known at each of some instants, in force or to come: bool."""
-        spans = joined((self._known_ns(one) + self.reaction_ns, one.end_ns) for one in self.limits)
+        spans = joined((one.known_ns, one.end_ns) for one in self.limits)
         bounds = np.array([at for span in spans for at in span], np.int64)
         return np.asarray(np.searchsorted(bounds, instants, side="right") % 2 == 1)
 
     def lowerings(self, most_mw: int) -> Lowerings:
         """What comes to be known at each of :attr:`instants`, of limits below ``most_mw``."""
-        pending = sorted(
-            ((self._known_ns(one), one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
-        )
+        pending = sorted(((one.known_ns, one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True)
         # What is known so far: from each instant on so much, up to the next one.
         at, power = [0], [most_mw]
         first, rows = [0], list[tuple[int, int, int]]()
@@ -134,11 +136,12 @@ class Limits:
 
     def steps(self, instants: Sequence[int] | Array, none_mw: int, *, known: bool) -> Array:
         """The lowest limit in force at each of some instants, mW, or of those that are known: int64; ``none_mw`` if none is."""
-        bounds, late = self.instants, self.reaction_ns if known else 0
+        bounds = self.instants
         steps = np.full(len(bounds) + 1, none_mw, np.int64)  # before the first of them there is none
         # A lower one is laid over those that are higher.
         ordered = sorted(self.limits, key=lambda one: -one.power_mw)
-        first = np.searchsorted(bounds, np.array([min(one.begin_ns + late, MAX_NS) for one in ordered], np.int64))
+        late = (one.begin_ns + (one.reaction_ns if known else 0) for one in ordered)
+        first = np.searchsorted(bounds, np.array([min(begin, MAX_NS) for begin in late], np.int64))
         stop = np.searchsorted(bounds, np.array([one.end_ns for one in ordered], np.int64))
         for one, begin, end in zip(ordered, first.tolist(), stop.tolist(), strict=True):
             steps[begin + 1 : end + 1] = one.power_mw
@@ -148,7 +151,7 @@ class Limits:
     def stairs(self) -> Stairs:
         """What is known at each of :attr:`instants` of the time to come."""
         pending = sorted(
-            ((one.begin_ns + self.reaction_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
+            ((one.begin_ns + one.reaction_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
         )
         # Those that are known and count at some time, ascending in both. One that another, no higher, outlasts never does.
         until, power = list[int](), list[int]()
@@ -194,8 +197,8 @@ def read_limits(
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
-    if sorted(set(header) - {_WHERE}) != sorted(_COLUMNS) or len(set(header)) < len(header):
-        allowed = f"{','.join(_COLUMNS)}, and {_WHERE}"
+    if sorted(set(header).difference(_OPTIONAL)) != sorted(_COLUMNS) or len(set(header)) < len(header):
+        allowed = f"{','.join(_COLUMNS)}, and {', '.join(_OPTIONAL)}"
         raise InputError(f"{source}: the columns are {shown(','.join(header))}; allowed: {allowed}")
     found = []
     for line, fields in lines:
@@ -212,22 +215,37 @@ def read_limits(
                     f"{where}: {_WHERE}: {shown(part)}; allowed: nothing, as no part of the machine is known"
                 )
             full = full_of(part, f"{where}: {_WHERE}")
-        found.append(Limit(begin, end, _power_mw(values["limit_w"].strip(), full, f"{where}: limit_w"), part))
+        times = (parse_instant_ns(values.get(name, "").strip() or "0", f"{where}: {name}") for name in _OPTIONAL[1:])
+        power = _power_mw(values["limit_w"].strip(), full, f"{where}: limit_w")
+        found.append(_limit(where, begin, end, power, part, *times))
     if not found:
         raise InputError(f"{source}: no limit; allowed: a line for each, as 0,24h,407000")
-    return tuple(found)
+    return _checked(found, source)
+
+
+def _limit(where: str, begin: int, end: int, power: int, part: str, reaction: int, notice: int) -> Limit:
+    if reaction and notice:
+        raise InputError(f"{where}: {_REACTION} and {_NOTICE}; allowed: one of them")
+    return Limit(begin, end, power, part, reaction, notice)
+
+
+def _checked(limits: Sequence[Limit], where: str) -> tuple[Limit, ...]:
+    # A pass that plans with limits to come has no room for one that is known late.
+    if any(one.reaction_ns for one in limits) and any(one.notice_ns for one in limits):
+        raise InputError(f"{where}: some limits have a {_REACTION}, others a {_NOTICE}; allowed: one of them")
+    return tuple(limits)
 
 
 def given_limits(given: object) -> tuple[Limit, ...]:
-    """The limits of a sequence of (from_ns, to_ns, W), or (from_ns, to_ns, W, where), as of ``Power.limits``; W
-    are rounded to whole mW. Raises InputError: one line that begins with ``limits``, or ``limits[k]``."""
+    """Return the limits of a sequence of (from_ns, to_ns, W), or also where, reaction_ns and notice_ns, as of ``Power.limits``;
+    W are rounded to whole mW. Raises InputError: one line that begins with ``limits``, or ``limits[k]``."""
     as_is = "allowed: (from_ns, to_ns, W) for each, as (0, 86_400 * 10**9, 407_000); to_ns None is for ever"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         raise InputError(f"limits: {shown(given)}; {as_is}")
     found = []
     for place, one in enumerate(given):
         where = f"limits[{place}]"
-        if isinstance(one, str) or not isinstance(one, Sequence | np.ndarray) or len(one) not in (3, 4):
+        if isinstance(one, str) or not isinstance(one, Sequence | np.ndarray) or not 3 <= len(one) <= 6:
             raise InputError(f"{where}: {shown(one)}; {as_is}")
         begin = whole(f"{where}: from", one[0], 0, MAX_NS)
         end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
@@ -238,8 +256,12 @@ def given_limits(given: object) -> tuple[Limit, ...]:
             raise InputError(
                 f"{where}: where: {shown(part)}; allowed: a text, as partition:NAME, switch:NAME or hosts:4-7"
             )
-        found.append(Limit(begin, end, round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000), part.strip()))
-    return tuple(found)
+        times = [
+            whole(f"{where}: {name}_ns", value, 0, MAX_NS) for name, value in zip(_OPTIONAL[1:], one[4:], strict=False)
+        ]
+        power = round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)
+        found.append(_limit(where, begin, end, power, part.strip(), *times, *[0] * (2 - len(times))))
+    return _checked(found, "limits")
 
 
 def _power_mw(text: str, full_mw: int, where: str) -> int:
@@ -330,9 +352,7 @@ def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -
     )
 
 
-def domains_of(
-    limits: Sequence[Limit], platform: Platform, table: PowerTable, reaction_ns: int, notice_ns: int
-) -> tuple[Limits, tuple[Domain, ...]]:
+def domains_of(limits: Sequence[Limit], platform: Platform, table: PowerTable) -> tuple[Limits, tuple[Domain, ...]]:
     """The limits of the machine, and those of domains, in the order in which they are named first. All of them know of all
     instants at which any of them changes."""
     found: dict[str, Domain] = {}
@@ -344,9 +364,9 @@ def domains_of(
             name = domain.name
             found.setdefault(name, domain)
         mine.setdefault(name, []).append(one)
-    every = Limits(tuple(limits), reaction_ns, notice_ns).instants
+    every, noticed = Limits(tuple(limits)).instants, any(one.notice_ns for one in limits)
     also = tuple(every.tolist()) if found else ()
-    made = {name: Limits(tuple(some), reaction_ns, notice_ns, also) for name, some in mine.items()}
+    made = {name: Limits(tuple(some), also, noticed) for name, some in mine.items()}
     return made[""], tuple(replace(domain, limits=made[name]) for name, domain in found.items())
 
 

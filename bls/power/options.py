@@ -48,11 +48,10 @@ class Power:
         Whether anything is to be known, though nothing else is said.
     of : {"held", "working"}
         Which cores are active: those that a job holds, or of these those that are in a task.
-    limits : path, or sequence of (from_ns, to_ns, W) or (from_ns, to_ns, W, where), optional
-        A CSV file (``bls.power.limits``); ``to_ns`` None is for ever. Without ``where`` a limit is of the machine, else of
-        ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``.
-    reaction_ns, notice_ns : int or str
-        How long after its begin, or before it, a limit is known, in ns or as ``10min``; one of them is 0.
+    limits : path, or sequence of (from_ns, to_ns, W), perhaps followed by where, reaction_ns, notice_ns, optional
+        A CSV file (``bls.power.limits``), or its rows; ``to_ns`` None is for ever. Without ``where`` a limit is of the machine,
+        else of ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``. A limit is known from its begin on, or this time after
+        (``reaction_ns``) or before it (``notice_ns``).
     fallback : str
         ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
@@ -87,8 +86,6 @@ class Power:
     on: bool = holds(o.POWER)
     of: str = holds(o.POWER_OF)
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
-    reaction_ns: int = holds(o.REACTION, 0)
-    notice_ns: int = holds(o.NOTICE, 0)
     fallback: str = holds(o.FALLBACK)
     allowed: str | os.PathLike[str] | float = holds(o.ALLOWED)
     stretch_walltime: bool = holds(o.STRETCH_WALLTIME)
@@ -100,15 +97,11 @@ class Power:
     keep_awake: int = holds(o.KEEP_AWAKE)
 
     def __post_init__(self) -> None:
-        from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
+        from traces.base.time import MAX_NS, parse_duration_ns
 
-        for name, option, parse in (
-            ("reaction_ns", o.REACTION, parse_instant_ns),
-            ("notice_ns", o.NOTICE, parse_instant_ns),
-            ("sleep_after_ns", o.SLEEP_AFTER, parse_duration_ns),
-        ):
-            if isinstance(given := getattr(self, name), str):
-                object.__setattr__(self, name, parse(given, str(option)))
+        after: object = self.sleep_after_ns
+        if isinstance(after, str):
+            object.__setattr__(self, "sleep_after_ns", parse_duration_ns(after, str(o.SLEEP_AFTER)))
         on: object = self.on
         if not isinstance(on, bool):
             raise InputError(f"{o.POWER.keyword}: {shown(on)}; allowed: True, False, or a bls.Power")
@@ -118,8 +111,6 @@ class Power:
             from bls.power.signals import parse_pue
 
             parse_pue(self.pue)
-        whole(str(o.REACTION), self.reaction_ns, 0, MAX_NS)
-        whole(str(o.NOTICE), self.notice_ns, 0, MAX_NS)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):

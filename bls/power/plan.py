@@ -204,7 +204,7 @@ class PowerPlan:
             planned=self.planned.copy() if self.slows else np.zeros(0, np.int64),
             states=table.n_states,
             one_speed=int((table.speed == table.speed[:, :1]).all()),
-            noticed=int(self.limits.notice_ns > 0),
+            noticed=int(self.limits.noticed),
             slow_order=SLOW[self.options.slow] if self.slows else b.TOGETHER,
             kind=kind,
             factor=power,
@@ -224,6 +224,7 @@ class PlannedLimits(NamedTuple):
 
     fallback_of: tuple[str, int]
     domains: tuple[Domain, ...]
+    noticed: bool
 
 
 def power_plan(
@@ -258,8 +259,8 @@ def power_plan(
     limits, domains = NO_LIMITS, tuple[Domain, ...]()
     if options.limits is not None:
         of_all = _limits(options.limits, platform, table)
-        limits, domains = domains_of(of_all, platform, table, options.reaction_ns, options.notice_ns)
-    check(PLAN, PlannedLimits(options.fallback_of, domains))
+        limits, domains = domains_of(of_all, platform, table)
+    check(PLAN, PlannedLimits(options.fallback_of, domains, limits.noticed))
     if name == "submit" and not 1 <= state < table.n_states:
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
@@ -317,7 +318,7 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
     some = above > power
     first = np.append(0, np.cumsum(some))[stairs.first]
     steps = np.stack([_never(stairs.until_ns), above - power, np.zeros_like(power)])[:, some].copy()
-    if limits.notice_ns:
+    if limits.noticed:
         lower = limits.lowerings(full)
         first, steps = lower.first, np.stack([_never(lower.until_ns), lower.less_mw, lower.since_ns])
     return first, steps

@@ -6,9 +6,9 @@ import typer
 
 
 def cite_command(
-    bibtex: Annotated[bool, typer.Option("--bibtex", help="As BibTeX, for a file of references.")] = False,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print BibTeX.")] = False,
 ) -> None:
-    """Print how to cite the paper whose approach this is, and this software with its version: text, or BibTeX."""
+    """Print references to the two-level paper and to this version of the software."""
     from bridge.citation import APPROACH, software
 
     cited = (APPROACH, software())

@@ -16,27 +16,29 @@ from bridge.standard_error import lined_up, say
 @bundled
 def compare_command(
     *,
-    a: Annotated[str, typer.Argument(metavar="DIR_A", help="The --out of a twolevel run.")],
-    b: Annotated[str, typer.Argument(metavar="DIR_B", help="That of another run of the same workload.")],
+    a: Annotated[str, typer.Argument(metavar="DIR_A", help="Results of twolevel run.")],
+    b: Annotated[str, typer.Argument(metavar="DIR_B", help="Results of another run of the same workload.")],
     job: Annotated[
         str | None,
         typer.Option(
-            metavar="JOB", help="Print the whole chain of this job: its number, Slurm's name, as 900_2, or its name."
+            metavar="JOB",
+            help="Print the chain of delays of one job: its number, its name, or its Slurm ID, e.g. 900_2.",
         ),
     ] = None,
     top: Annotated[int, TOP] = TOP.default,
     reward: Annotated[
         str | None,
         typer.Option(
-            metavar="RUN:WAIT", help="Reward of jobs that may be slowed, for a core-hour longer, as 0.02:0.005."
+            metavar="RUN:WAIT",
+            help="Reward per core-hour of longer run time and of longer wait, for jobs that may be slowed, e.g. 0.02:0.005.",
         ),
     ] = None,
-    out: Annotated[str | None, replace(OUT, short="-o", help="Folder for table, record and figures")] = OUT.default,
+    out: Annotated[str | None, replace(OUT, help="Folder for the table, the record and the figures")] = OUT.default,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Compare two runs: who started later in B than in A, which jobs it waited for, whose overruns delayed others.
+    """Compare two runs: jobs that started later in B than in A, the jobs they waited for, and jobs that delayed others.
 
-    Differences are B minus A. With --job only the chain of that job is printed.
+    Differences are B minus A.
     """
     from bridge.compare.comparison import ranked
     from bridge.compare.power import parse_rates

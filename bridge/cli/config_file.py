@@ -9,6 +9,7 @@ from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import GivenOption, Value, kind_of, of_part, once, parts, value_of_kind
+from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
 
@@ -46,7 +47,8 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
     names = {name.replace("_", "-"): name for name in known if name not in _NOT_THERE}
     for key, value, place in once(_entries(given, where)):
         if key not in names:
-            raise unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
+            error = unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
+            raise InputError(spelled(error.text, in_table))
         kind = kind_of(known[names[key]].annotation)
         declared, _ = command.options.get(names[key], (None, None))
         checked = value_of_kind(kind, _formats(value) if key == "trace" else value, place, declared)

@@ -12,10 +12,10 @@ from bridge.standard_error import say
 
 def warm_up_command(
     everything: Annotated[
-        bool, typer.Option("--all", help="Those of every feature, and not only what a plain run needs.")
+        bool, typer.Option("--all", help="Compile the kernels of all features, not only those of a plain run.")
     ] = False,
 ) -> None:
-    """Compile the kernels of this version now, so that no run has to wait for it; what is there already stays."""
+    """Compile the kernels of this version now, so that no run has to wait for them."""
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.base.errors import InputError
     from traces.compiled import jit_enabled

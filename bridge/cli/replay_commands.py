@@ -36,7 +36,7 @@ REPLAYED = TakenOptions(
         *(a.ALS, a.VARIATION, a.TASKS_PER_CORE, a.LENGTHS, a.APPLICATIONS),
         *(a.OVERHEAD, a.LATENCY, a.ASSIGNMENT, a.NETWORK),
     ),
-    instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: jobs last as long as the log says"),),
+    instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: replay the logged run times"),),
 )
 
 
@@ -58,7 +58,7 @@ def replay_command(
     report: ReportOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
-    """Run a workload through the real Slurm of this computer, under a clock of ours; write what a run writes."""
+    """Run a workload through the real Slurm on this computer, with a simulated clock; write results like those of a run."""
     from bridge.replay.chosen import SlurmChoice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
@@ -101,7 +101,7 @@ def replay_command(
     done, failed = _replay(scenario, chosen, planned, target, force, arguments, tables.tasks, trace, log)
     _say(done, shared, chosen, replayed=recorded)
     if trace is not None and (
-        line := trace.note(machine.machine(), "add them with twolevel trace convert --detail task")
+        line := trace.note(machine.machine(), "add them with twolevel trace convert --trace-detail task")
     ):
         say(line)
     say(f"results: {target}" if failed is None else f"results: {target}, without a report")

@@ -16,24 +16,26 @@ if TYPE_CHECKING:
 
 
 def figures_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a run, a study or a grid.")],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a run, a study or a grid.")],
     only: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A figure by name (docs/reference/figures.md); may be repeated; default: all there are.",
+            help="Name of a figure (docs/reference/figures.md); may be repeated; default: all that apply.",
         ),
     ] = None,
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Folder for the files; default: figures in DIR.")
+        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; default: figures in DIR.")
     ] = None,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORMATS", help="png, svg, pdf, separated by commas.")
+        str, typer.Option("--format", metavar="FORMATS", help="File formats, separated by commas: png, svg, pdf.")
     ] = "svg,png",
     jobs: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these jobs, as 1542-1546.")
+        str | None, typer.Option(metavar="NUMBERS", help="Only these jobs of a run, e.g. 1542-1546.")
     ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Of a run, only these cores, as 64-127.")] = None,
+    cores: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Only these cores of a run, e.g. 64-127.")
+    ] = None,
     width: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="Width of each figure, e.g. 3.5in, 89mm or 252pt.")
     ] = None,
@@ -69,23 +71,25 @@ def figures_command(
 
 
 def power_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run with --power.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run --power.")],
+    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The figure: a png, svg or pdf file.")],
 ) -> None:
-    """Draw what the machine of a run has drawn over time, its limit, and the level or the hosts that were stopped."""
+    """Plot the power of a run over time, its limit, and the speed level or the stopped hosts."""
     from bridge.runs.figures import draw_power
 
     put(draw_power(Path(results), Path(output)))
 
 
 def story_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
     job: Annotated[
         str,
-        typer.Argument(metavar="JOB", help="The job: its number in the workload, Slurm's name, as 900_2, or its name."),
+        typer.Argument(
+            metavar="JOB", help="The job: its number in the workload, its name, or its Slurm ID, e.g. 900_2."
+        ),
     ],
 ) -> None:
-    """Print what happened to one job, one line per event: when it came, why it waited, how it started, how it ended."""
+    """Print what happened to one job, one line per event: its submit, why it waited, its start and its end."""
     from bridge.runs.story import story_of_results
 
     put_text(story_of_results(Path(results), job))
@@ -102,21 +106,17 @@ _LIVE_S = 5
 
 
 def report_command(
-    results: Annotated[
-        str, typer.Argument(metavar="DIR", help="The --out of a run, a study, a grid, a comparison or a replay.")
-    ],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a run, study, grid, comparison or replay.")],
     other: Annotated[
-        str | None, typer.Argument(metavar="[DIR_B]", help="Another run: the page is of both, compared.")
+        str | None, typer.Argument(metavar="[DIR_B]", help="Another run, to report a comparison of both.")
     ] = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help=f"The page; default: {_NAME} in DIR.")
+        str | None, typer.Option("--out", "-o", metavar="FILE", help=f"The report; default: {_NAME} in DIR.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE, if it is there.")] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Of a study under way: write the page anew as it goes on, to its end.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Update the report of a running study until it ends.")] = False,
 ) -> None:
-    """Write the page of a result: one HTML file that needs no network, to be opened in a browser."""
+    """Write a report of a result: one HTML file for a browser, which needs no network."""
     from bridge.runs.directory import check_file, fresh_file
     from traces.base.errors import InputError
 

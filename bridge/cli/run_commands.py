@@ -51,17 +51,19 @@ COMMANDS: dict[str, _Command] = {
     ),
     "worker": _Command(
         "bridge.cli.worker_commands",
-        "Simulate applications for a run on another host.",
+        "Run application processes for a simulation on another host.",
         "twolevel worker tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
-    "watch": _Command("bridge.cli.run_commands", "Show a run that is under way.", "twolevel watch results --once"),
+    "watch": _Command("bridge.cli.run_commands", "Show the progress of a run.", "twolevel watch results --once"),
     "grid": _Command(
         "bridge.cli.study_commands",
         "Simulate every combination of both levels.",
         "twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
     ),
     "study": _Command(
-        "bridge.cli.study_commands", "Run the study of a file.", "twolevel study study.toml --out results --workers 2"
+        "bridge.cli.study_commands",
+        "Run a study described in a file.",
+        "twolevel study study.toml --out results --workers 2",
     ),
     "repeat": _Command("bridge.cli.study_commands", "Run a study again and compare.", "twolevel repeat results"),
     "loop": _Command(
@@ -81,26 +83,24 @@ COMMANDS: dict[str, _Command] = {
         "bridge.cli.result_commands", "Print what happened to one job, and why.", "twolevel story results 42"
     ),
     "platform": _Command(
-        "bridge.cli.run_commands", "Print a platform as TOML.", "twolevel platform --like sample > my.toml"
+        "bridge.cli.run_commands", "Print a platform in TOML.", "twolevel platform --like sample > my.toml"
     ),
     "gantt": _Command(
         "bridge.cli.run_commands",
-        "Draw the tasks of a run.",
+        "Draw a Gantt chart of a run.",
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
-    "power": _Command(
-        "bridge.cli.result_commands", "Draw what a run's machine has drawn.", "twolevel power results -o power.svg"
-    ),
+    "power": _Command("bridge.cli.result_commands", "Plot the power of a run.", "twolevel power results -o power.svg"),
     "figures": _Command(
         "bridge.cli.result_commands",
         "Draw the figures of a run or a study.",
         "twolevel figures results --only utilisation --only heat --format svg",
     ),
     "report": _Command(
-        "bridge.cli.result_commands", "Write the page of a result.", "twolevel report results -o page.html"
+        "bridge.cli.result_commands", "Write an HTML report of a result.", "twolevel report results -o page.html"
     ),
     "warm-up": _Command("bridge.cli.kernel_commands", "Compile the kernels now.", "twolevel warm-up --all"),
-    "doctor": _Command("bridge.cli.run_commands", "Look at the installation.", "twolevel doctor"),
+    "doctor": _Command("bridge.cli.run_commands", "Check the installation.", "twolevel doctor"),
     "cite": _Command(
         "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"
     ),
@@ -167,9 +167,7 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Of an error, show the traceback; also behind a command.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors. May follow a command.")] = False,
 ) -> None:
     """Simulate batch-level and application-level scheduling of an HPC cluster on one clock."""
 
@@ -211,7 +209,7 @@ CONFIG = typer.Option(
     metavar="FILE",
     callback=_hear_config,
     is_eager=True,
-    help="TOML of these options, named as in a study's [run], WORKLOAD too; what is given here wins.",
+    help="Read options, and WORKLOAD, from a TOML file, with the names of a study. The command line overrides them.",
 )
 
 
@@ -243,7 +241,7 @@ def run_command(
     force: Annotated[bool, FORCE] = FORCE.default,
     config: Annotated[str | None, CONFIG] = None,
 ) -> None:
-    """Simulate a workload; write the table of jobs, the record of the run and its trace."""
+    """Simulate a workload; write a table of its jobs, a record of the run, and a trace."""
     from bridge.couplings import check_execution
     from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
@@ -321,10 +319,10 @@ def _run(
 
 def watch_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
-    once: Annotated[bool, typer.Option("--once", help="One look, then exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each look as a line of JSON.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print the state once and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each state as one line of JSON.")] = False,
 ) -> None:
-    """Show a run that is under way in another terminal: clock, queue, use of the machine, map of the hosts."""
+    """Show a run that is in progress in another terminal: clock, queue, utilisation, map of the hosts."""
     from bridge.live.watch import watch_run
 
     raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
@@ -337,11 +335,11 @@ def platform_command(
         str | None,
         typer.Option(
             metavar="WORKLOAD",
-            help="The machine that this workload's file names; or demand-response. Default: the paper's.",
+            help="The machine named in this workload; or demand-response. Default: the machine of the two-level paper.",
         ),
     ] = None,
 ) -> None:
-    """Print a platform as TOML, to start one's own from: the two-level paper's, another paper's, or one that a log names."""
+    """Print a platform in TOML, as a template: that of the two-level paper, of another paper, or of a log."""
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
     from bridge.scenarios.machine import platform_for
@@ -352,24 +350,24 @@ def platform_command(
 
 
 def gantt_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run --tasks has written.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="A png, svg or pdf file.")],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run --tasks.")],
+    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The figure: a png, svg or pdf file.")],
     jobs: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Job numbers, as 1542-1546; default: all.")
+        str | None, typer.Option(metavar="NUMBERS", help="Job numbers, e.g. 1542-1546; default: all.")
     ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, as 64-127; default: all.")] = None,
+    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, e.g. 64-127; default: all.")] = None,
     title: Annotated[
-        str | None, typer.Option(help="Shown above the chart; default: what was run, policy × technique.")
+        str | None, typer.Option(help="Title of the chart; default: workload, policy × technique.")
     ] = None,
 ) -> None:
-    """Draw the tasks of a run: cores as rows, jobs as colours; what is idle, or has other jobs, white."""
+    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.gantt import draw_results
 
     put(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
 def doctor_command() -> None:
-    """Look at the installation: versions, kernel cache, OTF2 library, other packages of our names."""
+    """Check the installation: versions, kernel cache, OTF2 library, other packages with the same names."""
     from bridge.cli.doctor import report
 
     if code := report():

@@ -39,11 +39,12 @@ class LoopTasks:
     lengths_file: Annotated[str | None, LENGTHS_FILE] = None
     n: Annotated[int | None, N_TASKS] = None
     lengths: Annotated[
-        str | None, replace(LENGTHS, help="With --n: distribution of their lengths, as gamma:cov=0.5")
+        str | None, replace(LENGTHS, help="Distribution of task lengths, e.g. gamma:cov=0.5; needs --n")
     ] = None
-    mean: Annotated[float | None, replace(MEAN, help="With --n: their mean length")] = None
+    mean: Annotated[float | None, replace(MEAN, help="Mean task length; needs --n")] = None
     variation: Annotated[
-        float | None, replace(VARIATION, help="With --n: σ over µ of their lengths, where SPEC says none")
+        float | None,
+        replace(VARIATION, help="Variation of task lengths, standard deviation over mean, if SPEC has none; needs --n"),
     ] = None
     unit: Annotated[str | None, LENGTH_UNIT] = None
 
@@ -75,9 +76,9 @@ def loop_command(
     chunks: Annotated[bool, CHUNKS] = CHUNKS.default,
     written: Written,
 ) -> None:
-    """Simulate one loop, the application level alone; write its tables, its record and its figure.
+    """Simulate one loop at the application level; write its tables, its record and its figure.
 
-    Or, with --chunks, print the sizes of a technique's chunks on one line.
+    With --chunks, only print the chunk sizes of a technique.
     """
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
@@ -177,7 +178,7 @@ AnyOption = TypeVar("AnyOption", bound=Option[Any])
 
 
 def _of_technique(option: AnyOption) -> AnyOption:
-    return replace(option, help=f"With a technique: {option.help[0].lower()}{option.help[1:]}")
+    return replace(option, help=f"{option.help}; needs a technique")
 
 
 @dataclass(frozen=True)
@@ -185,9 +186,12 @@ class GraphDrawing:
     """Of a generator's graph, and of a file's; None is what was not said."""
 
     tasks: Annotated[int | None, GRAPH_TASKS] = None
-    mean: Annotated[float | None, replace(MEAN, help="With a generator: mean work of a task")] = None
+    mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
     variation: Annotated[
-        float | None, replace(VARIATION, help="With a generator: σ over µ of the tasks' work, where it says none")
+        float | None,
+        replace(
+            VARIATION, help="Variation of the tasks' work, standard deviation over mean, if the generator states none"
+        ),
     ] = None
     file_format: Annotated[str | None, FORMAT] = None
     core_gflops: Annotated[float | None, CORE_GFLOPS] = None
@@ -235,7 +239,7 @@ def graph_command(
     costs: GraphChunkCosts,
     written: Written,
 ) -> None:
-    """Simulate one task graph, the application level alone; write its tables, its record and its figures."""
+    """Simulate one task graph at the application level; write its tables, its record and its figures."""
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
     from bridge.single.graph_options import GraphOptions

@@ -33,7 +33,10 @@ ClusterOption = Annotated[
     typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
 ]
 StudyOutOption = Annotated[
-    str, typer.Option(metavar="DIR", help="Folder for the results; one of the same study goes on where it stopped.")
+    str,
+    typer.Option(
+        "--out", "-o", metavar="DIR", help="Folder for the results. An unfinished run of the same study is continued."
+    ),
 ]
 
 
@@ -45,10 +48,10 @@ def study_command(
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the study's figures.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Begin anew: throw finished cells away.")] = False,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures of the study.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Start again and discard finished cells.")] = False,
 ) -> None:
-    """Run a study: every cell for every seed, what is finished already excepted; write its tables and figures."""
+    """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
     from bridge.runs.directory import named_folder
     from bridge.studies.input.study_file import load_study
     from traces.base.errors import InputError
@@ -172,7 +175,8 @@ def grid_command(
     als: Annotated[str, d.TECHNIQUES] = d.TECHNIQUES.default,
     variation: Annotated[str | None, d.VARIATIONS] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="SEEDS", help="How many seeds, or which, as '0-4 9'; default: that of --seed.")
+        str | None,
+        typer.Option(metavar="SEEDS", help="Number of seeds, or a list, e.g. '0-4 9'; default: only --seed."),
     ] = None,
     replicate: Annotated[str | None, d.REPLICATE] = d.REPLICATE.default,
     warmup: Annotated[str | None, d.WARMUP] = d.WARMUP.default,
@@ -181,7 +185,7 @@ def grid_command(
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     force: Annotated[bool, d.FORCE] = d.FORCE.default,
 ) -> None:
-    """Run every combination of policies, techniques and variations; write their tables and figures."""
+    """Simulate every combination of policies, techniques and variations; write their tables and figures."""
     from bridge.runs.directory import named_folder
     from bridge.studies.input.grid_text import grid_text
     from bridge.studies.input.study_file import parse_study
@@ -194,15 +198,16 @@ def grid_command(
 @bundled
 def repeat_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a study or a grid.")],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a study or a grid.")],
     out: Annotated[
-        str | None, typer.Option(metavar="DIR", help="Where the repetition is kept; by default it is not.")
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Keep the results of the repetition in this folder."),
     ] = None,
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
 ) -> None:
-    """Run a study again, from what its folder says, and compare every number."""
+    """Run a study again from the record in its folder, and compare every number."""
     from bridge.live.progress import StudyProgress
     from bridge.runs.directory import named_folder
     from bridge.runs.kernels import prepare_run

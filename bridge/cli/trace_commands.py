@@ -8,27 +8,26 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import bundled
-from bridge.options.declared import OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW
-from traces.base.options import PART_CORES, PART_JOBS, Panel
+from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from traces.base.options import PART_JOBS, Panel
 
 trace_app = typer.Typer(
-    help="Say what is in a trace, cut a part out, convert it.", no_args_is_help=True, rich_markup_mode=None
+    help="Describe a trace, cut a part out, or convert it.", no_args_is_help=True, rich_markup_mode=None
 )
 
-_Results = Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")]
+_Results = Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")]
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
+_FORMATS = replace(TRACE_FORMATS, bare="")
 
 
-@trace_app.command("info", short_help="What is in a trace, or in a run.", epilog="Example: twolevel trace info results")
+@trace_app.command("info", short_help="Describe a trace or a run.", epilog="Example: twolevel trace info results")
 @bundled
 def info_command(
     *,
-    results: Annotated[
-        str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written, or an OTF2 archive.")
-    ],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run, or an OTF2 archive.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what is in a run's tables and traces, or in an OTF2 archive: locations, regions, events, span, sizes."""
+    """Describe the tables and traces of a run, or an OTF2 archive: locations, regions, events, time span, sizes."""
     import json
 
     from bridge.runs.trace_info import described, info_rows
@@ -40,21 +39,21 @@ def info_command(
 
 @trace_app.command(
     "cut",
-    short_help="A part of a run as a trace.",
-    epilog="Example: twolevel trace cut results --window 2h..3h --cores 0-63 --format perfetto --out part",
+    short_help="Write a part of a run as a trace.",
+    epilog="Example: twolevel trace cut results --trace-window 2h..3h --trace-cores 0-63 --trace perfetto --out part",
 )
 @bundled
 def cut_command(
     *,
     results: _Results,
     out: Annotated[str, _OUT],
-    window: Annotated[str | None, PART_WINDOW] = PART_WINDOW.default,
-    cores: Annotated[str | None, PART_CORES] = PART_CORES.default,
+    trace_window: Annotated[str | None, TRACE_WINDOW] = TRACE_WINDOW.default,
+    trace_cores: Annotated[str | None, TRACE_CORES] = TRACE_CORES.default,
     jobs: Annotated[str | None, PART_JOBS] = PART_JOBS.default,
-    formats: Annotated[str, PART_FORMATS] = PART_FORMATS.default,
-    detail: Annotated[str, PART_DETAIL] = PART_DETAIL.default,
+    trace: Annotated[str, _FORMATS] = TRACE_FORMATS.default,
+    trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
 ) -> None:
-    """Write a trace of a part of a run: a window of time, some cores, some jobs; cut at its edges."""
+    """Write a trace of a part of a run: a window of time, some cores, or some jobs."""
     from bridge.runs.job_names import job_words
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
@@ -62,30 +61,32 @@ def cut_command(
     from traces.base.errors import InputError
     from traces.exporters.shown.cut import WHOLE
 
-    part = part_of(window, cores, jobs, job_words(Path(results)))
+    part = part_of(trace_window, trace_cores, jobs, job_words(Path(results)))
     if part == WHOLE:
-        raise InputError("trace cut: cut to what? allowed: --window, --cores, --jobs; trace convert writes all of it")
-    for path in write_part(Path(results), out, formats, detail, part, say):
+        raise InputError(
+            "trace cut: no part is chosen; add --trace-window, --trace-cores or --jobs, or use trace convert"
+        )
+    for path in write_part(Path(results), out, trace, trace_detail, part, say):
         put(path)
 
 
 @trace_app.command(
     "convert",
-    short_help="A run as a trace of another format.",
-    epilog="Example: twolevel trace convert results --format perfetto --out perfetto",
+    short_help="Write a run as a trace in another format.",
+    epilog="Example: twolevel trace convert results --trace perfetto --out perfetto",
 )
 @bundled
 def convert_command(
     *,
     results: _Results,
     out: Annotated[str, _OUT],
-    formats: Annotated[str, PART_FORMATS] = PART_FORMATS.default,
-    detail: Annotated[str, PART_DETAIL] = PART_DETAIL.default,
+    trace: Annotated[str, _FORMATS] = TRACE_FORMATS.default,
+    trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
 ) -> None:
-    """Write a trace of a run that is over, in any format, from its tables."""
+    """Write a trace of a finished run in any format, from its tables."""
     from bridge.runs.stored_trace import write_part
     from bridge.standard_error import put, say
     from traces.exporters.shown.cut import WHOLE
 
-    for path in write_part(Path(results), out, formats, detail, WHOLE, say):
+    for path in write_part(Path(results), out, trace, trace_detail, WHOLE, say):
         put(path)

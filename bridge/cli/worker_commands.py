@@ -16,7 +16,7 @@ def worker_command(
     workers: Annotated[int | None, HOST_WORKERS] = HOST_WORKERS.default,
     patience: Annotated[float, PATIENCE] = PATIENCE.default,
 ) -> None:
-    """Simulate applications on this host for a run that listens on another one, until it is over."""
+    """Run application processes on this host for a simulation on another host, until that ends."""
     from importlib.metadata import version
 
     from bridge.runs.kernels import prepare_workers

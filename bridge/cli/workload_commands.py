@@ -13,7 +13,7 @@ import typer
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
-from bridge.options.declared import TIMEOUT, WORKLOAD
+from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from bls.workloads.workload import Workload
 
 workload_app = typer.Typer(
-    help="Look at workloads, make others out of them, fetch them.", no_args_is_help=True, rich_markup_mode=None
+    help="Describe, transform, generate and download workloads.", no_args_is_help=True, rich_markup_mode=None
 )
 
 _OutputOption = Annotated[
-    str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf or .swf.gz.")
+    str, typer.Option("--out", "-o", metavar="FILE", help="The workload: a file ending in .swf or .swf.gz.")
 ]
-_ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace FILE.")]
+_ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")]
 _ReaderOption = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD, if its name does not say it.")
+    str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD; default: by its name.")
 ]
-_NUMBERS = "as 3 5-9, or unknown"
+_NUMBERS = "e.g. 3 5-9, or unknown"
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,16 @@ def info_command(
     workload: Annotated[str, WORKLOAD],
     platform: Annotated[
         str | None,
-        replace(PLATFORM, rule="as many cores as the log's header says (MaxProcs), or as its widest job has"),
+        replace(PLATFORM, rule="as many cores as in the log's header (MaxProcs), or as its widest job"),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     select: Annotated[str, SELECT] = SELECT.default,
     reader: _ReaderOption = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw it on one page, too: a png, svg or pdf file.")
+        str | None, typer.Option(metavar="FILE", help="Plot an overview in a png, svg or pdf file.")
     ] = None,
     rejects: Annotated[
-        bool, typer.Option("--rejects", help="List the first rejected lines of each reason, too: line, field, word.")
+        bool, typer.Option("--rejects", help="List the first rejected lines for each reason: line, field, text.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -116,7 +116,7 @@ def cut_command(
     select: Annotated[str, SELECT] = SELECT.default,
     written: _Rewriting,
 ) -> None:
-    """Write a part of a workload as SWF, or the whole, to have it in that format; a window's start is its time 0."""
+    """Write a part of a workload, or all of it, as SWF; time 0 is the start of the window."""
     from bls.workloads.reshape import cut
 
     written.write([workload], lambda log: cut(log, select))
@@ -129,7 +129,7 @@ def merge_command(
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
 ) -> None:
-    """Write the jobs of several workloads as one SWF file; users, queues … are the same where the logs name them alike."""
+    """Write the jobs of several workloads as one SWF file; users, queues … with equal names are the same."""
     from bls.workloads.merge import numbers_of
     from bls.workloads.reshape import merge
 
@@ -141,15 +141,15 @@ def scale_command(
     *,
     workload: Annotated[str, WORKLOAD],
     load: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Times between submits are divided by it.")
+        float | None, typer.Option(metavar="FACTOR", help="Divide the times between submits by this.")
     ] = None,
     speed: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Run times and estimates are divided by it.")
+        float | None, typer.Option(metavar="FACTOR", help="Divide run times and estimates by this.")
     ] = None,
-    cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Widths are multiplied by it.")] = None,
+    cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Multiply the widths of jobs by this.")] = None,
     written: _Rewriting,
 ) -> None:
-    """Write the same jobs, denser, faster or wider, as SWF. Factors are 0.001 to 1000; recorded waits are dropped."""
+    """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
     from bls.workloads.reshape import scale
 
     written.write([workload], lambda log: scale(log, load=load, speed=speed, cores=cores))
@@ -161,14 +161,14 @@ def filter_command(
     users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
     queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
     partitions: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Partitions, {_NUMBERS}.")] = None,
-    cores: Annotated[str | None, typer.Option(metavar="RANGE", help="Widths, as 8-64, 8- or -64.")] = None,
-    run: Annotated[str | None, typer.Option(metavar="RANGE", help="Run times, as 10m-2h, 10m- or -2h.")] = None,
+    cores: Annotated[str | None, typer.Option(metavar="RANGE", help="Numbers of cores, e.g. 8-64, 8- or -64.")] = None,
+    run: Annotated[str | None, typer.Option(metavar="RANGE", help="Run times, e.g. 10m-2h, 10m- or -2h.")] = None,
     status: Annotated[
         str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
     ] = None,
     written: _Rewriting,
 ) -> None:
-    """Write those jobs of a workload that pass every test as SWF; their times stay."""
+    """Write the jobs of a workload that meet all conditions, as SWF, with unchanged times."""
     from bls.workloads.reshape import filter_jobs
     from bridge.cli.workload_files import STATUSES, bounds, numbers
 
@@ -188,20 +188,18 @@ def filter_command(
 
 def export_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="A folder that twolevel run has written.")],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="File to write, ending in .swf, .swf.gz or .csv.")
-    ],
+    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
+    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf, .swf.gz or .csv.")],
     form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="swf: a log again; or batsim: its jobs.csv, for evalys.")
+        str, typer.Option("--format", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys.")
     ] = "swf",
     log: Annotated[
         str | None,
-        typer.Option("--workload", metavar="WORKLOAD", help="The log that was simulated: for users, groups, queues."),
+        typer.Option("--workload", metavar="WORKLOAD", help="The simulated log, for users, groups and queues."),
     ] = None,
     force: _ReplaceOption = False,
 ) -> None:
-    """Write the jobs of a finished run, with the waits and run times that they had, as SWF or as Batsim's jobs.csv."""
+    """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
     from traces.base.errors import one_of
 
@@ -219,13 +217,13 @@ def generate_command(
     requests: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="With --gpus: write what jobs ask for on each node, as run --requests reads it."
+            metavar="FILE", help="Write the requests of jobs per node to a file for run --requests; needs --gpus."
         ),
     ] = None,
     reader: _ReaderOption = None,
     force: _ReplaceOption = False,
 ) -> None:
-    """Write a workload that is made, like another one or by a model, as SWF; print how far it is from the other."""
+    """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
     from bridge.cli.workload_files import (
         check_wanted,
         checked_output,
@@ -259,23 +257,21 @@ def generate_command(
 def fetch_command(
     *,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="What the log is called; without it, all are listed.")
+        str | None, typer.Argument(metavar="[NAME]", help="Name of the log; without it, list all logs.")
     ] = None,
     output: Annotated[
         str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write, ending in .swf.gz, or a folder that there is."
-        ),
+        typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf.gz, or an existing folder."),
     ] = ".",
     base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive, with the same folders.")
+        str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive with the same folders.")
     ] = None,
-    sha256: Annotated[str | None, typer.Option(metavar="SUM", help="The sum that the file must have.")] = None,
-    timeout: Annotated[float, TIMEOUT] = TIMEOUT.default,
+    sha256: Annotated[str | None, typer.Option(metavar="SUM", help="Expected checksum of the file.")] = None,
+    timeout: Annotated[float, FETCH_TIMEOUT] = FETCH_TIMEOUT.default,
     as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
     force: _ReplaceOption = False,
 ) -> None:
-    """Download a log of the Parallel Workloads Archive, check it, and say how to cite it; or list the logs."""
+    """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
 
     from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
@@ -305,13 +301,13 @@ def fetch_command(
 #: Each command: its function, what the list of commands says of it, and the example below its help.
 _COMMANDS: tuple[tuple[Callable[..., None], str, str], ...] = (
     (info_command, "Describe a workload.", "info sample"),
-    (cut_command, "A part of a workload.", "cut sample --select window:6h+4h -o morning.swf"),
-    (merge_command, "Several workloads as one.", "merge sample sample --align start --numbers same -o twice.swf.gz"),
-    (scale_command, "A denser, faster or wider workload.", "scale sample --load 1.2 -o denser.swf"),
-    (filter_command, "Some jobs of a workload.", "filter sample --cores 8-64 --run 10m- -o some.swf"),
-    (export_command, "A finished run as a workload.", "export results --format batsim -o jobs.csv"),
-    (generate_command, "A workload like another.", "generate --like sample -n 1000 --seed 7 -o made.swf"),
-    (fetch_command, "A log of the Parallel Workloads Archive.", "fetch kth -o logs"),
+    (cut_command, "Write a part of a workload.", "cut sample --select window:6h+4h -o morning.swf"),
+    (merge_command, "Merge several workloads.", "merge sample sample --align start --numbers same -o twice.swf.gz"),
+    (scale_command, "Write a denser, faster or wider workload.", "scale sample --load 1.2 -o denser.swf"),
+    (filter_command, "Write some jobs of a workload.", "filter sample --cores 8-64 --run 10m- -o some.swf"),
+    (export_command, "Write a finished run as a workload.", "export results --format batsim -o jobs.csv"),
+    (generate_command, "Generate a workload like another.", "generate --like sample -n 1000 --seed 7 -o made.swf"),
+    (fetch_command, "Download a log of the Parallel Workloads Archive.", "fetch kth -o logs"),
 )
 for _command, _short, _example in _COMMANDS:
     _name = _command.__name__.removesuffix("_command")

@@ -113,7 +113,7 @@ class _Drive:
         how = (
             execution.how_many(),
             self._jobs_per_worker,
-            execution.als_timeout_s,
+            execution.timeout_s,
             execution.als_command,
             execution.socket,
         )

@@ -163,8 +163,10 @@ def _plain(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-#: From so many options on they are shown by what they are about.
+#: A command with at least this many options shows only the first ones in ``--help``.
 _MANY = 25
+
+_HELP_ALL = "--help-all"
 
 #: How the text of an option that is a number is read, and what is allowed there.
 NUMBERS: dict[Any, tuple[Callable[[str], float], str]] = {
@@ -191,20 +193,44 @@ class QuickGroup(_QuickHelp, TyperGroup):
 class QuickCommand(_QuickHelp, TyperCommand):
     """A command that converts plain values of its parameters itself."""
 
+    shows_all = False  # whether the help was asked for as ``--help-all``
+
     def format_options(self, context: Any, formatter: Any) -> None:
-        """Write the arguments, and the options: many ones by what they are about (``traces.base.options.Panel``)."""
-        by_panel: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in Panel}}
-        shown = [(one, one.get_help_record(context)) for one in self.get_params(context)]
-        options = [one for one, record in shown if record is not None and one.param_type_name != "argument"]
-        for one, record in shown:
-            if record is not None:
-                panel = getattr(one, "rich_help_panel", None) if len(options) >= _MANY else None
-                is_argument = one.param_type_name == "argument"
-                by_panel["Arguments" if is_argument else panel or Panel.OTHER].append(record)
-        for heading, records in by_panel.items():
+        """Write the arguments and the options: of many the first ones, or all by topic (``traces.base.options.Panel``)."""
+        arguments, options = self._shown(context)
+        if len(options) < _MANY:
+            topics = {Panel.OTHER: [record for _, record in options]}
+        elif not self.shows_all:
+            topics = {Panel.OTHER: [record for one, record in options if self._is_first(one)]}
+        else:
+            topics = {panel: [record for one, record in options if _topic(one) == panel] for panel in Panel}
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        for topic, records in topics.items():
             if records:
-                with formatter.section(heading):
+                with formatter.section(topic):
+                    if len(topics) > 1 and topic.when:
+                        formatter.write_text(topic.when)
                     formatter.write_dl(records)
+
+    def format_epilog(self, context: Any, formatter: Any) -> None:
+        """Write the example, and how to see the other options."""
+        super().format_epilog(context, formatter)
+        _, options = self._shown(context)
+        if len(options) >= _MANY and not self.shows_all:
+            formatter.write_paragraph()
+            formatter.write_text(f"All {len(options)} options, by topic: twolevel {context.info_name} {_HELP_ALL}")
+
+    def _shown(self, context: Any) -> tuple[list[tuple[str, str]], list[tuple[Any, tuple[str, str]]]]:
+        # What the help says of arguments, and of options.
+        shown = [(one, record) for one in self.get_params(context) if (record := one.get_help_record(context))]
+        arguments = [record for one, record in shown if one.param_type_name == "argument"]
+        return arguments, [(one, record) for one, record in shown if one.param_type_name != "argument"]
+
+    def _is_first(self, parameter: Any) -> bool:
+        declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
+        return declared is None or declared.first
 
     def make_context(self, *arguments: Any, **named: Any) -> Any:
         """Parse the words of a command line, as every command does."""
@@ -217,6 +243,8 @@ class QuickCommand(_QuickHelp, TyperCommand):
                 declared, _ = getattr(self.callback, "options", {}).get(parameter.name, (None, None))
                 one.process_value = partial(_value, one, kind, declared, one.process_value)
         name, words, *more = arguments
+        if _HELP_ALL in words:
+            self.shows_all, words = True, ["--help"]
         return super().make_context(name, self._with_bare(words), *more, **named)
 
     def _with_bare(self, words: list[str]) -> list[str]:
@@ -227,6 +255,10 @@ class QuickCommand(_QuickHelp, TyperCommand):
             f"{word}={alone[word]}" if word in alone and (not after or after[0].startswith("-")) else word
             for word, after in ((word, words[place + 1 : place + 2]) for place, word in enumerate(words))
         ]
+
+
+def _topic(parameter: Any) -> Panel:
+    return getattr(parameter, "rich_help_panel", None) or Panel.OTHER
 
 
 def _flag(convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:

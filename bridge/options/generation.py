@@ -15,21 +15,24 @@ class GenerationRequest:
 
     jobs: Annotated[int, JOBS]
     like: Annotated[
-        str | None, typer.Option(metavar="WORKLOAD", help="Make jobs like those of this workload; or give --model.")
+        str | None, typer.Option(metavar="WORKLOAD", help="Generate jobs like those of this workload; or give --model.")
     ] = None
-    model: Annotated[str | None, typer.Option(metavar="NAME", help="lublin: by a published model.")] = None
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Published model: lublin.")] = None
     seed: Annotated[int, SEED] = SEED.default
     method: Annotated[str, METHOD] = METHOD.default
-    platform: Annotated[str | None, replace(PLATFORM, rule="what the log's header says")] = PLATFORM.default
+    platform: Annotated[str | None, replace(PLATFORM, rule="as the header of the log states")] = PLATFORM.default
     speed_factor: Annotated[float, SPEED_FACTOR] = SPEED_FACTOR.default
     nodes_factor: Annotated[float, NODES_FACTOR] = NODES_FACTOR.default
     gpus: Annotated[
-        str | None, typer.Option(metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with so many cards so fast.")
+        str | None,
+        typer.Option(metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with GPUs, GPUs per node, and their speed."),
     ] = None
     limit: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=LO-HI", help="Of requests per node: cores, gpus or memory_kb; may be repeated."),
+        typer.Option(
+            metavar="NAME=LO-HI", help="Limit of a request per node, of cores, gpus or memory_kb; may be repeated."
+        ),
     ] = None
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw both distributions: a png, svg or pdf file.")
+        str | None, typer.Option(metavar="FILE", help="Plot both distributions in a png, svg or pdf file.")
     ] = None

@@ -301,7 +301,22 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
     for key in ("arguments", "metrics", "versions") if name == "run.json" else ():
         if not isinstance(record.get(key), dict | None):
             raise InputError(f"{path}: is not a record of twolevel {what}: {key}: {shown(record[key])}")
+    if name == "run.json" and record.get("arguments"):
+        record["arguments"] = _under_present_names(record["arguments"])
     return record
+
+
+def _under_present_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    # Options of an older record, under the names of now.
+    given = dict(arguments)
+    if given.pop("charge_decisions", False) and given.get("decision_cost_ns") is None:
+        given["decision_cost_ns"] = "measured"
+    if given.pop("conservative", None) == "rebuild" and given.get("backfill") == "conservative":
+        given["backfill"] = "conservative:rebuild"
+    timeouts = [given.pop(name, None) for name in ("als_timeout_s", "bls_timeout_s")]
+    if timeout := timeouts[1] or timeouts[0]:
+        given["timeout_s"] = timeout
+    return given
 
 
 def metric(record: Mapping[str, Any], name: str) -> Any:

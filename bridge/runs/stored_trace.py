@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bridge.options.declared import KEEP_TASKS, OUT, PART_DETAIL, PART_FORMATS, PART_WINDOW, TRACE_DETAIL
+from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
 from bridge.runs.gantt import hosts, no_tasks
 from bridge.runs.job_names import ids_of
 from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
-from traces.base.options import PART_CORES
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 from traces.exporters.shown.cut import Excerpt
@@ -79,7 +78,7 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
     elif (folder / ARCHIVE).is_file():
         path, row, columns = _of_archive(ledger, folder, record)
     else:
-        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet{no_tasks(record)}, or give {PART_DETAIL:job}")
+        raise InputError(f"{TRACE_DETAIL}: {folder} has no tasks.parquet{no_tasks(record)}, or give {TRACE_DETAIL:job}")
     number, core = columns["task"], columns["core"]
     if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
         raise InputError(f"{path}: has tasks or cores that do not exist in the run")
@@ -126,17 +125,17 @@ def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tupl
     from traces.exporters.shown.detail import automatic_detail
 
     path, jobs, arguments = folder / ARCHIVE, ledger.jobs, record.get("arguments") or {}
-    instead = f"; simulate again with {KEEP_TASKS} to keep one row per task, or give {PART_DETAIL:job}"
+    instead = f"; simulate again with {KEEP_TASKS} to keep one row per task, or give {TRACE_DETAIL:job}"
     part = [name for name in ("trace_window", "trace_cores") if arguments.get(name) is not None]
     detail = arguments.get("trace_detail", "task")
     if detail == TRACE_DETAIL.default:
         detail = automatic_detail(ledger.machine)
     if part or detail != "task":
-        raise InputError(f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} lacks some tasks{instead}")
+        raise InputError(f"{TRACE_DETAIL}: {folder} has no tasks.parquet, and {path} lacks some tasks{instead}")
     found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
     if found.messages:
         raise InputError(
-            f"{PART_DETAIL}: {folder} has no tasks.parquet, and {path} does not name the jobs of its transfers{instead}"
+            f"{TRACE_DETAIL}: {folder} has no tasks.parquet, and {path} does not name the jobs of its transfers{instead}"
         )
     if (np.bincount(found.row, minlength=len(jobs)) != jobs.tasks).any():
         raise InputError(f"{path}: does not match the tasks of {folder / 'jobs.parquet'}")
@@ -211,8 +210,8 @@ def write_part(
     of a run, the part is empty, or the new folder exists.
     """
     target = named_folder(out)
-    request = TraceRequest(formats_of(formats, str(PART_FORMATS)), PART_DETAIL.check(detail), part)
-    request.check(str(PART_FORMATS))
+    request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part)
+    request.check(str(TRACE_FORMATS))
     try:
         if target.exists() or target.is_symlink():
             raise InputError(f"{OUT}: {target} exists; choose another folder")
@@ -223,11 +222,11 @@ def write_part(
     first_core, names = hosts(folder)
     machine = MachineShape("", tuple(names), first_core)
     ledger = ledger_of_results(folder, tasks=request.needs_tasks(machine))
-    if line := request.note(machine, f"add {PART_DETAIL:task} for all cores, trace cut {PART_CORES} for some"):
+    if line := request.note(machine, f"add {TRACE_DETAIL:task} for all cores, trace cut {TRACE_CORES} for some"):
         say(line)
     last_ns = int(ledger.jobs.end_ns.max(initial=0))
     if part.window_ns is not None and last_ns < part.window_ns[1] < MAX_NS:
-        say(f"{PART_WINDOW}: the run ends before the window does, after {format_ns(last_ns)}")
+        say(f"{TRACE_WINDOW}: the run ends before the window does, after {format_ns(last_ns)}")
     with temporary_folder(target, str(OUT)) as partial:
         written = [path.relative_to(partial) for path in request.write(ledger, partial)]
         open_folder(partial)

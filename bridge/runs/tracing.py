@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.options.declared import NO_FORMATS, PART_WINDOW, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from bridge.options.declared import NO_FORMATS, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.options.output import RunOutput
 from traces.base.errors import InputError, shown
-from traces.base.options import PART_CORES, PART_JOBS
+from traces.base.options import PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
@@ -119,8 +119,8 @@ def formats_of(text: str, where: str) -> tuple[str, ...]:
 def part_of(window: str | None, cores: str | None, jobs: str | None, words: JobWords) -> Excerpt:
     """A part of a run; None selects all, and ``words`` reads names of jobs. Raises InputError if an argument is not allowed."""
     return Excerpt(
-        None if window is None else window_ns(window, str(PART_WINDOW)),
-        None if cores is None else _intervals(cores, str(PART_CORES)),
+        None if window is None else window_ns(window, str(TRACE_WINDOW)),
+        None if cores is None else _intervals(cores, str(TRACE_CORES)),
         None if jobs is None else tuple(words.intervals(jobs, str(PART_JOBS))),
         jobs or "",
     )

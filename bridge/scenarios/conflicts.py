@@ -225,12 +225,14 @@ def _lacks(option: Option[Any]) -> ChosenFeature:
 
 
 def _no_use(option: Option[Any], example: Any) -> Conflict:
-    # Of an option of other processes. A scheduler has a socket, too.
-    def found(given: Values) -> bool:
-        return given["coupling"] == "inline" and (option is not d.SOCKET or given["bls_command"] is None)
+    # Of an option of other processes. A scheduler is one, too.
+    timed = option is d.TIMEOUT
 
-    lacking: ChosenFeature = has(_INLINE.name + f" and no {b.BLS_COMMAND}" * (option is d.SOCKET), found)
-    return Conflict(_typed(option, example), lacking, reason=f"{_PROCESSES} process")
+    def found(given: Values) -> bool:
+        return given["coupling"] == "inline" and not (timed and given["bls_command"] is not None)
+
+    lacking: ChosenFeature = has(_INLINE.name + f" and no {b.BLS_COMMAND}" * timed, found)
+    return Conflict(_typed(option, example), lacking, reason=f"{_PROCESSES} process" + f"; or {b.BLS_COMMAND}" * timed)
 
 
 def _not_traced(option: Option[Any], example: Any) -> Conflict:
@@ -255,15 +257,13 @@ def _seeded(given: Values) -> bool:
 _WHOLE: Final[tuple[Option[Any], ...]] = (
     b.OBSERVE, b.FAIR_START, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
     b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
-    b.POWER, b.POWER_OF, b.LIMITS, b.REACTION, b.NOTICE, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
+    b.POWER, b.POWER_OF, b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
     b.PUE, b.STRETCH_WALLTIME, b.SLEEP_AFTER, b.KEEP_AWAKE,
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (
-    needs(_typed(d.BLS_TIMEOUT, 5.0), b.BLS_COMMAND, lambda given: given["bls_command"] is None),
     _no_use(d.WORKERS, 2),
-    _no_use(d.ALS_TIMEOUT, 5.0),
-    _no_use(d.SOCKET, "tcp"),
+    _no_use(d.TIMEOUT, 5.0),
     Conflict(
         _typed(d.TASKS_TABLE, True),
         has(f"{a.ALS:recorded}", lambda given: given["als"] == RECORDED, als="recorded"),
@@ -327,17 +327,14 @@ REPLAY: Final[tuple[Conflict, ...]] = (
 # Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
 
 
-def _companion(option: Option[Any], example: Any, *, default_counts: bool = False) -> ChosenFeature:
-    # ``default_counts``: whether its default is something given, and only None is not.
-    ungiven = (None,) if default_counts else (None, option.default)
-
+def _companion(option: Option[Any], example: Any) -> ChosenFeature:
     def said(run: Values) -> str:
         value = run[option.key]
         if option.unit == "ns":
             return str(option)  # it was given with a unit of its own
         return f"{option:{f'{value:g}' if isinstance(value, float) else value}}"
 
-    return has(str(option), lambda run: run.get(option.key) not in ungiven, said, **{option.key: example})
+    return has(str(option), lambda run: run.get(option.key) not in (None, option.default), said, **{option.key: example})
 
 
 def _loses_nothing(run: Values) -> bool:
@@ -362,11 +359,6 @@ def _no_loss(option: Option[Any], example: Any) -> Conflict:
 
 
 COMPANIONS: Final[tuple[Conflict, ...]] = (
-    Conflict(
-        _companion(b.CONSERVATIVE, "keep", default_counts=True),
-        has(f"a {b.BACKFILL} that is not conservative", lambda run: run["backfill"] != "conservative"),
-        reason=f"needs {b.BACKFILL:conservative}"
-    ),
     Conflict(
         _companion(b.SLACK, 3.0),
         has(

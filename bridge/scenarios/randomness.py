@@ -11,6 +11,7 @@ from als.techniques.openmp import from_openmp
 from bls.allocators import ALLOCATORS
 from bls.estimates import ESTIMATORS
 from bls.policies import POLICIES
+from bls.scheduler_options import MEASURED
 from bls.workloads import is_seeded
 from bridge.scenarios.scenario import RECORDED
 
@@ -45,7 +46,7 @@ _FIXED: Mapping[str, Callable[[object], bool]] = {
     "estimates": lambda name: _kind(name) in ESTIMATORS,
     "failures": lambda text: _unset(text) or ":" not in str(text),
     "malleable": _unset,
-    "charge_decisions": _unset,
+    "decision_cost_ns": lambda cost: cost != MEASURED,
     "job_power": _unset,
     "allowed": lambda text: text in (None, "all"),
 }

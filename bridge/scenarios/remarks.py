@@ -209,8 +209,8 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     nobody = f"of no effect, as {b.FALLBACK:{options.fallback}} slows nobody"
     if plan.stops and options.allowed != b.ALLOWED.default:
         yield f"{b.ALLOWED}: {nobody}"
-    if plan.fallback == "none" and options.notice_ns:
-        yield f"{b.NOTICE}: of no effect, as {b.FALLBACK:none} ignores limits"
+    if plan.fallback == "none" and plan.limits.noticed:
+        yield f"{b.LIMITS}: notices have no effect, as {b.FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
         yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:

@@ -21,7 +21,7 @@ from bls.constraints.options import ConstraintOptions
 from bls.power.options import Power
 from bls.scheduler_options import Rules
 from bridge.options import declared as d
-from traces.base.errors import InputError, Mention, TwolevelError, in_python, shown, spelled
+from traces.base.errors import InputError, Mention, TwolevelError, in_python, one_of, shown, spelled
 from traces.base.options import SEED, built, by_keyword, holds, knows_its_keywords, part, places, recorded, with_values
 from traces.base.retired import unknown
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from bls.machine.platform import Platform
     from bls.workloads.workload import Workload
     from bridge.scenarios.application_map import ApplicationMap
+
+#: Kinds of sockets between the bridge and other programs.
+_SOCKETS = ("unix", "tcp")
 
 #: The name that skips the application level.
 RECORDED = "recorded"
@@ -72,7 +75,9 @@ class Application:
         If one of them cannot be.
     """
 
-    technique: str | AnyScheduler = holds(replace(a.ALS, help=f"{a.ALS.help}; or recorded: none"))
+    technique: str | AnyScheduler = holds(
+        replace(a.ALS, help=f"{a.ALS.help}; or recorded: replay the logged run times without an application level")
+    )
     variation: float = holds(a.VARIATION)
     tasks_per_core: int = holds(a.TASKS_PER_CORE)
     applications: str | Path | ApplicationMap | None = holds(a.APPLICATIONS)
@@ -135,13 +140,12 @@ class Execution:
         How many processes run applications; without it one per processor, or none on this host where others may join.
     als_command : str, optional
         A command line that starts an application simulator of the user's own; None is ours.
-    als_timeout_s : float
-        How long it may take to answer.
-    socket : str
-        The kind of socket that other processes are connected by.
-    bls_command, bls_timeout_s
-        A command line that starts a scheduler of the user's own, which decides in place of a policy; and how long it may take
-        to answer.
+    timeout_s : float
+        How long another program, an application simulator or a scheduler, may take to answer.
+    socket : {"unix", "tcp"}
+        The kind of socket between the bridge and other programs; ``tcp`` uses the loopback interface.
+    bls_command : str, optional
+        A command line that starts a scheduler of the user's own, which decides in place of a policy.
     listen, token_file, certificate : str, optional
         Where workers of other hosts may join, and with what.
 
@@ -154,19 +158,17 @@ class Execution:
     coupling: str = holds(d.COUPLING)
     workers: int | None = holds(d.WORKERS)
     als_command: str | None = holds(d.ALS_COMMAND)
-    als_timeout_s: float = holds(d.ALS_TIMEOUT)
-    socket: str = holds(d.SOCKET)
+    timeout_s: float = holds(d.TIMEOUT)
     bls_command: str | None = holds(b.BLS_COMMAND)
-    bls_timeout_s: float = holds(d.BLS_TIMEOUT)
     listen: str | None = holds(d.LISTEN)
     token_file: str | None = holds(d.TOKEN_FILE)
     certificate: str | None = holds(d.CERTIFICATE)
+    socket: str = "unix"
 
     def __post_init__(self) -> None:
         if self.workers is not None:
             object.__setattr__(self, "workers", d.WORKERS.check(self.workers))
-        object.__setattr__(self, "als_timeout_s", d.ALS_TIMEOUT.check(self.als_timeout_s))
-        object.__setattr__(self, "bls_timeout_s", d.BLS_TIMEOUT.check(self.bls_timeout_s))
+        object.__setattr__(self, "timeout_s", d.TIMEOUT.check(self.timeout_s))
         if self.als_command is not None:
             try:
                 words = shlex.split(self.als_command)
@@ -174,7 +176,8 @@ class Execution:
                 raise InputError(f"{d.ALS_COMMAND}: {shown(self.als_command)}: {error}") from None
             if not words:
                 raise InputError(f"{d.ALS_COMMAND}: empty; allowed: a command line")
-        d.SOCKET.check(self.socket)
+        if self.socket not in _SOCKETS:
+            raise one_of("socket", self.socket, _SOCKETS, "socket")
 
     def how_many(self) -> int:
         """The number of workers on this host."""
@@ -184,7 +187,7 @@ class Execution:
 
     def names(self) -> dict[str, object]:
         """As plain values, for a record of the run; of another scheduler, and of hosts that may join, where there are any."""
-        scheduler = (b.BLS_COMMAND, d.BLS_TIMEOUT) if self.bls_command is None else ()
+        scheduler = (b.BLS_COMMAND,) if self.bls_command is None else ()
         hosts = (d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE) if self.listen is None else ()
         without = [option.keyword for option in (*scheduler, *hosts)]
         return {name: value for name, value in recorded(self).items() if name not in without}

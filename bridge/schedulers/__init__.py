@@ -21,5 +21,5 @@ def decided(scenario: Scenario) -> Scenario:
     check((DECIDED,), scenario)
     from bridge.schedulers.external import ExternalScheduler  # not needed by other runs
 
-    scheduler = ExternalScheduler(command, scenario.execution.bls_timeout_s, scenario.execution.socket)
+    scheduler = ExternalScheduler(command, scenario.execution.timeout_s, scenario.execution.socket)
     return replace(scenario, batch=replace(scenario.batch, policy=scheduler))

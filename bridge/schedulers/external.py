@@ -15,7 +15,7 @@ from bls.seen.answers import Choice
 from bls.seen.jobs import SeenJob
 from bls.seen.news import AnyNews, JobEligible, JobEnded, JobStarted, JobSubmitted
 from bls.view import View
-from bridge.options.declared import BLS_TIMEOUT, SOCKET
+from bridge.options.declared import TIMEOUT
 from bridge.protocol.scheduler_book import intervals
 from bridge.protocol.scheduler_messages import Decide, Decided, SchedulerFailed, SchedulerQuit
 from bridge.protocol.session import ProtocolError
@@ -48,10 +48,9 @@ class ExternalScheduler:
     Raises InputError if an argument is not allowed.
     """
 
-    def __init__(self, command: str, timeout_s: float = BLS_TIMEOUT.default, socket: str = SOCKET.default) -> None:
+    def __init__(self, command: str, timeout_s: float = TIMEOUT.default, socket: str = "unix") -> None:
         self._words = words_of(command, str(BLS_COMMAND))
-        self._timeout_s, self._socket = BLS_TIMEOUT.check(timeout_s), socket
-        SOCKET.check(socket)
+        self._timeout_s, self._socket = TIMEOUT.check(timeout_s), socket
         self.name = command
         self._address: Address | None = None
         self._process: SchedulerProcess | None = None
@@ -215,7 +214,7 @@ class ExternalScheduler:
             if line.gone and process.wait(_DYING_S):
                 return PeerError(f"{self.who}, {when}: it {self._close()}")
             return PeerError(f"{self.who}, {when}: {error.reason}")
-        more = f"; allowed: an answer within {BLS_TIMEOUT}" if isinstance(error, Silence) else ""
+        more = f"; allowed: an answer within {TIMEOUT}" if isinstance(error, Silence) else ""
         return PeerError(f"{self.who}, {when}: {error.text}{more}")
 
     def _end(self, error: BaseException) -> BaseException:
@@ -227,7 +226,7 @@ class ExternalScheduler:
             return error
         reason = error.reason if isinstance(error, ProtocolError) else error.text
         if isinstance(error, Silence):
-            reason += f"; allowed: within {BLS_TIMEOUT}"
+            reason += f"; allowed: within {TIMEOUT}"
         return PeerError(f"{self.who}: {reason}{f', and {how}' if ended else ''}")
 
     def _close(self) -> str:

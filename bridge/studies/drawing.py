@@ -317,7 +317,7 @@ def draw_study_figures(
     if target is None:
         target = folder / FIGURES
         files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * (paper is not None)
-        _make_room(folder, files, anew=not names)
+        _make_room(folder, files, again=not names)
     for name, stem, words, frame in planned:
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)

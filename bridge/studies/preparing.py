@@ -46,7 +46,7 @@ from traces.base.given_file import GivenFile
 
 #: The options of the batch level that do not affect applications.
 _BATCH_ONLY = (
-    *("bls", "bls-command", "bls-timeout", "backfill", "conservative", "allocator", "slack"),
+    *("bls", "bls-command", "backfill", "allocator", "slack"),
     *(BATCH_OPTION, *OF_SLURM),
 )
 

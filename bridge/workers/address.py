@@ -8,7 +8,6 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bridge.options.declared import SOCKET
 from traces.base.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -19,8 +18,8 @@ HANDSHAKE_S: Final = 10.0
 PARTING_TLS_S: Final = 2.0
 
 #: TCP keep-alive: seconds of silence before the first probe, number of probes, and seconds between them. The connection of a
-#: host that has lost its power or its network ends after a minute. Data under way to such a host have no limit here, as that
-#: would also end the connections of a run that is only stopped; ``--als-timeout`` finds its silent processes.
+#: host that has lost its power or its network ends after a minute. Data that are under way to such a host are not limited here,
+#: as a limit would also end the connections of a run that is only stopped; the option ``timeout`` finds its silent processes.
 _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"
@@ -57,7 +56,7 @@ def socket_path(folder: Path) -> str:
     """Return the path of a bridge's Unix socket in a folder. Raises InputError if it is too long."""
     path = str(folder / "bridge")
     if len(os.fsencode(path)) > _UNIX_PATH:
-        raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path, or use {SOCKET:tcp}")
+        raise InputError(f"{path} is too long for a Unix socket; set TMPDIR to a shorter path")
     return path
 
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Final
 
-from bridge.options.declared import ALS_TIMEOUT
+from bridge.options.declared import TIMEOUT
 from bridge.protocol.messages import Outcome, Quit
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
@@ -211,7 +211,7 @@ class Workforce:
             if not self.met and self.workers:
                 if now - self._unmet_since > self._timeout_s:
                     what = f"{self._command or 'the application simulator'}: no process has connected"
-                    self.fail(PeerError(f"{what} within {self._timeout_s:g} s; allowed: within {ALS_TIMEOUT}"))
+                    self.fail(PeerError(f"{what} within {self._timeout_s:g} s; allowed: within {TIMEOUT}"))
                     return
                 continue
             if self.hosts is not None:

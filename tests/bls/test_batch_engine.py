@@ -225,7 +225,7 @@ def test_room_that_is_just_enough_or_grows_changes_nothing(keep: bool) -> None:
     assert grown == {*columns, "slices"}
 
 
-KINDS = [("none", "keep"), ("easy", "keep"), ("2", "keep"), ("conservative", "keep"), ("conservative", "rebuild")]
+KINDS = ["none", "easy", "2", "conservative", "conservative:rebuild"]
 
 
 def test_a_job_wider_than_the_machine_is_refused_at_once() -> None:
@@ -251,14 +251,14 @@ def test_the_end_of_time_is_an_error(backfill: str) -> None:
 
 
 @pytest.mark.parametrize("allocator", ["first-fit", "contiguous"])
-@pytest.mark.parametrize(("backfill", "kind"), KINDS)
-def test_estimates_up_to_the_end_of_time_are_planned_with(backfill: str, kind: str, allocator: str) -> None:
+@pytest.mark.parametrize("backfill", KINDS)
+def test_estimates_up_to_the_end_of_time_are_planned_with(backfill: str, allocator: str) -> None:
     """Nothing overflows; a job after such a job has no slot that could be, and starts when it has ended."""
     rows = [(1, 0, 5, 3, MAX_NS), (2, 1, 5, 4, MAX_NS), (3, 2, 5, 4, MAX_NS), (4, 3, 5, 1, MAX_NS), (5, 4, 5, 4, 1)]
     columns = [*np.array(rows, np.int64).T.copy(), np.arange(1, 6)]
     columns[1] += MAX_NS // 2
     workload = Workload.from_lines(columns, header=(), rejects={}, source="w", n_lines=5)
-    found = finish(ready(workload, recorded=True, rules=BatchRules(backfill, kind), allocator=allocator))
+    found = finish(ready(workload, recorded=True, rules=BatchRules(backfill), allocator=allocator))
     assert sorted(one.number for one in found) == [1, 2, 3, 4, 5]
     assert [one.end - one.start for one in found] == [5] * 5
     assert found[0].start == MAX_NS // 2
@@ -270,10 +270,10 @@ def outages_of(*hosts: list[tuple[int, int]]) -> JobConstraints:
     return JobConstraints(outages=Outages(first, pairs[0], pairs[1]))
 
 
-@pytest.mark.parametrize(("backfill", "kind"), KINDS)
-def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> None:
+@pytest.mark.parametrize("backfill", KINDS)
+def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str) -> None:
     workload = jobs((1, 0, 5, 2, 5), (7, 3, 1, 4, 1), (8, 4, 1, 1, 1))
-    rules, constraints = BatchRules(backfill, kind, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
+    rules, constraints = BatchRules(backfill, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
     with pytest.raises(InputError, match="stuck at job 7") as error:
         finish(ready(workload, machine(4, 2), recorded=True, rules=rules, constraints=constraints))
     assert "1 host is down forever" in str(error.value)
@@ -285,11 +285,11 @@ def answer_at_once(simulator: BatchSimulator) -> None:
             assert simulator.outcome(row, simulator.now_ns)
 
 
-@pytest.mark.parametrize(("backfill", "kind"), [KINDS[0], KINDS[3]])
-def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str, kind: str) -> None:
+@pytest.mark.parametrize("backfill", [KINDS[0], KINDS[3]])
+def test_a_job_that_the_failures_never_leave_room_for_is_noticed(backfill: str) -> None:
     """All hosts are up at once for a nanosecond now and then, or never; outages of a model have no end."""
     constraints = JobConstraints(outages=modelled_outages(OutageModel(2, 10**6, 3), 8))
-    workload, rules = jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), BatchRules(backfill, kind)
+    workload, rules = jobs((1, 0, 1, 1, 1e-9), (7, 3, 1, 8, 1)), BatchRules(backfill)
     with pytest.raises(InputError, match=r"job [17]"):
         answer_at_once(ready(workload, machine(8, 8), rules=rules, constraints=constraints))
 
@@ -309,14 +309,14 @@ def test_a_job_that_is_cut_again_and_again_is_named() -> None:
     assert cut(on_failure="lose") == [(NS_PER_S, "failed")]
 
 
-@pytest.mark.parametrize(("backfill", "kind"), [KINDS[1], KINDS[3]])
-def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str, kind: str) -> None:
+@pytest.mark.parametrize("backfill", [KINDS[1], KINDS[3]])
+def test_outages_drawn_as_they_are_needed_are_those_drawn_at_once(backfill: str) -> None:
     rows = np.random.default_rng(1).integers(1, [400, 30, 7, 40], (60, 4)).tolist()
     workload, model = jobs(*((k, *row) for k, row in enumerate(rows))), OutageModel(40 * NS_PER_S, 5 * NS_PER_S, 1)
     answers = []
     for count in (1, 2000):
         constraints = JobConstraints(outages=modelled_outages(model, 3, count))
-        rules = BatchRules(backfill, kind)
+        rules = BatchRules(backfill)
         answers.append(finish(ready(workload, machine(6, 3), recorded=True, rules=rules, constraints=constraints)))
     assert answers[0] == answers[1]
     assert max(one.attempt for one in answers[0]) > 0

@@ -114,7 +114,6 @@ def test_while_deciding_takes_time(tmp_path: Path) -> None:
         Workload.from_jobs([(1, 0, 10, 4, 10)]),
         MACHINE,
         als="recorded",
-        charge_decisions=True,
         decision_cost_ns=3 * S,
         observers=[looked],
     )

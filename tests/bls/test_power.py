@@ -65,17 +65,16 @@ def simulated(case: Case, folder: Path, **options: Any) -> bridge.Result:
     jobs = Workload.from_jobs([dict(zip(names, row, strict=True)) for row in rows])
     allowed = folder / "allowed.csv"
     allowed.write_text("job_id,allowed\n" + "".join(f"{k},{int(one.slowable)}\n" for k, one in numbered))
-    limits: list[tuple[Any, ...]] = [(one.begin, one.end, one.power / 1000) for one in case.limits]
+    known = case.reaction, case.notice
+    limits: list[tuple[Any, ...]] = [(one.begin, one.end, one.power / 1000, "", *known) for one in case.limits]
     for part in case.parts:
         where = f"hosts:{intervals_text([(min(part.hosts), max(part.hosts) + 1)])}"
-        limits += [(one.begin, one.end, one.power / 1000, where) for one in part.limits]
+        limits += [(one.begin, one.end, one.power / 1000, where, *known) for one in part.limits]
     fallback = f"dvfs:slow={case.order}" if case.order != "together" else case.fallback
     given = {"job_id": [k for k, _ in numbered], "power": [float(one.power) for one in case.jobs]}
     given["memory_bound"] = [float(one.memory) for one in case.jobs]
     power = Power(
         limits=limits,
-        reaction_ns=case.reaction,
-        notice_ns=case.notice,
         fallback=f"submit:state={case.slow}" if fallback == "submit" else fallback,
         allowed=allowed,
         job_power=None if all((one.power, one.memory) == (1, 0) for one in case.jobs) else given,
@@ -255,7 +254,7 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
                 continue
             if case.cost:
                 easy = "easy" if case.easy else "none"
-                options["rules"] = Rules(easy, charge_decisions=True, decision_cost_ns=case.cost)
+                options["rules"] = Rules(easy, decision_cost_ns=case.cost)
             monkeypatch.setattr(BatchSimulator, "checks", 3 - 2 * (seed % 2))
             monkeypatch.setattr(BatchSimulator, "most_ends", 1 if seed % 2 else 2**62)
             found = simulated(case, tmp_path, **options)

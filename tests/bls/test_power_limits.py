@@ -40,20 +40,22 @@ def limits_of(draw: st.DrawFn) -> Limits:
     found = []
     for _ in range(draw(st.integers(0, 12))):
         begin = draw(st.integers(0, 20))
-        found.append(Limit(begin, draw(st.sampled_from([*range(begin + 1, 24), MAX_NS])), draw(st.integers(0, 6))))
-    return Limits(tuple(found), draw(st.integers(0, 6)))
+        end, reaction = draw(st.sampled_from([*range(begin + 1, 24), MAX_NS])), draw(st.integers(0, 6))
+        found.append(Limit(begin, end, draw(st.integers(0, 6)), reaction_ns=reaction))
+    return Limits(tuple(found))
 
 
 @settings(max_examples=200)
 @given(limits_of())
 def test_as_defined(limits: Limits) -> None:
-    def in_force(now: int, late: int, later: int = -1) -> int:
-        there = (one for one in limits.limits if one.begin_ns + late <= now < one.end_ns and one.end_ns > later)
+    def in_force(now: int, later: int = -1, *, known: bool = True) -> int:
+        begins = [(one.known_ns if known else one.begin_ns, one) for one in limits.limits]
+        there = (one for begin, one in begins if begin <= now < one.end_ns and one.end_ns > later)
         return min((one.power_mw for one in there), default=NONE)
 
-    every, late = range(30), limits.reaction_ns
-    assert limits.steps(every, NONE, known=False).tolist() == [in_force(now, 0) for now in every]
-    assert limits.steps(every, NONE, known=True).tolist() == [in_force(now, late) for now in every]
+    every = range(30)
+    assert limits.steps(every, NONE, known=False).tolist() == [in_force(now, known=False) for now in every]
+    assert limits.steps(every, NONE, known=True).tolist() == [in_force(now) for now in every]
     stairs = limits.stairs
     for k, now in enumerate(limits.instants.tolist()):
         mine = slice(stairs.first[k], stairs.first[k + 1])
@@ -62,9 +64,9 @@ def test_as_defined(limits: Limits) -> None:
         # At each later instant, the lowest of the limits that are known now.
         for later in range(now, 30):
             lowest = next((mw for end, mw in zip(until, power, strict=True) if end > later), NONE)
-            assert lowest == in_force(now, late, later)
+            assert lowest == in_force(now, later)
     spans = joined((one.begin_ns, one.end_ns) for one in limits.limits)
-    covered = {now for now in every if in_force(now, 0) != NONE}
+    covered = {now for now in every if in_force(now, known=False) != NONE}
     assert {now for begin, end in spans for now in every if begin <= now < end} == covered
     assert all(one[1] < another[0] for one, another in pairwise(spans))
 
@@ -185,7 +187,7 @@ def test_no_limit_is_exceeded_by_who_starts(
         limits = [(0, None, 900), (0, None, chance.choice((350, 450)), "switch:s0")]
         limits += [(0, None, chance.choice((300, 330)), "hosts:2-3"), (0, None, 500, "switch:s1")]
         backfill = chance.choice(("none", "easy", "conservative"))
-        rules = Rules(backfill, charge_decisions=charged, decision_cost_ns=S if charged else None)
+        rules = Rules(backfill, decision_cost_ns=S if charged else None)
         jobs = Workload.from_jobs(sorted(rows, key=lambda row: row[1]))
         try:
             found = ran(limits, jobs, UNLIKE, fallback=fallback, allocator=allocator, rules=rules)

@@ -372,7 +372,7 @@ def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
             view.wake_at(3 * S)
             view.wake_at(30 * S)
 
-    rules = Rules(charge_decisions=True, decision_cost_ns=10 * S)
+    rules = Rules(decision_cost_ns=10 * S)
     called = passes(Asks(asked), [(1, 0, 50, 1, 50)], rules=rules)
     assert called == [0, 10 * S, 30 * S, 60 * S]  # and at the last end
 

@@ -136,7 +136,7 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"rules": Rules(charge_decisions=True, decision_cost_ns=5)}, "charge_decisions"),
+        ({"rules": Rules(decision_cost_ns=5)}, "decision_cost_ns"),
         ({"rules": Rules(estimates="exact")}, "estimates"),
         ({"allocator": "random"}, "allocator"),
         ({"constraints": ConstraintOptions(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),

@@ -27,7 +27,7 @@ from bls.engine.state import UNBOUNDED
 from bls.engine.status import BatchStatus
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES, KnownJobs, policy
-from bls.scheduler_options import Rules
+from bls.scheduler_options import BACKFILL, Rules
 from bls.simulator import BatchSimulator
 from bls.stream import ArrivingJobs, Stretch, check_streamed, stretches
 from bls.workloads.workload import Workload
@@ -227,7 +227,7 @@ def test_rules_that_cannot_be(options: dict[str, Any], message: str) -> None:
 def test_depths() -> None:
     assert [Rules(name).depth for name in ("none", "easy", "0", "7", "conservative")] == [0, 1, 0, 7, UNBOUNDED]
     assert Rules(3).depth == 3  # type: ignore[arg-type]
-    assert [Rules("conservative", kind).keeps for kind in ("keep", "rebuild")] == [True, False]
+    assert [Rules(kind).keeps for kind in BACKFILL[2:]] == [True, False]
     assert not Rules("9").keeps
 
 
@@ -247,7 +247,7 @@ def test_columns_are_not_the_callers(tmp_path: Path) -> None:
 def test_promises_that_come_due_with_an_end_while_decisions_are_charged() -> None:
     platform = Platform(hosts=(HostGroup(count=1, cores=2, speed_gflops=1.0),))
     workload = Workload.from_jobs([(1, 0, 9, 1, 9), (2, 0, 9, 1, 9), (3, 2, 5, 1, 5)])
-    rules = Rules(charge_decisions=True, decision_cost_ns=S)
+    rules = Rules(decision_cost_ns=S)
     run = BatchSimulator(workload, platform, policy("fcfs"), allocator("first-fit"), rules=rules)
     clock, ends = [0], [10 * S, 10 * S, 20 * S]
     while (status := run.advance(100)) != BatchStatus.DONE:

@@ -155,7 +155,7 @@ class Promising(BatchFeature):
         assert plain.ledger.jobs.start_ns.tolist() != result.ledger.jobs.start_ns.tolist()
 
 
-EVERYTHING = Rules("conservative", kill_at_walltime=True, charge_decisions=True, decision_cost_ns=S)
+EVERYTHING = Rules("conservative", kill_at_walltime=True, decision_cost_ns=S)
 
 BATCH_FEATURES = {
     "releases by host, failures, kills": Releasing(

@@ -297,9 +297,9 @@ def power_drawn(seed: int) -> dict[str, Any]:
     constraints = ConstraintOptions(failures="mtbf:150s,mttr:5s") if chance.random() < 0.4 else ConstraintOptions()
     als = chance.choice((*sorted(TECHNIQUES), "ss", "gss", "select:ss,gss,static", "recorded"))
     tasks = {"variation": chance.choice((0.0, 0.3, 0.8)), "tasks_per_core": chance.choice((1, 3, 8))}
+    reaction = chance.choice((0, 5 * S))
     power = Power(
-        limits=limits,
-        reaction_ns=chance.choice((0, 5 * S)),
+        limits=[(*one, "", reaction) for one in limits],
         fallback=chance.choice(("dvfs", "dvfs", "submit:state=1")),
         allowed=chance.choice(("all", "0.5")),
     )

@@ -97,9 +97,9 @@ def test_one_that_misbehaves_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
 def test_the_timeout_bounds_one_that_never_connects(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    message = r"never-connects: no process has connected within 1\.5 s; allowed: within als_timeout_s$"
+    message = r"never-connects: no process has connected within 1\.5 s; allowed: within timeout_s$"
     with pytest.raises(PeerError, match=message):
-        simulated("pool", 8, als_command=rogue("never-connects"), workers=3, als_timeout_s=1.5)
+        simulated("pool", 8, als_command=rogue("never-connects"), workers=3, timeout_s=1.5)
     assert not caplog.messages  # no other line, of another time
     monkeypatch.setattr(workforce, "CONNECT_S", 0.01)  # a program may take all of the timeout
     assert_same(simulated("pool", 8, als_command=TOY, workers=1), expected(8))

@@ -228,7 +228,7 @@ def test_worker_commands_are_terminated_and_killed(
 def test_nobody_joins(site: Site) -> None:
     message = r"^no host has joined for 0\.2 s; on every host .*: twolevel worker tls://127\.0\.0\.1:\d+ --token-file "
     with pytest.raises(PeerError, match=message):
-        site.run(als_timeout_s=0.2)
+        site.run(timeout_s=0.2)
 
 
 def test_a_host_that_lacks_a_file_says_which(
@@ -248,7 +248,7 @@ def test_a_host_that_lacks_a_file_says_which(
     monkeypatch.setattr(Workforce, "lost", lose)
     when_open(site, monkeypatch, site.start)
     with pytest.raises(PeerError, match=r"all hosts are lost, and no other has joined for 0\.5 s"):
-        site.run(als_timeout_s=600.0)
+        site.run(timeout_s=600.0)
     why = f"{lost}, which the run needs: No such file or directory"
     code, said = ended(site.commands[0])
     assert code == 1

@@ -155,7 +155,7 @@ def varied(kind: str, seed: int) -> tuple[Workload, dict[str, Any]]:
         rules = replace(rules, estimates="application")
     if kind in ("charged", "held"):
         power = replace(power, fallback="hold" if kind == "held" else "submit:state=2")
-        rules = replace(rules, charge_decisions=True, decision_cost_ns=2 * S)
+        rules = replace(rules, decision_cost_ns=2 * S)
     return workload, options | {"power": power, "rules": rules}
 
 
@@ -293,9 +293,10 @@ def run_small(jobs_: list[dict[str, Any]] | None = None, **said: Any) -> bridge.
 
 
 WIDE = ConstraintOptions(malleable="1")
+NOTICED = [(*one, "", 0, S) for one in LIMITED]
 MOLDED: dict[str, Any] = {"fallback": "hold", "rules": Rules("2", resize="mold"), "constraints": WIDE}
-EXPANDED: dict[str, Any] = {"fallback": "hold", "notice_ns": S, "rules": Rules(resize="expand"), "constraints": WIDE}
-CHARGED = Rules(charge_decisions=True)
+EXPANDED: dict[str, Any] = {"fallback": "hold", "limits": NOTICED, "rules": Rules(resize="expand"), "constraints": WIDE}
+CHARGED = Rules(decision_cost_ns="measured")
 
 
 @pytest.mark.parametrize(
@@ -303,9 +304,9 @@ CHARGED = Rules(charge_decisions=True)
     [
         (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
         (EXPANDED, "resize='expand', as cores come to running jobs", "none"),
-        ({"fallback": "hold", "notice_ns": S, "bls": Director(1)}, "director, as one that decides", "none"),
-        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "hold"),
-        ({"fallback": "dvfs", "rules": CHARGED}, "charge_decisions", "stop:off"),
+        ({"fallback": "hold", "limits": NOTICED, "bls": Director(1)}, "director, as one that decides", "none"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "hold"),
+        ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "stop:off"),
     ],
 )
 def test_what_is_not_with_a_fallback_is_with_others(said: dict[str, Any], what: str, instead: str) -> None:

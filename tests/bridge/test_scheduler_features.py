@@ -21,7 +21,6 @@ from test_scheduler_runs import rows_of_jobs
 import bridge
 from bls import Rules, SeenJob, View
 from bls.machine.platform import HostGroup, Platform
-from bls.options import CONSERVATIVE
 from bls.running_jobs import moment_of
 from bls.seen.news import CoresReleased, HostChanged, JobEligible, JobEnded, JobExpected, JobStarted, JobSubmitted
 from bls.workloads.workload import Workload
@@ -54,7 +53,7 @@ def noting_decisions(feature: BatchFeature) -> BatchFeature:
 def decided_by(feature: BatchFeature, **who: Any) -> BatchFeature:
     """The same run, with somebody else who decides."""
     options = {name: value for name, value in feature.options.items() if name not in ("bls", "backfill")}
-    options["rules"] = replace(options.get("rules", Rules()), backfill="none", conservative=CONSERVATIVE.default)
+    options["rules"] = replace(options.get("rules", Rules()), backfill="none")
     return replace(feature, options=options | who)
 
 
@@ -66,12 +65,12 @@ def schedule_of(result: bridge.Result) -> Schedule:
     """
     jobs, decisions = result.ledger.jobs, result.decisions
     rules = result.scenario.options.batch
-    side: Literal["left", "right"] = "left" if rules.charge_decisions else "right"
+    side: Literal["left", "right"] = "left" if rules.charges_decisions else "right"
     passes = decisions.now_ns.to_numpy()
     starting = passes[decisions.started.to_numpy() > 0]
     # Where a decision takes time it delays others: then those are made, too, for which only the one who decides has a reason,
     # as the instant of a reservation or one that a policy in Python asks for.
-    wakes = passes if rules.charge_decisions else starting
+    wakes = passes if rules.charges_decisions else starting
     preset = result.scenario.workload.preset
     found = {}
     for row, start in enumerate(jobs.start_ns.tolist()):
@@ -106,7 +105,7 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
     more = {} if coupling == "inline" else {"workers": 2}
     result = decided_by(feature, bls_command=command).simulated(folder, coupling=coupling, **more)
     assert_same_but_why(result, reference)
-    if reference.scenario.options.batch.charge_decisions:
+    if reference.scenario.options.batch.charges_decisions:
         assert result.decisions.drop(columns="decision_ns").equals(reference.decisions.drop(columns="decision_ns"))
     jobs = reference.ledger.jobs
     names = [f"{number}/{attempt}" for number, attempt in zip(jobs.job_id.tolist(), jobs.attempt.tolist(), strict=True)]

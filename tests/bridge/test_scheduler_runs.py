@@ -33,6 +33,7 @@ from bls.machine.platform import HostGroup, Platform
 from bls.scheduler_options import Rules
 from bls.workloads.workload import Workload
 from bridge.protocol.framing import frame
+from bridge.scenarios.scenario import Execution
 from bridge.schedulers.external import ExternalScheduler
 from bridge.schedulers.line import Line, Silence
 from traces.base.errors import InputError, PeerError
@@ -51,7 +52,7 @@ def rogue(how: str) -> str:
 
 @pytest.mark.parametrize(("coupling", "kind"), [("inline", "unix"), ("pool", "tcp")])
 def test_the_toy_is_fcfs(coupling: str, kind: str) -> None:
-    result = simulated(coupling, bls_command=TOY, socket=kind)
+    result = simulated(execution=Execution(coupling, bls_command=TOY, socket=kind))
     assert_same(result, expected())
     spoken = result.coupling["scheduler"]
     # The machine, the hello, a welcome; of each job a submit, a start and an end; questions and answers.
@@ -110,7 +111,7 @@ AT = r"^scheduler '.*', at \d+ ns"
 @pytest.mark.parametrize(("how", "timeout_s", "message"), table_rows(__file__, "misbehave"))
 def test_who_misbehaves_is_named(how: str, timeout_s: float, message: str) -> None:
     with pytest.raises(InputError if how == "users" else PeerError, match=message.replace("AT", AT)) as caught:
-        simulated(bls_command=rogue(how), bls_timeout_s=timeout_s)
+        simulated(bls_command=rogue(how), timeout_s=timeout_s)
     assert str(caught.value).isprintable()
 
 
@@ -262,13 +263,13 @@ def test_it_runs_once_at_a_time_and_again() -> None:
 
 
 def test_the_command_line(tmp_path: Path) -> None:
-    words = ("run", "sample", "--select", "first:20", "--als", "gss", "--bls-command", TOY, "--bls-timeout", "1min")
+    words = ("run", "sample", "--select", "first:20", "--als", "gss", "--bls-command", TOY, "--timeout", "1min")
     plain = twolevel(*words[:6], "--trace", "none", "--out", tmp_path / "plain")
     ran = twolevel(*words, "--trace", "none", "--same-as", tmp_path / "plain", "--out", tmp_path / "r")
     assert (plain.code, ran.code) == (0, 0), ran.err
     record = json.loads((tmp_path / "r" / "run.json").read_text())
     arguments = record["arguments"]
-    assert (arguments["bls"], arguments["bls_command"], arguments["bls_timeout_s"]) == (TOY, TOY, 60.0)
+    assert (arguments["bls"], arguments["bls_command"], arguments["timeout_s"]) == (TOY, TOY, 60.0)
     assert set(record["coupling"]["scheduler"]) == {"messages", "bytes_sent", "bytes_received"}
     assert "bls_command" not in json.loads((tmp_path / "plain" / "run.json").read_text())["arguments"]
     succeeds("story", tmp_path / "r", "1")
@@ -282,7 +283,7 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 def test_the_toy_in_c_is_fcfs(c_toy: str) -> None:
-    assert_same(simulated(bls_command=c_toy, socket="tcp"), expected())
+    assert_same(simulated(execution=Execution(bls_command=c_toy, socket="tcp")), expected())
 
 
 def test_the_toys_are_short_and_on_the_page() -> None:

@@ -94,7 +94,7 @@ def drawn(seed: int) -> dict[str, Any]:
     fallback = chance.choice(("none", "hold", "submit", "dvfs"))
     failures = f"mtbf:{chance.choice((60, 200))}s,mttr:5s" if chance.random() < 0.5 else None
     if chance.random() < 0.3 and fallback != "dvfs":
-        rules |= {"charge_decisions": True, "decision_cost_ns": chance.choice((S // 3, 4 * S))}
+        rules |= {"decision_cost_ns": chance.choice((S // 3, 4 * S))}
     if chance.random() < 0.3:
         rules["coordination"] = chance.choice(("release:host", "hint:host"))
     power = Power(
@@ -267,7 +267,7 @@ def simulated(case: Case, folder: Path) -> bridge.Result:
     power = HostPower(machine.idle / 1000, [(1, machine.active / 1000)], **watts, **passages)
     lines = [f"{host},{begin / S},{end / S}" for host, begin, end in case.downs]
     (folder / "downs.csv").write_text("\n".join(["host,down_s,up_s", *lines]) + "\n")
-    charged = {"charge_decisions": True, "decision_cost_ns": case.cost} if case.cost else {}
+    charged = {"decision_cost_ns": case.cost} if case.cost else {}
     rows = [(k, one.submit / S, one.run / S, one.cores, one.estimate / S) for k, one in enumerate(case.jobs)]
     return bridge.simulate(
         Workload.from_jobs(rows),

@@ -62,10 +62,10 @@ def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None
 
 
 def test_times_have_a_unit_or_that_of_the_option() -> None:
-    found = study(WORKLOAD + '[run]\nlatency = "5us"\n[grid]\noverhead = [0, "1ms", 2000]\nals-timeout = ["2m"]\n')
+    found = study(WORKLOAD + '[run]\nlatency = "5us"\n[grid]\noverhead = [0, "1ms", 2000]\ntimeout = ["2m"]\n')
     assert [one.value("overhead") for one in found.cells] == [0, 10**6, 2000]
     assert {one.value("latency") for one in found.cells} == {5000}
-    assert {one.value("als-timeout") for one in found.cells} == {120.0}
+    assert {one.value("timeout") for one in found.cells} == {120.0}
 
 
 def test_several_grids_and_lists_as_values() -> None:

@@ -69,7 +69,7 @@ def test_orders_and_backfilling(files: Path) -> None:
     assert backfilled == starts("--backfill 1") != FCFS
     assert starts("--backfill none") == starts("--backfill 0") == FCFS
     for name in ("fcfs", "edf", "f4"):
-        assert len(starts(f"--bls {name} --backfill conservative --conservative rebuild")) == 8
+        assert len(starts(f"--bls {name} --backfill conservative:rebuild")) == 8
 
 
 def test_allocators(files: Path) -> None:
@@ -86,7 +86,7 @@ def test_lives_of_jobs(files: Path) -> None:
     # 3 is submitted 30 s after the end of 1.
     assert starts("--dependencies")[3] >= [130]
     assert starts("--windows windows.toml --backfill easy")[5] == [50]
-    assert starts("--charge-decisions --decision-cost 5s")[1] == [5]
+    assert starts("--decision-cost 5s")[1] == [5]
     for words in ("", "--preset "):
         assert starts(f"{words}--select window:10s+60s")[1] == [0]
     assert 1 not in starts("--no-preset --select window:10s+60s")
@@ -138,12 +138,12 @@ def test_the_line_of_a_plug_in_that_errs_is_shown_and_its_traceback_on_request(
 
 def test_a_study_of_backfilling(files: Path) -> None:
     words = "--bls fcfs,expr:w/t,multifactor:age=1,size=2,mine.py:Widest --variation 0 --workers 1"
-    shown = ran(f"{words} --backfill none,easy,conservative --conservative rebuild", "grid")
+    shown = ran(f"{words} --backfill none,easy,conservative:rebuild", "grid")
     assert shown.code == 0, shown.err
     table = pd.read_parquet(files / "out/results.parquet")
     assert table.columns[:6].tolist() == ["cell", "workload", "bls", "backfill", "als", "variation"]
     assert len(table) == 12
-    assert table.backfill.tolist() == ["none", "easy", "conservative"] * 4
+    assert table.backfill.tolist() == ["none", "easy", "conservative:rebuild"] * 4
     names = {path.name for path in (files / "out/cells").iterdir()}
     assert len(names) == 12
     assert {

@@ -110,11 +110,16 @@ def test_warnings_of_the_bridge_are_one_line_each(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["run", "grid"])
-def test_many_options_are_shown_by_what_they_are_about(command: str) -> None:
-    text = twolevel(command, "--help").out
+def test_many_options_are_shown_by_topic(command: str) -> None:
+    first = twolevel(command, "--help").out
+    shown = re.findall(r"^  (--?[a-z-]+)", first.partition("Options:")[2].partition("Example:")[0], re.M)
+    assert len(shown) <= 21  # with --help itself
+    assert re.fullmatch(rf"All \d+ options, by topic: twolevel {command} --help-all", first.splitlines()[-1])
+    text = twolevel(command, "--help-all").out.partition("Example:")[0]
+    assert all(panel.when in " ".join(text.split()) for panel in Panel if panel in text)
     panels = re.findall(r"^([A-Z].*):$", text, re.MULTILINE)
     assert panels == ["Arguments", *(one for one in Panel if command == "run" or one != Panel.TRACES)]
-    blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n)+)", text, re.MULTILINE))
+    blocks = dict(re.findall(r"^([A-Z].*):\n((?:  .*\n|\n(?=  ))+)", text, re.MULTILINE))
     options = {panel: re.findall(r"^  (--?[a-z-]+)", block, re.MULTILINE) for panel, block in blocks.items()}
     assert max(map(len, options.values())) <= 12
     assert set(options[Panel.OTHER]) <= {"--seed", "--seeds", "--config", "-h"}
@@ -191,7 +196,7 @@ def test_a_value_of_a_file_of_options_that_cannot_be(here: Path, text: str, word
 
 TIMES = [
     ("run sample --select first:9", "--overhead 1500000 --latency 5000", "--overhead 1.5ms --latency 5us"),
-    ("run sample --select first:9 --charge-decisions", "--decision-cost 60", "--decision-cost 1min --als-timeout 5m"),
+    ("run sample --select first:9 --coupling pool", "--decision-cost 60", "--decision-cost 1min --timeout 5m"),
     ("run sample --select first:9", "--als fsc:h=1e-6,sigma=0.02", "--als fsc:h=1us,sigma=20ms"),
     ("loop --n 40 --cores 4 --hosts 2", "--overhead 2000 --latency 0", "--overhead 2us --latency 0ms"),
     ("graph cholesky:tiles=3 --hosts 2 --network cm02 --cores 4", "--link-latency 2500", "--link-latency 2.5us"),
@@ -217,11 +222,11 @@ def test_times_are_given_with_a_unit_or_in_that_of_the_option(
 
 def test_times_in_files(here: Path) -> None:
     (here / "my.toml").write_text(
-        'overhead = "1.5ms"\nlatency = 5000\nals-timeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
+        'overhead = "1.5ms"\nlatency = 5000\ntimeout = "1m"\ncoupling = "pool"\nselect = "first:9"\n'
     )
     succeeds("run", "sample", "--config", "my.toml", "--latency", "6us", "--out", "a")
     found = json.loads((here / "a" / "run.json").read_text())["arguments"]
-    assert (found["overhead_ns"], found["latency_ns"], found["als_timeout_s"]) == (1_500_000, 6000, 60.0)
+    assert (found["overhead_ns"], found["latency_ns"], found["timeout_s"]) == (1_500_000, 6000, 60.0)
     (here / "my.toml").write_text('overhead = "soon"\n')
     ran = twolevel("run", "sample", "--config", "my.toml", "--out", "r")
     assert ran.err.startswith("twolevel: my.toml: overhead: 'soon' is no time; allowed: a number and ns, us, ms")

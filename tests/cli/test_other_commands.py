@@ -184,7 +184,7 @@ def test_jobs_and_cores_are_selected(here: Path, result: Path, monkeypatch: pyte
         (["--cores", "0-15", "--jobs", "2"], tasks[tasks.core.between(0, 15) & (tasks.job_id == 2)]),
     ]:
         assert len(chosen) > 0
-        succeeds("gantt", result, "--output", "x.png", *words)
+        succeeds("gantt", result, "--out", "x.png", *words)
         pd.testing.assert_frame_equal(drawn.pop(), chosen[columns].reset_index(drop=True))
 
 

@@ -60,7 +60,7 @@ def test_results_are_the_same(tmp_path: Path) -> None:
 
 
 def test_results_are_the_same_where_no_job_ever_starts(tmp_path: Path) -> None:
-    same(tmp_path, "sample", "--bls", "reject", "--charge-decisions", "--decision-cost", "5s")
+    same(tmp_path, "sample", "--bls", "reject", "--decision-cost", "5s")
 
 
 def test_results_are_the_same_with_rejects_and_partitions(tmp_path: Path) -> None:

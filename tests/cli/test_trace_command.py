@@ -62,7 +62,7 @@ def test_every_format_shows_the_tasks_of_the_table(traced: Path) -> None:
 
 
 def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> None:
-    ran = twolevel("trace", "convert", traced, "--format", ",".join(FILES), "--out", "c")
+    ran = twolevel("trace", "convert", traced, "--trace", ",".join(FILES), "--out", "c")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines() == [f"c/{file}" for file in FILES.values()]
     for file in ("trace.paje", "csv/cores.csv", "csv/counters.csv", "csv/causes.csv", "csv/transfers.csv"):
@@ -70,7 +70,7 @@ def test_what_is_converted_is_what_the_run_wrote(traced: Path, here: Path) -> No
     mine, theirs = rows(here / "c" / "csv" / "jobs.csv"), rows(traced / "trace" / "csv" / "jobs.csv")
     assert [row | {"user": ""} for row in mine] == [row | {"user": ""} for row in theirs]
     assert {row["user"] for row in mine} == {"-1"}  # no table has it
-    succeeds("trace", "convert", traced, "--format", "perfetto,chrome", "--out", "d")
+    succeeds("trace", "convert", traced, "--trace", "perfetto,chrome", "--out", "d")
     for name in ("perfetto", "chrome"):
         assert (here / "c" / FILES[name]).read_bytes() == (here / "d" / FILES[name]).read_bytes()
 
@@ -92,7 +92,7 @@ def test_whatever_a_run_shows_comes_back_from_its_tables(here: Path, words: str)
     # Without a table of tasks they are read from the archive.
     tasks = ("otf2,csv,paje",) if "recorded" in words or "failures" in words else ("csv,paje", "--tasks")
     succeeds("run", "sample", "--select", "first:30", *words.split(), "--out", "r", "--trace", *tasks)
-    succeeds("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
+    succeeds("trace", "convert", "r", "--trace", "csv,paje", "--out", "c")
     for file in ("csv/cores.csv", "csv/counters.csv", "csv/transfers.csv", "csv/causes.csv", "trace.paje"):
         assert (here / "c" / file).read_bytes() == (here / "r" / "trace" / file).read_bytes(), file
 
@@ -109,19 +109,19 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     (here / "damaged" / "trace" / "traces.otf2").write_text("no archive")
     jobs = pd.read_parquet("other/jobs.parquet")
     jobs.assign(job_id=jobs["job_id"] + 1).to_parquet("other/jobs.parquet")
-    instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
+    instead = "; simulate again with --tasks to keep one row per task, or give --trace-detail job"
     of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, as whole"
     for name, said in {
-        "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
-        "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
-        "sent": "--detail: sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers"
+        "part": f"--trace-detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
+        "coarse": f"--trace-detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
+        "sent": "--trace-detail: sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers"
         + instead,
         "damaged": "damaged/trace/traces.otf2: OTF2 could not read the trace: ",
         "other": "other/trace/traces.otf2: has other cores or jobs than the run",
         "whole/trace": f"whole/trace {of_run}",
         "whole/trace/traces.otf2": f"whole/trace/traces.otf2 {of_run}",
     }.items():
-        ran = twolevel("trace", "convert", name, "--format", "csv", "--out", "x")
+        ran = twolevel("trace", "convert", name, "--trace", "csv", "--out", "x")
         assert (ran.code, ran.out) == (2, ""), name
         assert ran.err.startswith(f"twolevel: {said}"), ran.err
         assert len(ran.err.splitlines()) == 1
@@ -136,13 +136,13 @@ def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
     assert (ran.code, line in ran.err.splitlines()) == (0, True), ran.err
     ran = twolevel(*words, "--trace-detail", "task", "--out", "all")
     assert (ran.code, "rows" in ran.err) == (0, False), ran.err
-    ran = twolevel("trace", "convert", "r", "--format", "csv,paje", "--out", "c")
-    line = f"{rows_for}add --detail task for all cores, trace cut --cores for some"
+    ran = twolevel("trace", "convert", "r", "--trace", "csv,paje", "--out", "c")
+    line = f"{rows_for}add --trace-detail task for all cores, trace cut --trace-cores for some"
     assert (ran.code, ran.err.splitlines()) == (0, [line])
-    ran = twolevel("trace", "convert", "all", "--format", "csv", "--out", "d")
+    ran = twolevel("trace", "convert", "all", "--trace", "csv", "--out", "d")
     assert (ran.code, ran.err) == (0, "")
     assert (here / "c" / "csv" / "cores.csv").read_bytes() == (here / "d" / "csv" / "cores.csv").read_bytes()
-    ran = twolevel("trace", "cut", "r", "--cores", "0-9", "--format", "paje", "--out", "e")
+    ran = twolevel("trace", "cut", "r", "--trace-cores", "0-9", "--trace", "paje", "--out", "e")
     assert (ran.code, ran.err) == (0, "")
     for name, there in {"c": False, "e": True}.items():
         assert ("host 1 core 4" in (here / name / "trace.paje").read_text()) == there
@@ -155,7 +155,7 @@ def test_a_part_of_a_run_is_the_same_as_it_is_cut_out_later(traced: Path, here: 
     words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--trace", "csv")
     part = ("--trace-window", "1h..3h", "--trace-cores", "0-63 100", "--trace-detail", "chunk")
     succeeds("run", "sample", *words, *part, "--out", "r")
-    part = ("--window", "1h+2h", "--cores", "0-63 100", "--detail", "chunk", "--format", "csv")
+    part = ("--trace-window", "1h+2h", "--trace-cores", "0-63 100", "--trace-detail", "chunk", "--trace", "csv")
     ran = twolevel("trace", "cut", traced, *part, "--out", "c")
     assert (ran.code, ran.err, ran.out) == (0, "", "c/csv/cores.csv\n")
     mine, theirs = (rows(here / place / "csv" / "cores.csv") for place in ("c", "r/trace"))

@@ -21,7 +21,6 @@ from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
 from bls.machine.platform import parse_platform
 from bls.metrics.node_states import HOST_STATES
-from bls.options import CONSERVATIVE
 from bls.policies import POLICIES, policy
 from bls.policies.expression import FUNCTIONS, NAMES
 from bls.policies.multifactor.settings import _TABLES, SETTINGS
@@ -52,8 +51,8 @@ def names(text: str) -> list[str]:
 KINDS = {
     "none": Rules(backfill="none"),
     "easy": Rules(backfill="easy"),
-    "conservative keep": Rules(backfill="conservative", conservative="keep"),
-    "conservative rebuild": Rules(backfill="conservative", conservative="rebuild"),
+    "conservative keep": Rules(backfill="conservative"),
+    "conservative rebuild": Rules(backfill="conservative:rebuild"),
 }
 
 
@@ -110,7 +109,7 @@ def test_the_names_on_the_batch_pages_are_the_codes() -> None:
     ends = section(BATCH, "How long a job runs")
     assert all(f"`{state}`" in ends for state in STATES)
     assert f"--backfill {'|'.join(BACKFILL)}|K" in section(BACKFILLING, "Backfilling")
-    assert all(f"--conservative {kind}" in section(BACKFILLING, "Keep and rebuild") for kind in CONSERVATIVE.choices)
+    assert all(f"--backfill {kind}`" in section(BACKFILLING, "Keep and rebuild") for kind in BACKFILL[2:])
     assert set(HOST_STATES) <= set(names(section(RESULTS, "nodes.parquet")))
 
 

@@ -192,7 +192,7 @@ def test_a_command_has_these_options(command: str) -> None:
     assert words[0] == "twolevel"
     named = words[1 : 3 if words[1] == "workload" else 2]  # a command of a group
     assert named[0] in (*COMMANDS, "workload")
-    known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", twolevel(*named, "--help").out))
+    known = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", twolevel(*named, "--help-all").out))
     assert {word for word in words if word.startswith("-")} <= known
 
 

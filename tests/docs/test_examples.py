@@ -174,7 +174,7 @@ HELPED = ("run", "loop", "graph", "workload info", "platform", "gantt", "compare
 @pytest.mark.parametrize("command", these_stay([*HELPED, "grid", "study", "repeat", "figures"], HELPED.__contains__))
 @pytest.mark.usefixtures("unrendered")
 def test_the_example_of_a_commands_help(desk: Path, command: str) -> None:
-    text = " ".join(twolevel(*command.split(), "--help").out.split())
+    text = " ".join(twolevel(*command.split(), "--help-all").out.split())
     example = re.search(r"Example: (twolevel .*)$", text)
     assert example
     assert example[1].startswith(f"twolevel {command}")

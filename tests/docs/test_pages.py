@@ -200,7 +200,9 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
     for command in headings:
         text = section(page, f"twolevel {command}".strip())
         described = set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-        shown = re.findall(r"^  (-.*?)(?:  |$)", twolevel(*command.split(), "--help").out, re.MULTILINE)
+        shown = re.findall(
+            r"^  (-.*?)(?:  |$)", twolevel(*command.split(), "--help-all" if command else "--help").out, re.MULTILINE
+        )
         options = {option for line in shown for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
         if command:
             options -= {"-h", "--help"}  # said once, for all
@@ -211,10 +213,10 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
 
 def test_defaults_on_the_page_are_the_defaults() -> None:
     for command in ("run", "grid"):
-        text = " ".join(twolevel(command, "--help").out.split())
+        text = " ".join(twolevel(command, "--help-all").out.split())
         shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: \(?([^\])]+)\)?\]", text))
         rows = table(section(DOCS / "reference/cli.md", f"twolevel {command}"))
-        described = {re.match(r"`(?:-o FILE`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
+        described = {re.match(r"`(?:-o [A-Z]+`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
         for option, default in shown.items():
             if option in described:
                 said = unquoted(described[option]).removeprefix("--")

@@ -217,7 +217,7 @@ def test_every_job_of_a_stream(folder: Path, log: Log, recorded: Path) -> None:
 
 
 def test_every_job_of_a_conversion(folder: Path, log: Log, recorded: Path) -> None:
-    ended = perform(folder, "trace", "convert", recorded, "--format", "otf2,swf", "--out", "converted")
+    ended = perform(folder, "trace", "convert", recorded, "--trace", "otf2,swf", "--out", "converted")
     assert f"few viewers open {log.cores:,} rows of cores" in ended.err
     kept = [line for line in (folder / "converted" / "jobs.swf").read_text().splitlines() if not line.startswith(";")]
     assert len(kept) == log.jobs

@@ -84,7 +84,7 @@ CASES = (
     Case("batch", "Seth, 4 reservations, engine", "", "s", 3, call(batch, SETH, "fcfs", "4")),
     Case("batch", "Seth, conservative, keep, engine", "≤ 10 s", "s", 1, call(batch, SETH, "fcfs", "conservative")),
     Case("batch", "Seth, conservative, rebuild, engine", "≤ 10 s", "s", 1,
-         call(batch, SETH, "fcfs", "conservative", "rebuild")),
+         call(batch, SETH, "fcfs", "conservative:rebuild")),
     Case("batch", "Curie on 93,312 cores, easy, engine", "≤ 5 s", "s", 3,
          call(batch, CURIE_OWN, "fcfs", "easy"), "pyss 32.6 s, Batsim 177"),
     Case("batch", "Curie on 93,312 cores, easy, best-fit, engine", "", "s", 1,

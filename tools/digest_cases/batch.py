@@ -35,8 +35,8 @@ BACKFILLING = {
     "none": {"backfill": "none"},
     "easy": {"backfill": "easy"},
     "depth 3": {"backfill": "3"},
-    "keep": {"backfill": "conservative", "conservative": "keep"},
-    "rebuild": {"backfill": "conservative", "conservative": "rebuild"},
+    "keep": {"backfill": "conservative"},
+    "rebuild": {"backfill": "conservative:rebuild"},
 }
 
 _ALLOCATORS = ("first-fit", "lowest", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
@@ -70,7 +70,7 @@ _CONSTRAINTS: dict[str, dict[str, Any]] = {
     },
     "often failing": {"platform": "plain.toml", "constraints": {"failures": "mtbf:3h,mttr:10m"}},
     "killed": {"platform": "plain.toml", "rules": {"kill_at_walltime": True}},
-    "cost": {"platform": "plain.toml", "rules": {"charge_decisions": True, "decision_cost_ns": 7 * 10**9}},
+    "cost": {"platform": "plain.toml", "rules": {"decision_cost_ns": 7 * 10**9}},
     "switches": {"platform": "switches.toml", "constraints": {"switches": "1@10m"}, "allocator": "topology"},
     "switch requests": {
         "platform": "switches.toml",
@@ -191,7 +191,7 @@ def _constraints() -> Iterator[Case]:
             select="window:40m+1h",
             rules=rules,
         )
-        costly = {"charge_decisions": True, "decision_cost_ns": 60 * 10**9}
+        costly = {"decision_cost_ns": 60 * 10**9}
         yield run(
             f"cost × withdrawn × failures × {name}",
             workload="withdrawn",

@@ -42,7 +42,7 @@ def _batch(draw: random.Random) -> tuple[list[str], dict[str, Any]]:
         rules["kill_at_walltime"] = True
         words.append("killed")
     if draw.random() < 0.2:
-        rules |= {"charge_decisions": True, "decision_cost_ns": draw.choice((0, 10**6, 3 * 10**9))}
+        rules |= {"decision_cost_ns": draw.choice((0, 10**6, 3 * 10**9))}
         words.append("cost")
     if platform.startswith("mixed") and given["workload"] == "busy" and draw.random() < 0.7:
         constraints["requests"] = "requests.csv"

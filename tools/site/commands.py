@@ -1,4 +1,4 @@
-"""The pages of the command line: for every command what ``--help`` says, from the same declarations."""
+"""The pages of the command line: all options of every command, from the declarations that ``--help-all`` shows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from bridge.cli.run_commands import command_line
+from traces.base.options import Panel
 
 _FOLDER = "reference/commands"
 
@@ -42,7 +43,7 @@ def _rows(records: list[tuple[str, str]]) -> list[str]:
 
 def _page(words: str, command: Any) -> str:
     context = command.context_class(command, info_name=f"twolevel {words}", parent=None)
-    # The options below the headings that --help has; a command with few has none.
+    # The options below the headings of --help-all; a command with few has none.
     sections: dict[str, list[tuple[str, str]]] = {}
     shown = [(one, one.get_help_record(context)) for one in command.get_params(context)]
     for one, record in shown:
@@ -59,17 +60,19 @@ def _page(words: str, command: Any) -> str:
     lines += ["```text", f"twolevel {words} {usage}", "```", ""]
     if example:
         lines += ["Example:", "", "```bash", example, "```", ""]
+    when = {str(panel): panel.when for panel in Panel}
     for heading, records in sections.items():
         lines += [
             f"## {heading}",
             "",
+            *([when[heading], ""] if when.get(heading) else []),
             f"| {'argument' if heading == 'Arguments' else 'option'} | default | what it is for |",
             "|---|---|---|",
             *_rows(records),
             "",
         ]
     anchor = f"twolevel-{words.replace(' ', '-')}"
-    lines += [f"More of it, with examples: [the command line](../cli.md#{anchor}).", ""]
+    lines += [f"Examples and details: [the command line](../cli.md#{anchor}).", ""]
     return "\n".join(lines)
 
 
@@ -83,6 +86,6 @@ def command_pages() -> dict[str, str]:
         for words, one in commands.items()
     ]
     tree = ["```{toctree}", ":hidden:", "", *(f"{words} <{words.replace(' ', '-')}>" for words in commands), "```"]
-    index = ["# Commands", "", "Every command with all of its options, as its `--help` has them.", ""]
+    index = ["# Commands", "", "Every command with all of its options, by topic, as `--help-all` prints them.", ""]
     index += ["| `twolevel …` | what it does |", "|---|---|", *rows, "", *tree, ""]
     return {f"{_FOLDER}/index.md": "\n".join(index), **pages}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, wraps
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from traces.base.errors import InputError, Mention, at, one_of, real, whole
 from traces.base.retired import unknown
@@ -26,18 +26,32 @@ T = TypeVar("T")
 
 
 class Panel(StrEnum):
-    """The topic of an option: the headings, in order, of the help of a command with many options."""
+    """Topics of options, in the order in which the help shows them; ``when`` says when a user needs them."""
 
-    JOBS = "Jobs and machine"
-    BATCH = "Batch level"
-    CONSTRAINTS = "What jobs ask for and wait for, and what happens to hosts"
-    POWER = "Power"
-    LIMITS = "Limits to power"
-    APPLICATION = "Application level"
-    COUPLING = "How the levels are run"
-    RESULTS = "Results"
-    TRACES = "Traces"
-    OTHER = "Options"
+    when: str
+
+    def __new__(cls, heading: str, when: str) -> Self:
+        """Make a topic of its heading, which is its value, and of the line below that."""
+        made = str.__new__(cls, heading)
+        made._value_, made.when = heading, when
+        return made
+
+    JOBS = "Jobs and machine", "Choose the jobs to simulate and the machine."
+    BATCH = "Batch level", "Choose how the scheduler orders, places and backfills jobs."
+    CONSTRAINTS = (
+        "Constraints and failures",
+        "Simulate memory, licences, dependencies, reservations, jobs of variable width, or hosts that fail.",
+    )
+    POWER = "Power", "Account for power and energy, or let idle hosts sleep."
+    LIMITS = "Power limits", "Keep the machine, or parts of it, below a power limit."
+    APPLICATION = "Application level", "Choose how each job's tasks are generated and assigned to its cores."
+    COUPLING = (
+        "Execution",
+        "Run applications in several processes or on other hosts, or connect your own scheduler or application simulator.",
+    )
+    RESULTS = "Results", "Choose which tables are written, and how the run is watched and checked."
+    TRACES = "Traces", "Choose the formats, the detail and the part of the trace for viewers."
+    OTHER = "Options", ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,9 +72,10 @@ class Option(Generic[T]):
     unit: str = ""
     short: str = ""  # a short name, ``-o``; empty: none
     panel: Panel = Panel.OTHER  # its topic
-    # the registry of the names that its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
+    first: bool = False  # whether a command with many options shows it in ``--help``; ``--help-all`` shows all
+    # the registry whose names its value may be, for the completion of shells: ``MODULE:DICT``; empty: none
     names: str = ""
-    bare: str = ""  # its value if none follows it; empty: a value is required
+    bare: str = ""  # its value if none follows it; empty: a value is needed
     off: str = ""  # the name that switches it off, ``no-preset``; empty: none
     python: str = ""  # its keyword in Python, if it is not the name with the unit of a time, ``overhead_ns``
 
@@ -397,7 +412,8 @@ SEED = Whole(
     lowest=0,
     highest=2**64 - 1,
     metavar="N",
-    help="Seed of all that is drawn: task lengths, shares, speeds, failures, cores",
+    first=True,
+    help="Seed of all random numbers: task lengths, shares, speeds, failures, cores",
 )
 
 #: The default is the speed of a core of the two-level paper's hosts, which is also what logs and graphs are taken to have
@@ -409,7 +425,7 @@ CORE_GFLOPS = Real(
     highest=1e12,
     unit="GFLOP/s",
     metavar="GFLOPS",
-    help="Speed of the core that a file's run times were measured on",
+    help="Speed of the core on which the run times in a file were measured",
 )
 
 LINK_BANDWIDTH = Real(
@@ -419,7 +435,7 @@ LINK_BANDWIDTH = Real(
     highest=1e9,
     unit="Gbit/s",
     metavar="GBPS",
-    help="With a network: of a link",
+    help="Bandwidth of a link; needs a network",
 )
 LINK_LATENCY = Real(
     name="link-latency",
@@ -428,7 +444,7 @@ LINK_LATENCY = Real(
     highest=1e12,
     unit="ns",
     metavar="TIME",
-    help="With a network: of a link, as 2us",
+    help="Latency of a link, e.g. 2us; needs a network",
 )
 MEMORY_BANDWIDTH = Real[float | None](
     name="memory-bandwidth",
@@ -437,8 +453,8 @@ MEMORY_BANDWIDTH = Real[float | None](
     highest=LINK_BANDWIDTH.highest,
     unit="Gbit/s",
     metavar="GBPS",
-    help="With a network: between cores of a host",
-    rule="no time",
+    help="Bandwidth between cores of one host; needs a network",
+    rule="unlimited",
 )
 
 # Of a trace or a figure that is to show a part of a run.
@@ -447,6 +463,6 @@ PART_CORES = Option[str | None](
     name="cores",
     default=None,
     metavar="NUMBERS",
-    help="Only these cores, as 0-63 128, and the jobs that held some of them",
+    help="Only these cores, e.g. 0-63 128, and the jobs that held any of them",
 )
-PART_JOBS = Option[str | None](name="jobs", default=None, metavar="NUMBERS", help="Only these jobs, as 40-60 77")
+PART_JOBS = Option[str | None](name="jobs", default=None, metavar="NUMBERS", help="Only these jobs, e.g. 40-60 77")

@@ -10,6 +10,17 @@ from traces.base.errors import InputError, Mention, one_of
 
 #: Name on the command line, without dashes → what an error says after it; it may mention options.
 RETIRED: Final[Mapping[str, str]] = {
+    "charge-decisions": f"is now {Mention('decision-cost', 'decision_cost_ns', said='measured')}",
+    "conservative": f"is now {Mention('backfill', 'backfill', said='conservative:rebuild')}",
+    "als-timeout": f"is now {Mention('timeout', 'timeout_s')}",
+    "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
+    "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",
+    "notice": f"is now the column notice of {Mention('limits', 'limits')}",
+    "socket": "is no longer an option of commands; Python has Execution(socket=…)",
+    "output": f"is now {Mention('out', 'folder')}",
+    "format": f"is now {Mention('trace', 'trace')}",
+    "detail": f"is now {Mention('trace-detail', 'trace_detail')}",
+    "window": f"is now {Mention('trace-window', 'trace_window')}",
     "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
 }
 

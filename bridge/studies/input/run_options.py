@@ -34,7 +34,7 @@ BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
 ALS_OPTION = "als"
 
 #: Options that cannot change a result.
-WITHOUT_EFFECT = ("coupling", "workers", "als-timeout", "bls-timeout", "socket")
+WITHOUT_EFFECT = ("coupling", "workers", "timeout")
 
 #: A cell's batch level: our engine, or the real Slurm.
 BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"
@@ -47,8 +47,8 @@ LEVEL = "level"
 
 #: How our engine schedules: nothing of it is for Slurm. How Slurm is told and run: nothing of it is for our engine.
 OF_ENGINE = (
-    *(BLS_OPTION, BLS_COMMAND_OPTION, "bls-timeout", "backfill", "conservative", "allocator", "estimates"),
-    *("kill-at-walltime", "charge-decisions", "decision-cost"),
+    *(BLS_OPTION, BLS_COMMAND_OPTION, "backfill", "allocator", "estimates"),
+    *("kill-at-walltime", "decision-cost"),
 )
 OF_SLURM = ("set", "settle", "phase", "topology", "priorities", "cleanup")
 
