@@ -183,7 +183,7 @@ def left_out(parts: RunParts) -> str:
         return ""
     return (
         f"The timeline shows jobs without their tasks: the run has {parts.n_many:,} tasks, a page shows up to {MOST_TASKS:,}. "
-        "To see a part: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --trace-window 2h..3h --out part."
+        "To see a part: twolevel gantt DIR --jobs 1-100 -o part.png, or twolevel trace cut DIR --trace-window 2h..3h -o part."
     )
 
 
