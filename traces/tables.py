@@ -27,7 +27,6 @@ JOB_COLUMNS = tuple(JobRecords.table_columns())
 #: Columns of ``jobs_frame`` that are there only where they were asked for, or say something new.
 NAME = "name"
 BEGIN = "begin_ns"
-FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
 STARTED_BECAUSE = "started_because"
@@ -91,7 +90,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """One row an attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. Behind
-    them come any ``further`` columns, one value a row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``, ``REJECTED_BECAUSE``,
+    them come any ``further`` columns, one value a row: ``NAME``, ``BEGIN``, ``PLANNED``, ``REJECTED_BECAUSE``,
     ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)

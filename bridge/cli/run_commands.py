@@ -89,7 +89,12 @@ COMMANDS: dict[str, _Command] = {
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
     "power": _Command(
-        "bridge.cli.result_commands", "Draw what a run's machine has drawn.", "twolevel power results -o power.svg"
+        "bridge.cli.result_commands",
+        "Show the power of a run, its costs and emissions.",
+        "twolevel power results --signals signals.csv --pue 1.4 -o power.svg",
+    ),
+    "metrics": _Command(
+        "bridge.cli.result_commands", "Print the metrics of a run.", "twolevel metrics results --fair-start"
     ),
     "figures": _Command(
         "bridge.cli.result_commands",
@@ -305,7 +310,7 @@ def _run(
         Broadcast(folder, len(ready.workload), live=output.live) as watch,
     ):
         keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
-        result = run(ready, keep_tasks=keep, fair_start=output.fair_start, watch=watch, check=output.check)
+        result = run(ready, keep_tasks=keep, watch=watch, check=output.check)
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
         same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())

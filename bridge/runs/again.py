@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bls.options import DECISIONS, FAIR_START, OBSERVE
+from bls.options import DECISIONS, OBSERVE
 from bls.workloads import read_workload
 from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: What a record has of what was written, and which options ask for it.
-_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}
+_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS}
 
 
 def path_word(path: object) -> str:

@@ -136,6 +136,8 @@ class Study:
         Of each workload, by its name, the begins of its windows, instants of the log (ns); empty while they are not known.
     exact : bool
         Whether nothing is drawn at random, so that one seed says all (``preparing.settled``).
+    results : mapping
+        What is computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``).
     where : str
         What a key of its head is called in errors, the key in place of ``{}``.
 
@@ -159,6 +161,7 @@ class Study:
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exact: bool = False
+    results: Mapping[str, str | bool] = field(default_factory=dict)
     where: str = "[study] {}"
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
+    from bridge.runs.afterwards import Afterwards
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Unit:
     place: int  # which of the study's
     prepared: int  # place of what it needs
     options: Scenario  # of the run, the seed among them
-    fair_start: bool = False
+    afterwards: Afterwards | None = None  # what is computed from its result
     metrics: tuple[str, ...] | None = None  # which are wanted; None is all
     keep: tuple[str, ...] = ()  # what is written into ``folder``
     folder: Path | None = None
