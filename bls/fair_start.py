@@ -25,6 +25,8 @@ joining jobs are written to, so a fork costs by the length of the queue and not 
 Source: G. Sabin, G. Kochhar and P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from bls.conflicts import FAIR_START
@@ -39,44 +41,55 @@ from traces.compiled import Array
 from traces.kernels.snapshots import Snapshot
 
 
+class FinishedRows(NamedTuple):
+    """The rows of the table of jobs of a finished run: int64 (rows,) each, first attempts first, in workload order."""
+
+    job_id: Array
+    start_ns: Array
+    end_ns: Array
+    state: Array  # places of ``traces.ledger.STATES``
+    eligible_ns: Array
+
+
 def check_fair_start(policy: AnyPolicy, rules: Rules) -> None:
-    """Raise InputError if parts of a run cannot be made again: the policy decides in Python, which may remember what it saw,
+    """Raise InputError if parts of a run cannot be repeated: the policy decides in Python and may remember what it saw,
     decisions cost what the clock measures, or jobs release cores before their end."""
     check(FAIR_START, Chosen(rules, policy))
 
 
-def fair_starts(finished: BatchSimulator, fresh: BatchSimulator) -> Array:
-    """The fair start time of every row, as the module's text defines it.
+def fair_starts(finished: FinishedRows, fresh: BatchSimulator) -> Array:
+    """Return the fair start time of every row, as defined above: int64 (rows,), in ns, -1 for rows without one.
 
-    - ``finished``: the run, done
-    - ``fresh``: one of the same workload, platform, policy, allocator, rules, constraints, slack, requested cores and seed, not
-      yet advanced and without observers. It is used up.
-
-    Returns int64 (rows,): instants in ns, -1 where there is none. Raises InputError as :func:`check_fair_start`, PluginError if
-    a plug-in fails in a fork, and RuntimeError if ``fresh`` does not do what ``finished`` did.
+    ``fresh`` is a simulator of the same workload and options, not yet advanced and without observers; it is used up. Raises
+    InputError as :func:`check_fair_start`, PluginError if a plug-in fails, RuntimeError if ``fresh`` does not repeat the run.
     """
-    check_fair_start(finished.policy, finished.rules)
+    check_fair_start(fresh.policy, fresh.rules)
     return _Replay(finished, fresh).run()
 
 
 class _Replay:
     # The run made again, and its forks.
 
-    def __init__(self, finished: BatchSimulator, fresh: BatchSimulator) -> None:
+    def __init__(self, finished: FinishedRows, fresh: BatchSimulator) -> None:
         self.fresh, self.snapshot = fresh, Snapshot(fresh.state)
-        self.n = n = len(finished.workload)
-        jobs = finished.state.jobs.front(finished.rows)
-        self.start, self.end, self.state = jobs.start_ns, jobs.end_ns, jobs.state
-        self.origin, self.eligible = jobs.origin, jobs.eligible_ns
-        self.before = np.full(finished.rows, -1, np.int64)  # the row of the attempt before
+        self.n = n = len(fresh.workload)
+        rows, jobs = len(finished.job_id), fresh.state.jobs
+        self.start, self.end, self.state = finished.start_ns, finished.end_ns, finished.state
+        self.eligible = finished.eligible_ns
+        same = np.array_equal(finished.job_id[:n], fresh.workload.job_id)
+        if not same or not np.isin(finished.job_id, fresh.workload.job_id).all():
+            raise RuntimeError("the workload has other jobs than the run")
+        order = np.argsort(finished.job_id[:n], kind="stable")
+        self.origin = order[np.searchsorted(finished.job_id[:n], finished.job_id, sorter=order)]
+        self.before = np.full(rows, -1, np.int64)  # the row of the previous attempt
         last = np.arange(n)
-        for row in range(n, finished.rows):
+        for row in range(n, rows):
             self.before[row] = last[self.origin[row]]
             last[self.origin[row]] = row
         lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs.walltime_ns[:n])
         self.length = np.where(jobs.run_ns[:n] >= 0, jobs.run_ns[:n], lasted)
 
-        eligible, self.cancel = self.eligible[:n], jobs.cancel_ns[:n]
+        eligible, self.cancel = self.eligible[:n], jobs.cancel_ns[:n].copy()
         joined = np.flatnonzero(eligible >= 0)
         self.sequence = joined[np.lexsort((joined, -jobs.preset[joined], eligible[joined]))]
         self.place = np.full(n, -1, np.int64)

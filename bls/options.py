@@ -129,11 +129,11 @@ POWER_ESTIMATES = Choice(
 )  # fmt: skip
 SIGNALS = Option[str | None](
     name="signals", panel=Panel.POWER, default=None, metavar="FILE",
-    help="What energy costs and emits over time: CSV, from,price_per_kwh,g_co2e_per_kwh",
+    help="Prices and emissions of energy over time, for policies that use them: CSV, from,price_per_kwh,g_co2e_per_kwh",
 )  # fmt: skip
 PUE = Option[str | None](
     name="pue", panel=Panel.POWER, default=None, metavar="PUE",
-    help="What the facility draws by what the machine does: 1.4, or by load, '0%:2 50%:1.5 100%:1.3'",
+    help="Compute the facility's power from its PUE: 1.4, or at loads, '0%:2 50%:1.5 100%:1.3'",
 )  # fmt: skip
 STRETCH_WALLTIME = Option(
     name="stretch-walltime", panel=Panel.LIMITS, default=False,
@@ -214,7 +214,7 @@ FAIR_START = Option(
     name="fair-start",
     panel=Panel.RESULTS,
     default=False,
-    help="Also find each job's fair start time, and the unfairness",
+    help="Compute each job's fair start time, and the metrics of unfairness",
 )
 STREAM = Option(
     name="stream", panel=Panel.RESULTS, default=False,

@@ -25,7 +25,7 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
     "Power": batch.POWER + batch.PLAN,
     "What a run has": batch.RUN,
     "What a policy is unaware of": tuple(batch.UNAWARE.values()),
-    "Fair start times": batch.FAIR_START,
+    "Fair start times": batch.FAIR_START + both.FAIR_START,
     "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
     "How a run is executed": both.PROCESSES + both.RUN + both.TYPED,
     "Streams": batch.STREAM,

@@ -78,8 +78,11 @@ def _run(given: Mapping[str, Any]) -> Tables:
     jobs = said.pop("file") if log is None else made_workload(log)
     for group in ("rules", "constraints", "level"):
         said |= said.pop(group, {})
+    fair = said.pop("fair_start", False)
     result = simulate(jobs, **said)
     tables: Tables = {"jobs": _columns(result.jobs), "metrics": _metrics(result.metrics)}
+    if fair:
+        tables["fair starts"] = {"fair_start_ns": result.fair_start_ns, **_metrics(result.fairness)}
     if said["als"] != "recorded":
         tables["tasks"] = _columns(result.tasks)
     if result.ledger.transfers is not None:

@@ -27,7 +27,6 @@ JOB_COLUMNS = tuple(JobRecords.table_columns())
 #: Columns of ``jobs_frame`` that are present only on request, or if they are not trivial.
 NAME = "name"
 BEGIN = "begin_ns"
-FAIR_START = "fair_start_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
 STARTED_BECAUSE = "started_because"
@@ -91,7 +90,7 @@ def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd
     """Return one row per attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. They are
-    followed by any ``further`` columns, one value per row: ``NAME``, ``BEGIN``, ``FAIR_START``, ``PLANNED``,
+    followed by any ``further`` columns, one value per row: ``NAME``, ``BEGIN``, ``PLANNED``,
     ``REJECTED_BECAUSE``, ``STARTED_BECAUSE``, ``CUT_BECAUSE``, ``ENERGY``, ``BOOT_WAIT``.
     """
     columns = _job_columns(ledger, further)

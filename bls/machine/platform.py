@@ -353,9 +353,16 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 
 
 def parse_platform(text: str, source: str = "platform") -> Platform:
-    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is required, with all of its keys; the
-    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform` does."""
-    table = parse_toml(text, source)
+    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is needed, with all of its keys; the
+    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform`."""
+    return platform_of(parse_toml(text, source), source)
+
+
+def platform_of(table: Any, source: str) -> Platform:
+    """Build a platform from plain values, as in a record of a run (:meth:`Platform.as_dict`). Raises InputError as
+    :func:`load_platform`."""
+    if not isinstance(table, dict):
+        raise InputError(f"{source}: {shown(table)}; allowed: a table")
     check_keys(table, _known_keys(Platform), f"{source}: ")
     network = table.get("network", {})
     if not isinstance(network, dict):

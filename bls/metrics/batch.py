@@ -36,7 +36,6 @@ queue                           length: eligible and not yet started; queued cor
                                 time of the span, and maximum
 state_*, why_*                  rows by how they ended and by why they started; all rows
 *_core_hours                    Σ h·p of the started rows of that state; lost: failed + requeued
-unfairness                      max(0, s - fair start time), measured rows
 ==============================  ====================================================================================
 
 Means, medians and percentiles are over jobs, percentiles linear between neighbours (as numpy's and pandas' default). What
@@ -70,6 +69,9 @@ _NS_PER_HOUR = 3600 * NS_PER_S
 #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses).
 BOUND_NS = 10 * NS_PER_S
 
+#: Metrics of fair start times.
+UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")
+
 
 def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int) -> dict[str, Any]:
     """The metrics that every run reports.
@@ -101,7 +103,6 @@ def schedule_metrics(
     allocations: Allocations | None = None,
     host_first: Array | None = None,
     downtime: Downtime = NO_DOWNTIME,
-    fst_ns: Array | None = None,
     bound_ns: int = BOUND_NS,
 ) -> dict[str, Any]:
     """All metrics of the module's table.
@@ -115,8 +116,6 @@ def schedule_metrics(
         First core of each host; needed for fragmentation if there is downtime.
     downtime : Downtime
         Outages and maintenance of hosts.
-    fst_ns : int64 (n,), optional
-        Fair start time of each row, -1 where it has none; without it there is no unfairness (None).
     bound_ns : int
         τ.
 
@@ -132,13 +131,13 @@ def schedule_metrics(
     """
     over_time = OverTime(schedule.n_cores, host_first)
     over_time.add(schedule, *schedule.span_ns, allocations, downtime)
-    return _all([schedule], over_time, downtime, bound_ns) | _unfairness(schedule, fst_ns)
+    return _all([schedule], over_time, downtime, bound_ns)
 
 
 def streamed_metrics(
     parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME
 ) -> dict[str, Any]:
-    """The same metrics of a schedule that is never held as a whole; there is no unfairness.
+    """The same metrics of a schedule that is never held as a whole.
 
     All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
     added up in other groups.
@@ -148,7 +147,7 @@ def streamed_metrics(
     - ``over_time``: its sums over [first submit, last end) of the rows that started
     - ``downtime``: outages of hosts
     """
-    return _all(parts, over_time, downtime, BOUND_NS) | unfairness(*np.zeros((2, 0), np.int64))
+    return _all(parts, over_time, downtime, BOUND_NS)
 
 
 def _all(parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime, bound_ns: int) -> dict[str, Any]:
@@ -396,12 +395,6 @@ def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
     )
 
 
-def _unfairness(schedule: Schedule, fst_ns: Array | None) -> dict[str, Any]:
-    measured = schedule.measured
-    fair = np.full(int(measured.sum()), -1, np.int64) if fst_ns is None else fst_ns[measured]
-    return unfairness(schedule.start_ns[measured], fair)
-
-
 def slowdown(submit_ns: Array, start_ns: Array, end_ns: Array) -> Array:
     """(f - q) / p of each job, float64; NaN where p = 0."""
     run = (end_ns - start_ns).astype(np.float64)
@@ -435,20 +428,17 @@ def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cor
     return above, below
 
 
-def unfairness(start_ns: Array, fst_ns: Array) -> dict[str, Any]:
-    """By how much jobs started after their fair start time (Sabin, Kochhar, Sadayappan, ICPP 2004).
+def unfairness(schedule: Schedule, fst_ns: Array) -> dict[str, Any]:
+    """Measure how late jobs started relative to their fair start times (Sabin, Kochhar, Sadayappan, ICPP 2004).
 
-    - ``start_ns``, int64 (n,): starts; -1 for a job that never started
-    - ``fst_ns``, int64 (n,): fair start time of each: its start if no job that arrived later existed; -1 if it has
-      none. Such jobs, and those that never started, are left out.
+    - ``fst_ns``, int64 (n,): the fair start time of each row: its start without all jobs that arrived later; -1 if it has
+      none. Such rows are left out.
 
-    Returns dict: ``mean_unfairness_ns`` and ``max_unfairness_ns`` of max(0, s - FST), over all jobs counted, and
-    ``unfair_share``, the fraction of them with s > FST. None where no job is counted.
+    Returns dict: ``mean_unfairness_ns`` and ``max_unfairness_ns`` of max(0, s - FST) over the measured rows, and
+    ``unfair_share``, the fraction of them with s > FST. None without any row.
     """
-    counted = (start_ns >= 0) & (fst_ns >= 0)
-    late = np.maximum(0, start_ns[counted] - fst_ns[counted])
-    return {
-        "mean_unfairness_ns": exact_mean(late),
-        "max_unfairness_ns": int(late.max()) if len(late) else None,
-        "unfair_share": np.count_nonzero(late) / len(late) if len(late) else None,
-    }
+    counted = schedule.measured & (fst_ns >= 0)
+    late = np.maximum(0, schedule.start_ns[counted] - fst_ns[counted])
+    some = len(late) > 0
+    values = exact_mean(late), int(late.max()) if some else None, np.count_nonzero(late) / len(late) if some else None
+    return dict(zip(UNFAIRNESS, values, strict=True))

@@ -68,9 +68,7 @@ class Power:
         What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
         same user have drawn that have ended, once there are two, else as the platform says.
     signals : path, optional
-        A CSV file of what energy costs and emits over time (``bls.power.signals``).
-    pue : str, optional
-        What the facility draws by what the machine does (``bls.power.signals``).
+        A CSV file of prices and emissions of energy over time (``bls.power.signals``), for policies that use them.
     sleep_after_ns : int or str, optional
         A host that has idled for this time, in ns or as ``10min``, shuts down, and boots for the next job that is given it;
         None: never.
@@ -92,7 +90,6 @@ class Power:
     job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = holds(o.JOB_POWER)
     estimates: str = holds(o.POWER_ESTIMATES)
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
-    pue: str | None = holds(o.PUE)
     sleep_after_ns: int | None = holds(o.SLEEP_AFTER)
     keep_awake: int = holds(o.KEEP_AWAKE)
 
@@ -107,10 +104,6 @@ class Power:
             raise InputError(f"{o.POWER.keyword}: {shown(on)}; allowed: True, False, or a bls.Power")
         o.POWER_OF.check(self.of)
         o.POWER_ESTIMATES.check(self.estimates)
-        if self.pue is not None:
-            from bls.power.signals import parse_pue
-
-            parse_pue(self.pue)
         if not isinstance(self.allowed, str | os.PathLike):
             object.__setattr__(self, "allowed", repr(real(str(o.ALLOWED), self.allowed, 0, 1)))
         if not isinstance(self.job_power, str | os.PathLike | None):

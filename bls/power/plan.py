@@ -250,7 +250,6 @@ def power_plan(
         str(o.LIMITS): options.limits,
         str(o.SIGNALS): options.signals,
         str(o.JOB_POWER): options.job_power,
-        str(o.PUE): options.pue,
         str(o.SLEEP_AFTER): options.sleep_after_ns,
     }
     needed_by = next((option for option, given in needing.items() if given is not None), str(o.POWER))

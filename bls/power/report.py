@@ -20,16 +20,15 @@ from bls.power.accounting import (
     ascending,
     covered,
     cut_at,
-    job_pieces,
     step_series,
 )
+from bls.power.costs import FinishedPower
 from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
 from bls.power.over_time import Excess, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
-from bls.power.signals import Spending, facility, parse_pue, spent
-from bls.power.words import FACILITY_METRICS, PREDICTION_METRICS, SIGNAL_METRICS, SLEEP_METRICS, summary_of
+from bls.power.words import PREDICTION_METRICS, SLEEP_METRICS, summary_of
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -98,25 +97,17 @@ class PowerReport:
         """What each row of the table of jobs has used, J: float64 (n,)."""
         return self.accounts.jobs.joules()
 
-    @cached_property
-    def spending(self) -> tuple[Spending, Spending] | None:
-        """What energy has cost and emitted: of the machine, and of each row of the table of jobs; None without signals."""
-        plan, series = self.plan, self.series
-        if plan.signals is None:
-            return None
-        ends = np.append(series.instant_ns[1:], self.until_ns)
-        machine = np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw
-        jobs = [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in job_pieces(self.run)]
-        return spent(plan.signals, [machine], 1), spent(plan.signals, jobs, len(self.ledger.jobs))
+    @property
+    def finished(self) -> FinishedPower:
+        """The power of the machine and of its jobs, from which costs are computed."""
+        return FinishedPower(self.run, self.series)
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """What the table of jobs has of power: ``energy_j``; ``cost`` and ``co2e_g`` with signals; ``power`` and
+        """What the table of jobs has of power: ``energy_j``; ``power`` and
         ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits;
         ``boot_wait_ns`` where hosts sleep."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
-        if self.spending is not None:
-            found |= self.spending[1].each
         if said is not None:
             origin = self._origin(np.arange(len(self.ledger.jobs)))
             found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
@@ -299,10 +290,9 @@ class PowerReport:
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The numbers, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS`, with
-        signals :data:`SIGNAL_METRICS`, with a PUE :data:`FACILITY_METRICS` and where hosts sleep :data:`SLEEP_METRICS`: of
-        energy in J, of power in W, of carbon in g;
-        None where nothing took any time, of no jobs, and where there was no limit."""
+        """The metrics, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS` and if
+        hosts sleep :data:`SLEEP_METRICS`: energy in J, power in W; None if nothing took any time, without jobs, and without
+        a limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
@@ -326,8 +316,6 @@ class PowerReport:
             "above_limit_j": over / PJ_PER_J,
             **(self._indexes() if self.plan.limited else {}),
             **self._errors(),
-            **self._spent(),
-            **self._facility(),
             **self._slept(),
         }
 
@@ -344,15 +332,6 @@ class PowerReport:
         )
         return dict(zip(SLEEP_METRICS, values, strict=True))
 
-    def _facility(self) -> dict[str, float | None]:
-        pue = self.plan.options.pue
-        if pue is None:
-            return {}
-        used, peak = facility(self.series, self.plan.table.full_total_mw, parse_pue(pue))
-        total = self.series.energy_pj()
-        values = (float(used / PJ_PER_J), float(used / total) if total else None, float(peak / 1000))
-        return dict(zip(FACILITY_METRICS, values, strict=True))
-
     def _errors(self) -> dict[str, float | None]:
         # How far off predictions were, of the measured jobs.
         if self.predicted is None:
@@ -366,16 +345,6 @@ class PowerReport:
     def _measured(self) -> Array:
         jobs = self.ledger.jobs
         return np.asarray(jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset")))
-
-    def _spent(self) -> dict[str, float]:
-        if self.spending is None:
-            return {}
-        machine, jobs = self.spending
-        found: dict[str, float] = {}
-        for name, of_jobs in zip(SIGNAL_METRICS[::2], SIGNAL_METRICS[1::2], strict=True):
-            if name in machine.total:
-                found |= {name: machine.total[name], of_jobs: jobs.total[name]}
-        return found
 
     def _indexes(self) -> dict[str, Any]:
         # What is drawn while there are limits, from the first submit on, also behind the last end, by the idle machine; and how

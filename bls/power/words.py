@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from bls.power.host_accounts import break_even_ns
 from bls.power.limits import limits_of
@@ -34,14 +35,8 @@ LIMIT_METRICS: Final = (
     "mean_wait_disallowed_ns",
 )
 
-#: And of one that has signals: of the machine, and of the cores that jobs held.
-SIGNAL_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
-
 #: And of one in which it is predicted what jobs draw.
 PREDICTION_METRICS: Final = ("mean_power_error",)
-
-#: And of one that is told the PUE of its facility.
-FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
 #: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
 #: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
@@ -68,15 +63,6 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
         ),
         ("power", f"mean {mean}, at most {watts_text(found['peak_power_w'])}{limited}"),
     ]
-    if "cost" in found:
-        rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
-    if "co2e_g" in found:
-        jobs = grams_text(found["co2e_jobs_g"])
-        rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
-    if "facility_energy_j" in found:
-        mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
-        most = watts_text(found["facility_peak_w"])
-        rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
     if report.plan.sleeps:
         rows.append(("sleep", _sleep_text(report)))
     if not report.plan.limited:
@@ -94,6 +80,21 @@ def summary_of(report: PowerReport) -> list[tuple[str, str]]:
                 why[one.reason] = why.get(one.reason, 0) + one.end_ns - one.begin_ns
         words = "; ".join(f"{format_ns(lasts)} as {REASONS[reason]}" for reason, lasts in why.items())
         rows.append((f"above a limit{' of ' if where else ''}{where}", words or "never"))
+    return rows
+
+
+def cost_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Costs, emissions and the facility's power for people, as far as ``found`` has these metrics: (name, text)."""
+    rows = list[tuple[str, str]]()
+    if "cost" in found:
+        rows.append(("cost", f"{found['cost']:,.2f}, {found['cost_jobs']:,.2f} of it by cores that jobs held"))
+    if "co2e_g" in found:
+        jobs = grams_text(found["co2e_jobs_g"])
+        rows.append(("carbon", f"{grams_text(found['co2e_g'])} CO2e, {jobs} of it by cores that jobs held"))
+    if "facility_energy_j" in found:
+        mean = "" if found["facility_mean_pue"] is None else f", a PUE of {found['facility_mean_pue']:.4g}"
+        most = watts_text(found["facility_peak_w"])
+        rows.append(("facility", f"{joules_text(found['facility_energy_j'])}{mean}, at most {most}"))
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
+from bls.options import PUE, SIGNALS
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
 from bridge.standard_error import lined_up, say
@@ -33,6 +34,10 @@ def compare_command(
             help="Reward per core-hour of longer run time and of longer wait, for jobs that may be slowed, e.g. 0.02:0.005.",
         ),
     ] = None,
+    signals: Annotated[
+        str | None, replace(SIGNALS, help="Compute costs and emissions of both runs from this CSV file")
+    ] = None,
+    pue: Annotated[str | None, PUE] = None,
     out: Annotated[str | None, replace(OUT, help="Folder for the table, the record and the figures")] = OUT.default,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
@@ -44,12 +49,14 @@ def compare_command(
     from bridge.compare.power import parse_rates
     from bridge.compare.record import METRICS, compare_runs, differing, job_rows, read_run, write_comparison
     from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
+    from bridge.runs.afterwards import Afterwards
     from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.scenarios.randomness import draws
     from traces.base.errors import InputError
 
     top = TOP.check(top)
     rates = None if reward is None else parse_rates(reward)
+    afterwards = Afterwards.given(signals, pue)
     if out is None and force:
         raise InputError("--force: only with --out, whose folder it replaces")
     target = None if out is None else named_folder(out)
@@ -61,7 +68,7 @@ def compare_command(
     compared = compare_runs(*runs)
     rows = [] if job is None else job_rows(compared, job, *runs)
     described = runs_rows((a, b), differing(*runs))
-    power_rows, power = _power(compared, *runs, rates)
+    power_rows, power = _power(compared, *runs, rates, afterwards)
     if job is None:
         metrics = {name: [run.metric(name) for run in runs] for name in METRICS}
         print(lined_up(described + summary_rows(compared, metrics) + power_rows))
@@ -85,21 +92,28 @@ def compare_command(
         say(f"comparison: {target}")
 
 
-def _power(compared: Any, a: Any, b: Any, rates: Any) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
+def _power(
+    compared: Any, a: Any, b: Any, rates: Any, afterwards: Any
+) -> tuple[list[tuple[str, str]], dict[str, Any] | None]:
     # What limits to power have cost and saved, to print and to write, where both runs know of power.
     from bridge.compare.power import METRICS, index_rows, power_indexes, reward_row, rewards
+    from bridge.runs.afterwards import StoredRun
     from traces.base.errors import InputError
 
     found = None
     if "power" in a.record and "power" in b.record:
         found = power_indexes((a.jobs, b.jobs), compared.rows, (a.record, b.record), (a.folder, b.folder))
     if found is None:
-        if rates is not None:
-            raise InputError(
-                "--reward: one of the runs knows nothing of power; allowed: with runs with --power or --limits"
-            )
+        for option, given in (("--reward", rates), ("--signals", afterwards.signals), ("--pue", afterwards.pue)):
+            if given is not None:
+                raise InputError(
+                    f"{option}: the power of one of the runs is not known; simulate both with --power or --limits"
+                )
         return [], None
-    metrics = {name: [run.metric(name) for run in (a, b)] for name in METRICS}
+    computed = [afterwards.of(StoredRun(run.folder))[0] if afterwards else {} for run in (a, b)]
+    metrics = {
+        name: [more.get(name, run.metric(name)) for run, more in zip((a, b), computed, strict=True)] for name in METRICS
+    }
     written = {name: pair for name, pair in metrics.items() if pair != [None, None]} | found.record()
     rows = index_rows(found, metrics)
     if rates is not None:

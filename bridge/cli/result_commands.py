@@ -1,18 +1,22 @@
-"""The commands ``figures``, ``power``, ``story`` and ``report``, which show results."""
+"""The commands ``figures``, ``metrics``, ``power``, ``story`` and ``report``, which show results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
-from bridge.standard_error import put, put_text, say
+from bridge.options.bundles import bundled
+from bridge.standard_error import lined_up, put, put_text, say
 
 if TYPE_CHECKING:
     from bridge.report.page import Page
+    from bridge.runs.afterwards import StoredRun
 
 
 def figures_command(
@@ -70,14 +74,99 @@ def figures_command(
         put(path)
 
 
-def power_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run --power.")],
-    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The figure: a png, svg or pdf file.")],
-) -> None:
-    """Plot the power of a run over time, its limit, and the speed level or the stopped hosts."""
-    from bridge.runs.figures import draw_power
+#: Where the values of single jobs are written.
+_JOBS = typer.Option(
+    "--jobs", metavar="FILE", help="Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet)."
+)
 
-    put(draw_power(Path(results), Path(output)))
+
+@bundled
+def power_command(
+    *,
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The output folder of a twolevel run with --power.")],
+    output: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Draw the power over time: a png, svg or pdf file."),
+    ] = None,
+    signals: Annotated[
+        str | None,
+        replace(
+            SIGNALS, help="Compute costs and emissions of energy from this CSV file: from,price_per_kwh,g_co2e_per_kwh"
+        ),
+    ] = None,
+    pue: Annotated[str | None, PUE] = None,
+    jobs: Annotated[str | None, _JOBS] = None,
+) -> None:
+    """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
+    from bls.power.words import METRICS, cost_rows
+    from bridge.runs.afterwards import Afterwards, StoredRun
+    from traces.base.errors import InputError
+
+    run, afterwards = StoredRun(Path(results)), Afterwards.given(signals, pue)
+    _check_jobs(jobs, signals is not None, "--signals")
+    metrics, columns = afterwards.of(run)
+    if output is None or metrics:
+        known = {name: run.metrics[name] for name in METRICS if name in run.metrics}
+        if not known:
+            raise InputError(f"{results}: its power is not known; simulate again with {POWER}")
+        put_text(lined_up([(name, _plain(value)) for name, value in (known | metrics).items()]) + "\n")
+    for name, text in cost_rows(metrics):
+        say(f"{name}: {text}")
+    _write_jobs(jobs, run, columns)
+    if output is not None:
+        from bridge.runs.figures import draw_power
+
+        put(draw_power(Path(results), Path(output)))
+
+
+@bundled
+def metrics_command(
+    *,
+    results: Annotated[str, typer.Argument(metavar="DIR", help="The output folder of a twolevel run.")],
+    fair_start: Annotated[bool, FAIR_START] = False,
+    jobs: Annotated[str | None, _JOBS] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
+) -> None:
+    """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
+    from bridge.runs.afterwards import Afterwards, StoredRun
+
+    run = StoredRun(Path(results))
+    _check_jobs(jobs, fair_start, "--fair-start")
+    metrics, columns = Afterwards(fair_start=fair_start).of(run)
+    found = {**run.metrics, **metrics}
+    if as_json:
+        import json
+
+        put_text(json.dumps(found) + "\n")
+    else:
+        put_text(lined_up([(name, _plain(value)) for name, value in found.items()]) + "\n")
+    _write_jobs(jobs, run, columns)
+
+
+def _plain(value: object) -> str:
+    return "–" if value is None else str(value)
+
+
+def _check_jobs(jobs: str | None, computed: bool, option: str) -> None:
+    from traces.base.errors import InputError
+
+    if jobs is not None and not computed:
+        raise InputError(f"--jobs: without {option} there are no values of single jobs; add {option}")
+
+
+def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) -> None:
+    # One row per row of jobs.parquet.
+    if path is None:
+        return
+    from traces.base.written_file import write_text
+    from traces.tables import rows_frame, write_rows
+
+    named = {name: run.jobs[name].to_numpy() for name in ("job_id", "attempt")} | dict(columns)
+    if path.endswith(".parquet"):
+        write_rows(named, Path(path))
+    else:
+        write_text(Path(path), rows_frame(named).to_csv(index=False))
+    say(f"jobs: {path}")
 
 
 def story_command(

@@ -90,7 +90,14 @@ COMMANDS: dict[str, _Command] = {
         "Draw a Gantt chart of a run.",
         "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
     ),
-    "power": _Command("bridge.cli.result_commands", "Plot the power of a run.", "twolevel power results -o power.svg"),
+    "power": _Command(
+        "bridge.cli.result_commands",
+        "Show the power of a run, its costs and emissions.",
+        "twolevel power results --signals signals.csv --pue 1.4 -o power.svg",
+    ),
+    "metrics": _Command(
+        "bridge.cli.result_commands", "Print the metrics of a run.", "twolevel metrics results --fair-start"
+    ),
     "figures": _Command(
         "bridge.cli.result_commands",
         "Draw the figures of a run or a study.",
@@ -303,7 +310,7 @@ def _run(
         Broadcast(folder, len(ready.workload), live=output.live) as watch,
     ):
         keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
-        result = run(ready, keep_tasks=keep, fair_start=output.fair_start, watch=watch, check=output.check)
+        result = run(ready, keep_tasks=keep, watch=watch, check=output.check)
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
         same = None if output.other is None else note_same(folder, output.other)
     _say_run(result, [] if same is None else same.rows())

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bls.options import FAIR_START, OBSERVE, STREAM
+from bls.options import OBSERVE, STREAM
 from bridge.options import declared as d
 from traces.base.options import holds
 
@@ -17,7 +17,6 @@ class RunOutput:
     observe: Sequence[str] = holds(OBSERVE)
     nodes: bool = holds(d.NODES)
     tasks: bool = holds(d.TASKS_TABLE)
-    fair_start: bool = holds(FAIR_START)
     trace: str = holds(d.TRACE_FORMATS)
     trace_detail: str = holds(d.TRACE_DETAIL)
     trace_window: str | None = holds(d.TRACE_WINDOW)
@@ -41,7 +40,6 @@ class RunOutput:
         """What the record of a run says of it; its traces are written in these formats."""
         return {
             "observe": list(self.observe),
-            "fair_start": self.fair_start,
             "tasks_table": self.tasks,
             **self.trace_names(formats),
         }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bls.options import DECISIONS, FAIR_START, OBSERVE
+from bls.options import DECISIONS, OBSERVE
 from bls.workloads import read_workload
 from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Keys of a record for written files, and the options that ask for them.
-_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS, "fair_start": FAIR_START}
+_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS}
 
 
 def path_word(path: object) -> str:

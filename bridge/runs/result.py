@@ -32,6 +32,7 @@ from traces.ledger import STATES, Ledger
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bls.power.costs import Costs, FinishedPower
     from bls.power.report import PowerReport
     from bridge.report.page import Page
     from bridge.runs.figures import Plots
@@ -46,8 +47,6 @@ class BatchNotes:
     observations: list[dict[str, Any]]  # what observers noted
     downtime: Downtime  # when hosts were down, up to the last end
     missing_dependencies: int  # jobs whose preceding job is not simulated; they do not wait for it
-    # int64 (rows,) or None: fair start times (``bls.fair_start``), -1 where there is none; None if not requested
-    fair_start_ns: Array | None = None
     # int64 (rows,) or None: the run times used for planning, as known when each job arrived; None for the requested ones
     planned_ns: Array | None = None
     rejections: Mapping[int, str] = field(default_factory=dict)  # reasons for rejections by a deciding policy, by row
@@ -67,7 +66,7 @@ class BatchNotes:
 
     def further_columns(self, rows: int) -> dict[str, Any]:
         """Columns of the table of jobs besides the usual ones; it has ``rows`` rows."""
-        further: dict[str, Any] = {tables.NAME: self.names, tables.FAIR_START: self.fair_start_ns}
+        further: dict[str, Any] = {tables.NAME: self.names}
         further[tables.PLANNED] = self.planned_ns
         for name, said in ((tables.REJECTED_BECAUSE, self.rejections), (tables.STARTED_BECAUSE, self.start_reasons)):
             if said:
@@ -299,6 +298,79 @@ class Result:
         waits = {"predicted": notes.predicted_power, "boot_wait_ns": notes.boot_wait_ns}
         return PowerReport(self.ledger, plan, notes.downtime, stopped, begin_ns, until_ns, **waits)
 
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of the machine and its jobs, from which costs are computed. Raises InputError if it is not known."""
+        if self.power is None:
+            raise InputError(f"the power of this run is not known; simulate it with {POWER}")
+        return self.power.finished
+
+    def costs(self, signals: str | Path) -> Costs:
+        """Compute costs and emissions of the run (docs/reference/power.md#prices-and-carbon).
+
+        Parameters
+        ----------
+        signals : str or Path
+            A CSV file of prices and emissions over time.
+
+        Returns
+        -------
+        Costs
+            ``metrics``, a dict; and ``jobs``, an array for each column, with a value for each row of ``jobs``.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be used, or the power of the run is not known.
+        """
+        from bls.power.costs import costs
+        from bls.power.signals import read_signals
+
+        return costs(self.finished_power, read_signals(signals))
+
+    def facility(self, pue: str) -> Mapping[str, float | None]:
+        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
+
+        Parameters
+        ----------
+        pue : str
+            The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
+
+        Returns
+        -------
+        mapping
+            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
+
+        Raises
+        ------
+        InputError
+            If the PUE is not valid, or the power of the run is not known.
+        """
+        from bls.power.costs import facility_metrics, parse_pue
+
+        return facility_metrics(self.finished_power, parse_pue(pue))
+
+    @cached_property
+    def fair_start_ns(self) -> Array:
+        """The fair start time of each row of ``jobs`` (``bls.fair_start``): int64 (rows,), -1 for rows without one. The batch
+        level is simulated again.
+
+        Raises
+        ------
+        InputError
+            If parts of the run cannot be repeated.
+        """
+        from bridge.runs.afterwards import FairStarts
+
+        return FairStarts(self.scenario).of(self.ledger.jobs)
+
+    @cached_property
+    def fairness(self) -> Mapping[str, Any]:
+        """``mean_unfairness_ns``, ``max_unfairness_ns`` and ``unfair_share``, from ``fair_start_ns``."""
+        from bridge.runs.afterwards import fairness
+
+        return MappingProxyType(fairness(self.ledger.jobs, self.fair_start_ns, self._counted))
+
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
         """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
@@ -336,7 +408,7 @@ class Result:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``name``, ``fair_start_ns``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
+        ``name``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
         ``application``, ``chosen`` and ``ahead_chunks`` too, if they are known."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
@@ -371,7 +443,6 @@ class Result:
             allocations=Allocations(jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi),
             host_first=machine.first_core,
             downtime=notes.downtime,
-            fst_ns=notes.fair_start_ns,
         )
         found = batch | self._application_metrics(batch["makespan_ns"])
         if self.power is not None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bls.engine.status import BatchStatus
-from bls.fair_start import check_fair_start, fair_starts
 from bls.machine.platform import Platform
 from bls.observers import AnyObserver
 from bls.policies.contract import OtherProgram
@@ -175,7 +174,7 @@ def batch_simulator(
     )
 
 
-def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool) -> BatchNotes:
+def _notes(scenario: ReadyScenario, simulator: BatchSimulator) -> BatchNotes:
     dependencies, workload, power = scenario.constraints.dependencies, scenario.workload, scenario.power
     rows = simulator.column("origin").tolist() if workload.names or workload.ids else None
     return BatchNotes(
@@ -184,7 +183,6 @@ def _notes(scenario: ReadyScenario, simulator: BatchSimulator, fair_start: bool)
         observations=simulator.observations,
         downtime=simulator.downtime(),
         missing_dependencies=0 if dependencies is None else dependencies.missing,
-        fair_start_ns=fair_starts(simulator, batch_simulator(scenario)) if fair_start else None,
         planned_ns=simulator.column("estimate_ns").copy() if simulator.rules.estimates_differ else None,
         rejections=simulator.rejections,
         start_reasons=simulator.start_reasons,
@@ -203,18 +201,11 @@ class ResultRequest:
     ready: ReadyScenario
     execution: Execution
     keep_tasks: bool
-    fair_start: bool = False
 
     @property
     def power(self) -> PowerPlan | None:
         """The power plan, if there is one."""
         return self.ready.power
-
-    @property
-    def waits_for_several(self) -> bool:
-        """Whether any job waits for several others."""
-        depends = self.ready.constraints.dependencies
-        return depends is not None and depends.several
 
     def check(self) -> None:
         """Refuse combinations that are not allowed.
@@ -225,8 +216,6 @@ class ResultRequest:
             If there is a conflict.
         """
         check(RUN, self)
-        if self.fair_start:
-            check_fair_start(self.ready.policy, self.ready.options.batch)
 
 
 def run(
@@ -234,7 +223,6 @@ def run(
     *,
     execution: Execution | None = None,
     keep_tasks: bool = True,
-    fair_start: bool = False,
     watch: Watch = _unwatched,
     like: Result | None = None,
     check: bool = False,
@@ -249,8 +237,6 @@ def run(
         Overrides how applications are run; the result is the same, only the cost differs.
     keep_tasks : bool
         Whether to keep a record of every task.
-    fair_start : bool
-        Whether to compute each job's start if no later job had been submitted (``bls.fair_start``).
     watch : Watch
         Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
     like : Result, optional
@@ -273,7 +259,7 @@ def run(
     execution = execution or scenario.options.execution
     check_execution(execution)
     coupling_name = execution.coupling
-    ResultRequest(scenario, execution, keep_tasks, fair_start).check()
+    ResultRequest(scenario, execution, keep_tasks).check()
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline":
@@ -285,7 +271,7 @@ def run(
     scenario = scenario.for_one_run()
     policy: Any = scenario.policy
     with policy if isinstance(policy, AbstractContextManager) else nullcontext():
-        result = _simulated(scenario, execution, keep_tasks, fair_start, watch, like, check)
+        result = _simulated(scenario, execution, keep_tasks, watch, like, check)
     give_back_memory(len(scenario.workload))
     return result
 
@@ -294,7 +280,6 @@ def _simulated(
     scenario: ReadyScenario,
     execution: Execution,
     keep_tasks: bool,
-    fair_start: bool,
     watch: Watch,
     like: Result | None,
     check: bool,
@@ -324,7 +309,7 @@ def _simulated(
     if isinstance(scenario.policy, OtherProgram):
         cost["scheduler"] = dict(scenario.policy.cost)
     origin = simulator.column("origin").copy()
-    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start)
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator)
     if check:
         from traces.checks.ledger import check_ledger
 
@@ -337,7 +322,7 @@ def result_of(
     scenario: ReadyScenario, simulator: BatchSimulator, applications: Applications, cost: dict[str, Any]
 ) -> Result:
     """The result of a finished simulation, independent of the simulator."""
-    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator, fair_start=False)
+    ledger, notes = ledger_of(scenario, simulator, applications), _notes(scenario, simulator)
     own_notes = application_notes(scenario, simulator.column("origin").copy(), applications, ledger)
     return Result(scenario, ledger, cost, notes, own_notes)
 
@@ -349,7 +334,6 @@ def simulate(
     observers: Sequence[str | AnyObserver] = (),
     requested: Mapping[int, str] | None = None,
     keep_tasks: bool = True,
-    fair_start: bool = False,
     **options: Any,
 ) -> Result:
     """Simulate a workload on a platform at both levels.
@@ -366,9 +350,6 @@ def simulate(
         The cores each job requests, as ``{17: "0-3 8"}``, for the allocator ``given``.
     keep_tasks : bool
         Whether to keep a record of every task, which ``result.tasks`` and a trace of tasks need.
-    fair_start : bool
-        Whether to compute each job's start if no later job had been submitted (``bls.fair_start``): the column
-        ``fair_start_ns`` of ``jobs``, and the metrics of unfairness.
     **options
         Other options of the scenario by their keywords, as ``bls="sjf", backfill="easy", overhead_ns=5000``, or whole parts,
         as ``batch=Batch(policy="sjf")`` (:meth:`bridge.scenarios.scenario.Scenario.flat`).
@@ -401,7 +382,7 @@ def simulate(
         else:
             scenario = Scenario.flat(workload=workload, **options)
         ready = _ready(decided(scenario), observers, requested)
-        return run(ready, keep_tasks=keep_tasks, fair_start=fair_start)
+        return run(ready, keep_tasks=keep_tasks)
 
 
 def _ready(

@@ -167,10 +167,6 @@ _JOINED: Final = has(
 )
 
 
-def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
-    return Conflict(has(str(b.FAIR_START), lambda run: run.fair_start, fair_start=True), other, reason, allowed)
-
-
 RUN: Final[tuple[Conflict, ...]] = (
     Conflict(_OWN_PROGRAM, _INLINE, reason=f"{_PROCESSES} program"),
     Conflict(
@@ -187,22 +183,32 @@ RUN: Final[tuple[Conflict, ...]] = (
         has(f"a run without records of tasks ({d.NO_TASKS})", lambda run: not run.keep_tasks, keep_tasks=False),
         reason=f"needs records of tasks, which {d.NO_TASKS} omits", allowed=f"{d.KEEP_TASKS}, or held"
     ),
+)
+
+# Of ``bridge.runs.afterwards.FairStarts``: a scenario that is to be repeated in parts.
+
+
+def _again(other: ChosenFeature, reason: str, allowed: str) -> Conflict:
+    return Conflict(has(str(b.FAIR_START), lambda _: True, fair_start=True), other, reason, allowed)
+
+
+FAIR_START: Final[tuple[Conflict, ...]] = (
     _again(
         has(
-            f"{b.DEPENDENCIES} on several jobs", lambda run: run.waits_for_several, "jobs that wait for several others",
+            f"{b.DEPENDENCIES} on several jobs", lambda one: one.waits_for_several, "jobs that wait for several others",
             dependencies=True, several=True,
         ),
         "", "one preceding job each"
     ),
     _again(
         has(
-            f"{b.LIMITS} with a {b.FALLBACK}", lambda run: run.power is not None and run.power.limits_jobs,
+            f"{b.LIMITS} with a {b.FALLBACK}", lambda one: one.ready.power is not None and one.ready.power.limits_jobs,
             str(b.FALLBACK), limits=[(0, None, 1000)], fallback="hold",
         ),
         "as slowed jobs run for a different time", f"{b.FALLBACK:none}"
     ),
     _again(
-        has(str(b.SLEEP_AFTER), lambda run: run.power is not None and run.power.sleeps, sleep_after_ns=5),
+        has(str(b.SLEEP_AFTER), lambda one: one.ready.power is not None and one.ready.power.sleeps, sleep_after_ns=5),
         "as it is not known which hosts would have slept", "without it"
     ),
 )
@@ -255,10 +261,10 @@ def _seeded(given: Values) -> bool:
 
 #: Options that need all jobs at once, or jobs that are not in the order of their submits.
 _WHOLE: Final[tuple[Option[Any], ...]] = (
-    b.OBSERVE, b.FAIR_START, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
+    b.OBSERVE, d.LIVE, d.CHECK, d.NODES, b.DECISIONS, d.SAME_AS,
     b.SELECT, b.PRESET, b.CANCELLED, b.REQUESTS, b.WINDOWS, b.DEPENDENCIES, b.SWITCHES,
     b.POWER, b.POWER_OF, b.LIMITS, b.FALLBACK, b.ALLOWED, b.JOB_POWER, b.POWER_ESTIMATES, b.SIGNALS,
-    b.PUE, b.STRETCH_WALLTIME, b.SLEEP_AFTER, b.KEEP_AWAKE,
+    b.STRETCH_WALLTIME, b.SLEEP_AFTER, b.KEEP_AWAKE,
 )
 
 TYPED: Final[tuple[Conflict, ...]] = (

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bls.machine.platform import Platform
 from bls.workloads import given_workload, is_seeded, sample_path
@@ -44,6 +45,9 @@ from bridge.studies.study import Cell, Study, WorkloadSource
 from traces.base.errors import InputError, TwolevelError, shown_path
 from traces.base.given_file import GivenFile
 
+if TYPE_CHECKING:
+    from bridge.runs.afterwards import Afterwards
+
 #: The options of the batch level that do not affect applications.
 _BATCH_ONLY = (
     *("bls", "bls-command", "backfill", "allocator", "slack"),
@@ -75,8 +79,12 @@ class Inputs:
 def find_inputs(study: Study) -> Inputs:
     """Find every file that a study names, and its checksum. Raises InputError if one is missing or cannot be read."""
     sums = FileSums()
+    signals = _signals(study)
     logs = {one.name: workload_path(one, study) for one in study.workloads}
     files = {one.file: (logs[one.name], sums.of(logs[one.name])) for one in study.workloads}
+    if signals is not None:
+        files[str(study.results["signals"])] = (signals, sums.of(signals))
+    computed = dict(study.results) | ({} if signals is None else {"signals": sums.of(signals)})
     keys = []
     by_text: dict[tuple[str, str], dict[str, tuple[Path, str]]] = {}
     for cell in study.cells:
@@ -96,15 +104,41 @@ def find_inputs(study: Study) -> Inputs:
             files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
             *([list(astuple(study.replicates))] if study.replicates.by_seed else []),
+            *([sorted(computed.items())] if computed else []),
         ]
         keys.append(sha256(json.dumps(content).encode()).hexdigest()[:20])
     return Inputs(logs, files, tuple(keys))
 
 
+def _signals(study: Study) -> Path | None:
+    # The file of prices and emissions; it is read here, and its content is sent to whoever runs a cell.
+    name = study.results.get("signals")
+    if name is None:
+        return None
+    path = find_file(str(name), study.folders)
+    if path is None:
+        raise InputError(f"[results] signals: no file {shown_path(str(name))}; say in which folder it is with {DATA}")
+    return path
+
+
+def _afterwards(study: Study) -> "Afterwards | None":
+    if not study.results:
+        return None
+    from bridge.runs.afterwards import Afterwards  # which most studies need not load
+
+    pue = study.results.get("pue")
+    try:
+        return Afterwards.given(
+            _signals(study), None if pue is None else str(pue), bool(study.results.get("fair-start"))
+        )
+    except InputError as error:
+        raise InputError(study.spelled(error.text)) from None
+
+
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
     """The files that the process of a cell reads, with their checksums: not the workloads, platforms and maps, which are read
     here and sent. The function that makes jobs may contain a plug-in, too."""
-    here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)}
+    here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)} | {_signals(study)}
     for cell in study.cells:
         for option in ("platform", "applications"):
             value = cell.value(option)
@@ -184,6 +218,8 @@ class Preparation:
         self.words: dict[int, list[str]] = {}
         self.options: dict[int, list[Scenario]] = {}
         self._checked: set[int] = set()
+        #: What is computed from each finished run.
+        self.afterwards = _afterwards(study)
 
     def folder_of(self, cell: int, seed: int) -> Path | None:
         """The folder for the kept results of a cell and seed."""
@@ -286,9 +322,13 @@ class Preparation:
             self.options.setdefault(place, []).append(options)
             ready = self.prepared[place]
             try:
-                ReadyScenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
+                scenario = ReadyScenario.of(ready.workload, ready.platform, options, known_jobs=ready.known_jobs)
                 if chosen.slurm is not None:
                     chosen.slurm.check(ready.platform)
+                    if self.study.results:
+                        raise InputError("[results]: not with the real Slurm: nothing is computed from a replay")
+                elif self.afterwards is not None:
+                    self.afterwards.check(scenario)
             except TwolevelError as error:
                 raise self._of_cell(error, cell) from None
 
@@ -312,7 +352,7 @@ class Preparation:
     def _unit(self, place: int, cell: int, seed: int, group: str) -> Unit:
         study, chosen = self.study, self._options(cell)
         file = study.cells[cell].workload.file
-        of_engine = {"observe": [], **chosen.scenario.execution.names(), "fair_start": chosen.fair_start}
+        of_engine = {"observe": [], **chosen.scenario.execution.names()}
         formats = ("otf2",) if "trace" in study.keep else ()
         record = {
             **chosen.scenario.source(self.prepared[self._place(cell, seed)].workload),
@@ -325,7 +365,7 @@ class Preparation:
             place,
             self._place(cell, seed),
             replace(chosen.scenario, seed=seed),
-            chosen.fair_start,
+            self.afterwards,
             study.metrics,
             study.keep,
             self.folder_of(cell, seed),

@@ -136,6 +136,8 @@ class Study:
         For each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown.
     exact : bool
         Whether nothing is random, so that one seed is enough (``preparing.settled``).
+    results : mapping
+        What is computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``).
     where : str
         Name of a key of its head in errors, with ``{}`` for the key.
 
@@ -159,6 +161,7 @@ class Study:
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     exact: bool = False
+    results: Mapping[str, str | bool] = field(default_factory=dict)
     where: str = "[study] {}"
 
     def __post_init__(self) -> None:

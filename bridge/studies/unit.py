@@ -15,6 +15,7 @@ import numpy as np
 from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import distributions
 from bls.machine.platform import Platform
+from bls.metrics.batch import UNFAIRNESS
 from bls.workloads.workload import Workload
 from bridge.runs.directory import CELL, fresh_directory, write_record
 from bridge.runs.record import write_run
@@ -91,13 +92,14 @@ def all_metrics(result: Result) -> dict[str, int | float | None]:
     return _flat(result.metrics)
 
 
-def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
+def _wanted(result: Result, unit: Unit) -> dict[str, Any]:
+    names, afterwards = unit.metrics, {} if unit.afterwards is None else unit.afterwards.of(result)[0]
     if names is None:
-        return all_metrics(result)
-    quick = _flat(result.main_metrics)  # without integrating over time
+        return all_metrics(result) | _flat(afterwards)
+    quick = _flat(result.main_metrics) | _flat(afterwards)  # without integrating over time
     if all(name in quick for name in names):
         return {name: quick[name] for name in names}
-    found = all_metrics(result)
+    found = all_metrics(result) | _flat(afterwards)
     return {name: found.get(name) for name in names}  # a run without graphs lacks their metrics
 
 
@@ -127,7 +129,7 @@ def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[d
                 trace="trace" in unit.keep,
                 nodes="nodes" in unit.keep,
             )
-    return _wanted(replayed.result, unit.metrics), float(replayed.cost["replay_s"])
+    return _wanted(replayed.result, unit), float(replayed.cost["replay_s"])
 
 
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
@@ -135,13 +137,13 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     if unit.slurm is not None:
         return _replay(unit, scenario, unit.slurm)
     keep_tasks = "tasks" in unit.keep or "trace" in unit.keep
-    alone = keep_tasks or unit.fair_start or unit.options.execution.coupling != "inline"
+    alone = keep_tasks or unit.options.execution.coupling != "inline"
     like = None if alone or not same_anywhere(scenario) else like_runs.of(unit)
     keep_tasks = keep_tasks and scenario.technique is not None
-    result = run(scenario, keep_tasks=keep_tasks, fair_start=unit.fair_start, like=like)
+    result = run(scenario, keep_tasks=keep_tasks, like=like)
     if not alone and like is None:
         like_runs.hold(unit, result)
-    metrics = _wanted(result, unit.metrics)
+    metrics = _wanted(result, unit)
     if unit.folder is not None:
         with fresh_directory(unit.folder, force=True, shared=True) as folder:
             write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
@@ -169,13 +171,14 @@ def warm_up() -> None:
 def check_metrics(names: Sequence[str], where: str) -> None:
     """Check that some run has metrics of these names. Raises InputError if one is unknown."""
     from bls.power import words as p  # not needed by most runs
+    from bls.power.costs import COST_METRICS, FACILITY_METRICS
 
     known = list(all_metrics(_smallest()))
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
-    of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS)
-    of_facility = (*p.SIGNAL_METRICS, *p.FACILITY_METRICS, *p.SLEEP_METRICS)
-    known += [name for name in (*_flat(of_graphs), *of_power, *of_facility) if name not in known]
+    of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
+    known += [name for name in (*_flat(of_graphs), *of_power, *COST_METRICS, *FACILITY_METRICS) if name not in known]
+    known += UNFAIRNESS
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)

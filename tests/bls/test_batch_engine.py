@@ -8,11 +8,9 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from batch_cases import FEATURES, BatchCase, cases, expected, finishes
 from batch_drives import as_users_say, attempts, finish, rules_of, said_cases, simulator_of
@@ -33,7 +31,7 @@ from bls.constraints.outages import OutageModel, Outages, modelled_outages
 from bls.engine.state import BY_ROW, BatchState
 from bls.engine.status import BatchStatus
 from bls.engine.validation import validate
-from bls.fair_start import fair_starts
+from bls.fair_start import FinishedRows, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.running_jobs import Counts
@@ -45,7 +43,6 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.checks.jobs import InvariantError
 from traces.kernels.snapshots import Snapshot
-from traces.tables import write_jobs
 
 pytestmark = pytest.mark.whole
 
@@ -450,7 +447,10 @@ def fair(case: BatchCase) -> tuple[list[int], list[int], dict[tuple[int, int], i
     while run.advance(1000) != BatchStatus.DONE:
         pass
     before = attempts(run.state)
-    found = fair_starts(run, simulator_of(case)).tolist()
+    names = ("start_ns", "end_ns", "state", "eligible_ns")
+    columns = [column(run.state, f"jobs.{name}")[: run.rows].copy() for name in names]
+    job_id = run.workload.job_id[column(run.state, "jobs.origin")[: run.rows]]
+    found = fair_starts(FinishedRows(job_id, *columns), simulator_of(case)).tolist()
     assert attempts(run.state) == before
     origin, attempt, start = (
         column(run.state, f"jobs.{name}")[: run.rows].tolist() for name in ("origin", "attempt", "start_ns")
@@ -484,14 +484,12 @@ def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
         assert attempts(run.state) == expected(case)
 
 
-def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> None:
+def test_with_applications_run_times_are_those_of_the_run() -> None:
     """Task lengths vary, so that the run times are no longer those of the log; the slow way is told them."""
     rows = [(number, 5 * number, 50 + 13 * number % 70, 1 + 29 * number % 64, 130) for number in range(1, 40)]
     options: dict[str, Any] = {"bls": "sjf", "als": "gss", "variation": 0.3, "seed": 2, "backfill": "easy"}
     workload, platform = Workload.from_jobs(rows), Platform((HostGroup(2, 32, 32.0),))
-    plain = simulate(workload, platform, tasks_per_core=4, **options)
-    assert ("fair_start_ns" in plain.jobs, plain.metrics["unfair_share"]) == (False, None)
-    result = simulate(workload, platform, tasks_per_core=4, fair_start=True, **options)
+    result = simulate(workload, platform, tasks_per_core=4, **options)
     table = result.jobs
     lasted = (table.end_ns - table.start_ns).tolist()
     assert lasted != (Workload.from_jobs(rows).run_ns).tolist()
@@ -500,13 +498,11 @@ def test_with_applications_run_times_are_those_of_the_run(tmp_path: Path) -> Non
     )
     case = BatchCase(jobs, Machine((Host(32), Host(32))), replace(EASY, order="sjf"))
     assert table.start_ns.tolist() == [one.start for one in expected(case)]
-    assert table.fair_start_ns.tolist() == list(slow(case).values())
-    late = np.maximum(0, table.start_ns - table.fair_start_ns)
-    assert result.metrics["max_unfairness_ns"] == late.max() > 0
-    assert result.metrics["mean_unfairness_ns"] == late.mean()
-    assert result.metrics["unfair_share"] == (late > 0).mean()
-    write_jobs(result.ledger, tmp_path / "jobs.parquet", result.notes.further_columns(len(result.ledger.jobs)))
-    assert pd.read_parquet(tmp_path / "jobs.parquet").fair_start_ns.tolist() == table.fair_start_ns.tolist()
+    assert result.fair_start_ns.tolist() == list(slow(case).values())
+    late = np.maximum(0, table.start_ns - result.fair_start_ns)
+    assert result.fairness["max_unfairness_ns"] == late.max() > 0
+    assert result.fairness["mean_unfairness_ns"] == late.mean()
+    assert result.fairness["unfair_share"] == (late > 0).mean()
 
 
 def test_a_job_that_never_ran_would_run_for_its_request() -> None:
@@ -515,13 +511,13 @@ def test_a_job_that_never_ran_would_run_for_its_request() -> None:
     until it is withdrawn, and job 5 start then."""
     rows = table_rows(__file__, "a_job_that_never_ran")
     result = simulate(
-        Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0),)), bls="sjf", fair_start=True,
+        Workload.from_jobs(rows), Platform((HostGroup(1, 4, 4.0),)), bls="sjf",
         rules=BatchRules(estimates="last-two"),
     )  # fmt: skip
     table = result.jobs
     assert (table.planned_ns / NS_PER_S).tolist() == [100, 100, 8, 1, 50, 0.5]
     assert (table.start_ns / NS_PER_S).tolist()[3:] == [-1 / NS_PER_S, 19, 10]
-    assert table.fair_start_ns.tolist()[4] == 18 * NS_PER_S
+    assert result.fair_start_ns.tolist()[4] == 18 * NS_PER_S
 
 
 def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
@@ -530,12 +526,12 @@ def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
     platform = Platform((HostGroup(4, 2, 8.0),))
     given_ = {"constraints": ConstraintOptions(failures="mtbf:6m,mttr:30s"), "backfill": "easy", "als": "static"}
     for name in ("fcfs", "sjf", "multifactor:age=1000,size=500"):
-        result = simulate(Workload.from_jobs(rows), platform, bls=name, fair_start=True, **given_)  # type: ignore[arg-type]
+        result = simulate(Workload.from_jobs(rows), platform, bls=name, **given_)  # type: ignore[arg-type]
         table = result.jobs
         assert (table.attempt > 0).any()
-        assert (table.fair_start_ns >= table.eligible_ns).all()
+        assert (result.fair_start_ns >= table.eligible_ns).all()
         last = int(table.eligible_ns.argmax())  # nobody joined later
-        assert table.fair_start_ns[last] == table.start_ns[last]
+        assert result.fair_start_ns[last] == table.start_ns[last]
 
 
 def test_the_numbers_of_a_run_do_not_keep_its_columns() -> None:

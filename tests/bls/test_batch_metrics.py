@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pages import ROOT
 
-from bls.metrics.batch import batch_metrics, schedule_metrics, started_and_finished, utilisation_within
+from bls.metrics.batch import batch_metrics, schedule_metrics, started_and_finished, unfairness, utilisation_within
 from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
 from bls.metrics.node_states import HOST_STATES, HostStates, core_windows, host_states, host_windows
 from bls.metrics.occupancy import free_blocks, occupancy
@@ -237,8 +237,8 @@ def test_as_the_definitions_say(small: Small, unit: int, data: st.DataObject) ->
         allocations=small.allocations(),
         host_first=small.host_first,
         downtime=small.downtime(unit),
-        fst_ns=column(*(value * unit if value >= 0 else -1 for value in fair)),
     )
+    figures |= unfairness(small.schedule(unit), column(*(value * unit if value >= 0 else -1 for value in fair)))
     expected: dict[str, Fraction | int | None] = {}
 
     def mean(name: str, values: list[Fraction]) -> None:

@@ -199,7 +199,7 @@ def of_file(text: str) -> object:
 
 
 def fairly(log: Workload) -> object:
-    return bridge.simulate(log, als="recorded", constraints=ConstraintOptions(dependencies=True), fair_start=True)
+    return bridge.simulate(log, als="recorded", constraints=ConstraintOptions(dependencies=True)).fair_start_ns
 
 
 test_what_is_refused = refusals(

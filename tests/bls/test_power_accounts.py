@@ -21,10 +21,12 @@ from bls import ConstraintOptions, HostGroup, Platform, Rules, Workload
 from bls.engine.state import BOOTING, OFF, OUT, SHUTTING, UP
 from bls.machine.host_power import HostPower
 from bls.power.accounting import PJ_PER_J, Energy, job_pieces
+from bls.power.costs import Pue, parse_pue
 from bls.power.host_accounts import HostIntervals
 from bls.power.options import Power
-from bls.power.signals import Pue, parse_pue, read_signals
+from bls.power.signals import read_signals
 from bls.power.table import MOST_MW, power_table
+from bls.power.words import cost_rows
 from bls.simulator import BatchSimulator
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS
@@ -243,18 +245,27 @@ PJ_PER_KWH = 3_600_000 * PJ_PER_J
 MACHINE = Platform((HostGroup(1, 2, 2.0, power=HostPower(600, [(1, 1800)])),))
 
 
-def options(folder: Path, text: str, **more: Any) -> Power:
+def signals_file(folder: Path, text: str) -> Path:
     path = folder / "signals.csv"
     path.write_text(text)
-    return Power(signals=path, **more)
+    return path
 
 
-def test_the_summary(tmp_path: Path) -> None:
+def test_energy_has_a_price_and_a_footprint(tmp_path: Path) -> None:
+    """3.6 kW for 1,000 s are 1 kWh. Job 1: half a kWh at each price. Job 2: 1.8 kW for 500 s at 0.4, and for 1,500 s at -0.1.
+    The idle core next to job 2 draws 0.6 kW, a third of it."""
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 1000, 2000, 1, 2000)])
-    power = options(tmp_path, "from,price_per_kwh,g_co2e_per_kwh\n0,0.2,400\n500,0.4,100.5\n1500s,-0.1,0\n")
-    said = dict(bridge.simulate(jobs, MACHINE, als="recorded", power=power).summary())
+    path = signals_file(tmp_path, "from,price_per_kwh,g_co2e_per_kwh\n0,0.2,400\n500,0.4,100.5\n1500s,-0.1,0\n")
+    found = bridge.simulate(jobs, MACHINE, als="recorded", power=True).costs(path)
+    assert found.metrics == {"cost": 1 / 3, "cost_jobs": 0.325, "co2e_g": 283.75, "co2e_jobs_g": 275.375}
+    assert {name: values.tolist() for name, values in found.jobs.items()} == {
+        "cost": [0.3, 0.025], "co2e_g": [250.25, 25.125]
+    }  # fmt: skip
+    said = dict(cost_rows(found.metrics))
     assert said["carbon"] == "283.8 g CO2e, 275.4 g of it by cores that jobs held"
     assert said["cost"] == "0.33, 0.33 of it by cores that jobs held"
+    with pytest.raises(InputError, match="the power of this run is not known"):
+        bridge.simulate(jobs, MACHINE, als="recorded").costs(path)
 
 
 def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Path) -> None:
@@ -262,16 +273,14 @@ def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Pa
     text = "from,price_per_kwh,g_co2e_per_kwh\n0,0.123457,380\n13,99999.999999,0.000001\n40s,-3.5,7\n{more}90,1,2\n"
     for seed in range(8):
         workload, platform, more = drawn(seed)
-        given, results = more.pop("power"), []
-        for words in ("", "41,-3.5,7\n77.5,-3.5,7\n"):
-            power = replace(given, signals=options(tmp_path, text.format(more=words)).signals)
-            results.append(bridge.simulate(workload, platform, als="recorded", power=power, **more))
-        found, again = results
-        assert found.jobs.equals(again.jobs)
-        assert dict(found.metrics) == dict(again.metrics)
+        found = bridge.simulate(workload, platform, als="recorded", **more)
+        again = found.costs(signals_file(tmp_path, text.format(more="41,-3.5,7\n77.5,-3.5,7\n")))
+        path = signals_file(tmp_path, text.format(more=""))
+        costs = found.costs(path)
+        assert costs.metrics == again.metrics
+        assert all((again.jobs[name] == column).all() for name, column in costs.jobs.items())
         assert found.power is not None
-        assert found.power.plan.signals is not None
-        series, signals = found.power.series, found.power.plan.signals
+        series, signals = found.power.series, read_signals(path)
         prices = [*signals.values["price_per_kwh"]]
         borders = [*signals.instant_ns.tolist(), MAX_NS]
 
@@ -284,38 +293,36 @@ def test_cost_is_the_integral_and_repeating_a_price_changes_nothing(tmp_path: Pa
 
         ends = [*series.instant_ns.tolist()[1:], series.until_ns]
         parts = zip(series.instant_ns.tolist(), ends, series.power_mw.tolist(), strict=True)
-        assert found.metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)) / PJ_PER_KWH)
+        assert costs.metrics["cost"] == float(sum((spent(*part) for part in parts), Fraction(0)) / PJ_PER_KWH)
         by_job = [Fraction(0)] * len(found.jobs)
         for one in job_pieces(found.power.run):
             columns = one.job, one.start_ns, one.end_ns, one.drawn_mw
             for row, *part in zip(*(column.tolist() for column in columns), strict=True):
                 by_job[row] += spent(*part)
-        assert found.jobs.cost.tolist() == [float(one / PJ_PER_KWH) for one in by_job]
-        assert found.metrics["cost_jobs"] == float(sum(by_job, Fraction(0)) / PJ_PER_KWH)
+        assert costs.jobs["cost"].tolist() == [float(one / PJ_PER_KWH) for one in by_job]
+        assert costs.metrics["cost_jobs"] == float(sum(by_job, Fraction(0)) / PJ_PER_KWH)
 
 
 @pytest.mark.parametrize("column", ["price_per_kwh", "g_co2e_per_kwh"])
 def test_one_column_is_enough(column: str, tmp_path: Path) -> None:
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000)])
-    result = bridge.simulate(jobs, MACHINE, als="recorded", power=options(tmp_path, f"{column},from\n2,0\n"))
+    result = bridge.simulate(jobs, MACHINE, als="recorded", power=True)
+    found = result.costs(signals_file(tmp_path, f"{column},from\n2,0\n"))
     here, other = ("cost", "co2e_g") if column == "price_per_kwh" else ("co2e_g", "cost")
-    assert result.metrics[here] == 2.0
-    assert other not in result.metrics
-    assert other not in result.jobs.columns
+    assert found.metrics[here] == 2.0
+    assert other not in found.metrics
+    assert [*found.jobs] == [here]
 
 
 def test_by_tasks(tmp_path: Path) -> None:
     """A core that waits is cheaper, and what is told apart by tasks adds up."""
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 100, 700, 2, 1000)])
-    text = "from,price_per_kwh\n0,3600\n444.4,7200\n"
+    path = signals_file(tmp_path, "from,price_per_kwh\n0,3600\n444.4,7200\n")
     said = {"als": "static", "variation": 0.5, "tasks_per_core": 4}
-    held, working = (
-        bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, text, of=of)) for of in ("held", "working")
-    )
-    assert (working.jobs.cost < held.jobs.cost).all()
-    flat = bridge.simulate(jobs, MACHINE, **said, power=options(tmp_path, "from,price_per_kwh\n0,3.6\n", of="working"))
-    np.testing.assert_allclose(flat.jobs.cost, flat.jobs.energy_j / 10**6, rtol=1e-15)
-    assert flat.jobs.energy_j.equals(working.jobs.energy_j)
+    held, working = (bridge.simulate(jobs, MACHINE, **said, power=Power(on=True, of=of)) for of in ("held", "working"))
+    assert (working.costs(path).jobs["cost"] < held.costs(path).jobs["cost"]).all()
+    flat = working.costs(signals_file(tmp_path, "from,price_per_kwh\n0,3.6\n"))
+    np.testing.assert_allclose(flat.jobs["cost"], working.jobs.energy_j / 10**6, rtol=1e-15)
 
 
 @pytest.mark.parametrize(("text", "message"), table_rows(__file__, "files_that_cannot_be_used"))
@@ -344,14 +351,11 @@ JOBS = Workload.from_jobs([(1, 0, 100, 2, 100), (2, 0, 60, 2, 60), (3, 110, 10, 
 )
 def test_facilities_by_hand(pue: str, energy_j: float, peak_w: float) -> None:
     """Full the machine draws 400 W, idle 200."""
-    found = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", pue=pue).metrics
-    assert found["facility_energy_j"] == energy_j
-    assert found["facility_peak_w"] == peak_w
-    assert found["facility_mean_pue"] == energy_j / 41_000
-    assert found["energy_j"] == 41_000
-    assert not any(
-        name.startswith("facility") for name in bridge.simulate(JOBS, MACHINE_COOLING, als="recorded").metrics
-    )
+    result = bridge.simulate(JOBS, MACHINE_COOLING, als="recorded", power=True)
+    assert result.metrics["energy_j"] == 41_000
+    assert result.facility(pue) == {
+        "facility_energy_j": energy_j, "facility_mean_pue": energy_j / 41_000, "facility_peak_w": peak_w
+    }  # fmt: skip
 
 
 def test_as_it_is_written() -> None:
@@ -364,7 +368,7 @@ def test_facilities_that_cannot_be(text: str) -> None:
     with pytest.raises(
         InputError, match=r"pue.*; allowed: 1 to 100, as 1.4, or such numbers at ascending loads"
     ) as error:
-        Power(pue=text)
+        parse_pue(text)
     assert "\n" not in str(error.value)
 
 

@@ -48,15 +48,17 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("limits.csv").write_text("from,to,limit_w\n1h,30h,30%\n")
     Path("signals.csv").write_text("from,price_per_kwh\n0,0.3\n")
     words = ("run", "sample", "--als", "recorded", "--select", "first:60", "--platform", "demand-response")
-    limits = ("--limits", "limits.csv", "--signals", "signals.csv")
+    limits = ("--limits", "limits.csv")
     for fallback in ("none", "dvfs"):
         succeeds(*words, "--trace", "none", *limits, "--fallback", fallback, "--out", fallback)
-    said = succeeds("compare", "none", "dvfs", "--reward", "0.02:0.005", "-o", "compared")
+    costs = ("--reward", "0.02:0.005", "--signals", "signals.csv", "--pue", "1.5")
+    said = succeeds("compare", "none", "dvfs", *costs, "-o", "compared")
     assert "allowed jobs; " in said.out
     written = json.loads(Path("compared/comparison.json").read_text())["power"]["rewards"]
     assert (written["run_rate"], written["wait_rate"], written["allowed_jobs"]) == (0.02, 0.005, 60)
     assert 0 <= written["jobs"] <= 60
+    assert written["saved"] is not None
     succeeds(*words, "--trace", "none", "--out", "plain")
     wrong = twolevel("compare", "plain", "dvfs", "--reward", "0.02:0.005")
     assert (wrong.code, wrong.err.count("\n")) == (2, 1)
-    assert "--reward: one of the runs knows nothing of power" in wrong.err
+    assert "--reward: the power of one of the runs is not known" in wrong.err

@@ -201,7 +201,7 @@ def test_every_cell_is_as_the_command_runs_it(tmp_path: Path, monkeypatch: pytes
         for name, value in cell.given.items():
             words += [f"--{name}"] if value is True else [f"--{name}", value]
         succeeds("run", "sample", *words, "--seed", 1, "--trace", "none", "--force", "--out", "r")
-        metrics = json.loads((tmp_path / "r" / "run.json").read_text())["metrics"]
+        metrics = json.loads(succeeds("metrics", "r", "--fair-start", "--json").out)
         row = table[table["cell"] == place].iloc[0]
         for name in COMPARED:
             expected = metrics[name]

@@ -17,6 +17,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition, Switch
 from bls.stream import check_streamed
 from bridge.options.output import RunOutput
+from bridge.runs.afterwards import FairStarts
 from bridge.scenarios.conflicts import COMPANIONS, REPLAY, TYPED, check_used
 from bridge.schedulers import decided
 from bridge.spelling import on_command_line
@@ -105,6 +106,8 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         jobs, asked = constrain(jobs, machine, ConstraintOptions(malleable="1"))
         run = {"rules": Rules(resize=given["resize"]), "constraints": asked, "recorded": True}
         BatchSimulator(jobs, machine, policy("fcfs"), allocator("first-fit"), **run)
+    elif given.pop("fair_start", False):
+        FairStarts(bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given)))).check()
     else:
         bridge.simulate(jobs, machine, **given)
 

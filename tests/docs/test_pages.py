@@ -39,7 +39,7 @@ COMMANDS = (
     *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
     *(f"trace {name}" for name in ("info", "cut", "convert")),
-    *("platform", "gantt", "compare", "story", "power", "figures", "report", "warm-up", "doctor", "cite"),
+    *("platform", "gantt", "compare", "story", "power", "metrics", "figures", "report", "warm-up", "doctor", "cite"),
 )
 
 
@@ -164,7 +164,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
         == {"application", "chosen", "ahead_chunks"}
         == below
         - {
-            *("allowed", "begin_ns", "boot_wait_ns", "fair_start_ns", "planned_ns", "rejected_because"),
+            *("allowed", "begin_ns", "boot_wait_ns", "planned_ns", "rejected_because"),
             *("started_because", "name", "cut_because"),
         }
     )
@@ -175,15 +175,13 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     machine = Platform((HostGroup(4, 64, 3000.0 * 64, power=HostPower(1, [(1, 4)])),))
     said = {"select": "first:5", "platform": machine, "als": "recorded"}
     plain = bridge.simulate(sample_path(), **said)
-    signals = tmp_path / "signals.csv"
-    signals.write_text("from,price_per_kwh,g_co2e_per_kwh\n0,1,1\n")
     draws = {"job_id": [1], "power": [0.5], "memory_bound": [0.5]}
     predicted = {"job_power": draws, "estimates": "platform", "sleep_after_ns": 10**9}
-    power = Power(limits=[(0, 10**9, 10**6)], fallback="hold", signals=signals, pue="1.5", **predicted)
+    power = Power(limits=[(0, 10**9, 10**6)], fallback="hold", **predicted)
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
-        r"`(energy_j|cost|co2e_g|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]",
+        r"`(energy_j|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]",
         jobs,
     )
     energies = [unquoted(row[0]) for row in table(nodes) if row[2] == "J"]

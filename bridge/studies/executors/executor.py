@@ -14,6 +14,7 @@ from traces.compiled import Array
 
 if TYPE_CHECKING:
     from bridge.replay.chosen import SlurmChoice
+    from bridge.runs.afterwards import Afterwards
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,7 @@ class Unit:
     place: int  # index in the study
     prepared: int  # index of its shared data
     options: Scenario  # of the run, including the seed
-    fair_start: bool = False
+    afterwards: Afterwards | None = None  # metrics to compute from its result
     metrics: tuple[str, ...] | None = None  # requested metrics; None is all
     keep: tuple[str, ...] = ()  # tables to be written into ``folder``
     folder: Path | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias, Union, cast, get_args,
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS, DECISIONS, FAIR_START
+from bls.options import BLS, DECISIONS
 from bridge.couplings import check_execution
 from bridge.options.bundles import declaration
 from bridge.options.declared import CERTIFICATE, LISTEN, RATE, TOKEN_FILE, WORKLOAD
@@ -110,7 +110,6 @@ def known_options() -> Mapping[str, RunOption]:
         option = place.option
         if option.name not in _NOT_HERE:
             found[option.name] = RunOption(option.name, option.kind, _default(place), option)
-    found[FAIR_START.name] = RunOption(FAIR_START.name, bool, False, None)
     found[BATCH_OPTION] = RunOption(BATCH_OPTION, str, ENGINE, None)
     hints = get_type_hints(SlurmOptions, include_extras=True)
     for entry in fields(SlurmOptions):
@@ -255,7 +254,6 @@ class Drawn:
     """A cell's options for one seed."""
 
     scenario: Scenario  # without the workload, with the policy that decides
-    fair_start: bool
     slurm: SlurmChoice | None = None  # how Slurm decides, if it does
     machine: Platform | None = None  # of a site's slurm.conf, whoever decides
 
@@ -277,7 +275,7 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
         scenario = scenario.without_applications()
     if by_slurm:
         scenario = replay_options(scenario)
-    return Drawn(scenario, bool(given.get(FAIR_START.name)), slurm if by_slurm else None, machine)
+    return Drawn(scenario, slurm if by_slurm else None, machine)
 
 
 def _scenario(given: Mapping[str, Value], seed: int, keep_decisions: bool) -> Scenario:

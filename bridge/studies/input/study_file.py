@@ -27,6 +27,11 @@
     option = "application.technique"
     base = "static"
 
+    [results]                                   # what is computed from each finished run
+    signals = "signals.csv"
+    pue = "1.4"
+    fair-start = true
+
 ``[run]`` and ``[grid]`` have the same options by their names on the command line, ``tasks-per-core``, ``bls``.
 """
 
@@ -63,7 +68,8 @@ from traces.base.given_file import parse_toml, read_text
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
-_TABLES = ("study", "run", "grid", "cell", "compare", "cluster", *parts())
+_TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *parts())
+_RESULTS = ("signals", "pue", "fair-start")
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
 _COMPARE = ("option", "base", "metrics", "drawn")
@@ -131,6 +137,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
         folders=tuple(folders),
         cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
+        results=_results(_table(given.get("results", {}), "[results]")),
         replicates=replicates,
         where=where,
     )
@@ -148,6 +155,16 @@ def _duration(given: object, where: str) -> str:
     # A number alone is seconds.
     number = isinstance(given, int | float) and not isinstance(given, bool)
     return str(given) if number else _text(given, where)
+
+
+def _results(given: Table) -> dict[str, str | bool]:
+    _check_keys(given, _RESULTS, "[results]")
+    found: dict[str, str | bool] = {key: _text(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given}
+    if "fair-start" in given:
+        if not isinstance(given["fair-start"], bool):
+            raise InputError(f"[results] fair-start: {shown(given['fair-start'])}; allowed: true or false")
+        found["fair-start"] = given["fair-start"]
+    return found
 
 
 def _clusters(given: Table) -> dict[str, Table]:

@@ -1,0 +1,229 @@
+"""Numbers computed from a finished run, in memory or in its folder: costs, the facility's power, and fair start times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from bls.fair_start import FinishedRows, check_fair_start, fair_starts
+from bls.metrics.batch import unfairness
+from bls.metrics.schedule import Schedule
+from bls.options import POWER
+from bridge.runs.directory import read_record
+from bridge.runs.simulation import batch_simulator
+from bridge.runs.stored_trace import ledger_of_results
+from bridge.scenarios.conflicts import FAIR_START
+from bridge.scenarios.ready import ReadyScenario
+from bridge.scenarios.scenario import Scenario
+from traces.base.errors import InputError
+from traces.base.options import built, check, places
+from traces.compiled import Array
+from traces.ledger import JobRecords
+from traces.tables import read_jobs, read_power
+
+if TYPE_CHECKING:
+    from bls.power.costs import FinishedPower, Pue
+    from bls.power.signals import Signals
+
+
+class FinishedRun(Protocol):
+    """A finished run: a ``Result``, or a :class:`StoredRun`."""
+
+    @property
+    def finished_power(self) -> FinishedPower:
+        """The power of its machine and jobs. Raises InputError if it is not known."""
+
+    @property
+    def fair_start_ns(self) -> Array:
+        """The fair start time of each row of its table of jobs. Raises InputError if they cannot be computed."""
+
+    @property
+    def fairness(self) -> Mapping[str, Any]:
+        """The metrics of :func:`bls.metrics.batch.unfairness`."""
+
+
+@dataclass(frozen=True)
+class Afterwards:
+    """The numbers that are computed from a finished run."""
+
+    signals: Signals | None = None
+    pue: Pue | None = None
+    fair_start: bool = False
+
+    @classmethod
+    def given(cls, signals: str | Path | None, pue: str | None, fair_start: bool = False) -> Afterwards:
+        """Read the options of a command. Raises InputError if one is not valid."""
+        from bls.power.costs import parse_pue
+        from bls.power.signals import read_signals
+
+        return cls(
+            None if signals is None else read_signals(signals), None if pue is None else parse_pue(pue), fair_start
+        )
+
+    @property
+    def needs_power(self) -> bool:
+        """Whether the power of the run has to be known."""
+        return self.signals is not None or self.pue is not None
+
+    def __bool__(self) -> bool:
+        return self.needs_power or self.fair_start
+
+    def check(self, scenario: ReadyScenario) -> None:
+        """Raise InputError if some numbers cannot be computed from a run of this scenario."""
+        if self.needs_power and scenario.power is None:
+            raise InputError(f"costs and the power of the facility: the power of the run is not known; add {POWER}")
+        if self.fair_start:
+            FairStarts(scenario).check()
+
+    def of(self, run: FinishedRun) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Compute the metrics, and the columns with a value for each row of the table of jobs."""
+        metrics, columns = dict[str, Any](), dict[str, Array]()
+        if self.needs_power:
+            from bls.power.costs import costs, facility_metrics
+
+            power = run.finished_power
+            if self.signals is not None:
+                found = costs(power, self.signals)
+                metrics, columns = dict(found.metrics), dict(found.jobs)
+            if self.pue is not None:
+                metrics |= facility_metrics(power, self.pue)
+        if self.fair_start:
+            metrics |= run.fairness
+            columns["fair_start_ns"] = run.fair_start_ns
+        return metrics, columns
+
+
+@dataclass(frozen=True)
+class FairStarts:
+    """The fair start times of a run, for the table of conflicts ``bridge.scenarios.conflicts.FAIR_START``."""
+
+    ready: ReadyScenario
+
+    @property
+    def waits_for_several(self) -> bool:
+        """Whether a job waits for several others."""
+        depends = self.ready.constraints.dependencies
+        return depends is not None and depends.several
+
+    def check(self) -> None:
+        """Raise InputError if parts of such a run cannot be repeated."""
+        check(FAIR_START, self)
+        check_fair_start(self.ready.policy, self.ready.options.batch)
+
+    def of(self, jobs: JobRecords) -> Array:
+        """The fair start time of each row: int64 (rows,). Raises InputError as :meth:`check`, RuntimeError if the scenario is
+        not that of the jobs."""
+        self.check()
+        rows = FinishedRows(jobs.job_id, jobs.start_ns, jobs.end_ns, jobs.state, jobs.eligible_ns)
+        return fair_starts(rows, batch_simulator(self.ready.for_one_run()))
+
+
+class StoredRun:
+    """A run that ``twolevel run`` has written into a folder. Raises InputError if the folder is not such a result."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.record = folder, read_record(folder)
+
+    @cached_property
+    def metrics(self) -> Mapping[str, Any]:
+        """The metrics of its record."""
+        metrics = self.record.get("metrics")
+        if not isinstance(metrics, dict):
+            raise InputError(f"{self.folder / 'run.json'}: has no metrics; allowed: as twolevel run has written it")
+        return metrics
+
+    @cached_property
+    def jobs(self) -> Any:
+        """Its table of jobs, a DataFrame."""
+        return read_jobs(self.folder / "jobs.parquet")
+
+    @cached_property
+    def finished_power(self) -> FinishedPower:
+        """The power of its machine and jobs, from its tables."""
+        from bls.metrics.schedule import NO_DOWNTIME
+        from bls.power.accounting import PowerRun, PowerSeries
+        from bls.power.costs import FinishedPower
+        from bls.power.job_power import JobPower, power_classes
+        from bls.power.table import power_table
+
+        path = self.folder / "power.parquet"
+        if not path.is_file():
+            raise InputError(f"{self.folder} has no power.parquet; simulate again with {POWER}")
+        of = self._arguments.get("power_of", "held")
+        ledger, frame = ledger_of_results(self.folder, tasks=of == "working"), read_power(path)
+        instant, power = (frame[name].to_numpy(np.int64) for name in ("instant_ns", "power_mw"))
+        if not len(instant):
+            raise InputError(f"{path}: it has no row; allowed: as twolevel run has written it")
+        table, classes = power_table(self._platform, str(POWER)), None
+        if given := [name for name in ("power", "memory_bound") if name in self.jobs]:
+            from traces.base.scale import WHOLE
+
+            default = {"power": np.full(len(self.jobs), WHOLE), "memory_bound": np.zeros(len(self.jobs), np.int64)}
+            said = {name: np.rint(self.jobs[name].to_numpy() * WHOLE).astype(np.int64) for name in given}
+            columns = default | said
+            classes = power_classes(table, JobPower(columns["power"], columns["memory_bound"], ()), ledger.jobs.job_id)
+        begin_ns = int(instant[0])
+        until_ns = max(begin_ns, int(ledger.jobs.end_ns.max()))
+        run = PowerRun(ledger, table, NO_DOWNTIME, None, of, begin_ns, until_ns, classes)
+        return FinishedPower(run, PowerSeries(instant, power, until_ns))
+
+    @cached_property
+    def fair_start_ns(self) -> Array:
+        """The fair start time of each row of its table of jobs: its batch level is simulated again, with the recorded run
+        times, from the same workload and files."""
+        jobs = ledger_of_results(self.folder, tasks=False).jobs
+        try:
+            return FairStarts(self._ready).of(jobs)
+        except RuntimeError as error:
+            raise InputError(
+                f"{self.folder}: the run cannot be repeated: {error}; allowed: with the same workload and files, by the same "
+                "version"
+            ) from None
+
+    @property
+    def fairness(self) -> Mapping[str, Any]:
+        """The metrics of unfairness."""
+        return fairness(ledger_of_results(self.folder, tasks=False).jobs, self.fair_start_ns)
+
+    @property
+    def _arguments(self) -> Mapping[str, Any]:
+        found = self.record.get("arguments")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def _platform(self) -> Any:
+        from bls.machine.platform import platform_of
+
+        return platform_of(self.record.get("platform"), f"{self.folder / 'run.json'}: platform")
+
+    @cached_property
+    def _ready(self) -> ReadyScenario:
+        given = self._arguments
+        if not given.get("workload"):
+            raise InputError(f"{self.folder}: its record does not name a workload; allowed: a result of twolevel run")
+        values = {
+            place.path: given[key]
+            for place in places(Scenario)
+            for key in (place.option.key, place.option.keyword.lower())
+            if given.get(key) is not None
+        }
+        from bridge.schedulers import decided
+
+        scenario = decided(built(Scenario, values))
+        log = scenario.log()
+        workload, machine = scenario.jobs(log, replayed=not scenario.application.simulated)
+        return ReadyScenario.of(workload, machine, scenario, known_jobs=log.job_id)
+
+
+def fairness(jobs: JobRecords, fair_start_ns: Array, counted: Array | None = None) -> Mapping[str, Any]:
+    """The metrics of unfairness of a table of jobs; ``counted``, bool (rows,): rows that count, default: all."""
+    schedule = Schedule(
+        submit_ns=jobs.submit_ns, start_ns=jobs.start_ns, end_ns=jobs.end_ns, cores=jobs.cores, n_cores=1,
+        why=jobs.why, state=jobs.state, counted=counted,
+    )  # fmt: skip
+    return unfairness(schedule, fair_start_ns)
