@@ -57,7 +57,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ran(more: list[str]) -> None:
     words = ["run", "sample", "--als", "gss", "--variation", "0.5", "--select", "first:60", "--platform", "small.toml"]
-    succeeds(*words, "--no-trace", *more, "--out", "r")
+    succeeds(*words, "--trace", "none", *more, "--out", "r")
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -83,7 +83,7 @@ def test_fair_starts_of_a_folder(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     results: list[bridge.Result] = []
     monkeypatch.setattr("bridge.cli.run_commands._say_run", lambda result, same: results.append(result))
     als = [] if "--als" in FAIR[name] else ["--als", "gss", "--variation", "0.5"]
-    succeeds("run", "sample", "--select", "first:60", *als, "--no-trace", *FAIR[name], "--out", "r")
+    succeeds("run", "sample", "--select", "first:60", *als, "--trace", "none", *FAIR[name], "--out", "r")
     stored = StoredRun(Path("r"))
     assert stored.fair_start_ns.tolist() == results[0].fair_start_ns.tolist()
     assert dict(stored.fairness) == dict(results[0].fairness)
