@@ -390,7 +390,7 @@ class Program:
     def wishes_of(self, asked: int, least: int, most: int) -> list[int]:
         """For how many cores each phase wishes, in a job that asked for so many and may have from ``least`` to ``most``; 0 for
         no wish."""
-        from als.engine.features.wishes import wished_cores  # which a program without wishes need not load
+        from als.engine.features.wishes import wished_cores  # not for all programs
 
         return [wished_cores(share, asked, least, most) for share in self.wishes]
 
