@@ -134,7 +134,7 @@ class ApplicationState(State):
     core: Shorts = column("records", fill=-1)  # core
     chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
-    wishes: Ints = column("wishes", constant=True)  # cores requested when a part of each phase begins; 0: none
+    wishes: Ints = column("wishes", constant=True)  # cores requested at the begin of each phase; 0: none
     wished_ns: Ints = column("wished", fill=NEVER)  # instant of each part's request; NEVER: none
     hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)
 

@@ -26,7 +26,7 @@ class Settings(State):
     shortest_ns: int = 0  # shortest prediction, unless the job requests less
 
     # Cores and hosts:
-    by_cores: int = 0  # cores are told apart
+    by_cores: int = 0  # cores are distinguished
     by_hosts: int = 0  # free cores are counted per host
     whole_hosts: int = 0  # hosts are not shared
     n_resources: int = 0  # resources per host

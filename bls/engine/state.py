@@ -186,7 +186,7 @@ class BatchState(State):
     expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
-    releasing: Heap = column("releasing")  # future releases: row · M + core; future requests: ``WISH_KEY`` + row
+    releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WISH_KEY`` + row
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.queue``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)

@@ -27,7 +27,7 @@ def next_host_event(state: BatchState, _job: int, before: int, _stop: int, sign:
 def _lists_end(state: BatchState, now: int) -> bool:
     """Whether a host that is repaired now has no further failure in its list.
 
-    Lists of maintenance and of drains, behind those of failures, are whole.
+    Lists of maintenance and of drains, which follow the failures, are complete.
     """
     n_hosts = state.host_first.size - 1
     for k in range(state.host_events.n):

@@ -1,4 +1,4 @@
-"""The profile of free cores and other resources over time, for plans that tell cores apart.
+"""The profile of free cores and other resources over time, for plans that distinguish cores.
 
 It has the slices of ``bls.availability.count_profile``. The first slice has the set of free cores
 (``bls.availability.free_cores``). Each other slice has the changes at its begin: intervals of cores that are given back or

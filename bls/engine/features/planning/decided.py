@@ -1,6 +1,6 @@
 """Decisions of a policy in Python: jobs to start, with or without their cores; trial placements while it decides.
 
-An allocator is offered only cores that the job may have. A policy may name any cores; it is then told the reason if the job
+An allocator is offered only cores that the job may have. A policy may name any cores; it receives the reason if the job
 cannot have them. These runs plan nothing ahead except windows. A trial (``bls.seen.trial``) places jobs in the same way on
 copies of the columns of free cores and running jobs, and restores the columns of jobs.
 """

@@ -209,8 +209,8 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
 def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
 
-    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, up to that instant. Returns whether ``stop_ns`` has
-    changed: the application must then be simulated up to the new ``stop_ns``.
+    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, up to that instant. Returns whether ``stop_ns``
+    has changed: the application must then be simulated up to the new ``stop_ns``.
     """
     jobs, before = state.jobs, state.jobs.stop_ns[job]
     if jobs.stop_state[job] != b.FAILED:
@@ -290,11 +290,11 @@ def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) ->
 def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
     """Report the requests for cores that the running ``job`` makes before ``until_ns``; its outcome or promise follows.
 
-    They replace its earlier reported requests that are still to come. ``wished_ns`` are the instants of all requests since
-    its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
+    They replace its earlier reported requests that are still to come. ``wished_ns`` are the instants of all requests
+    since its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
 
-    Returns ``TOLD``; ``REFUSED`` if a request is in the past or outside the job's widths, or a past request is missing; or
-    ``FULL`` if the table must grow first (``bls.engine.growing.grow_wishes``). Without ``TOLD`` nothing is reported.
+    Returns ``TOLD``; ``REFUSED``, with nothing reported, if a request is in the past or outside the job's widths, or a past
+    request is missing; or ``FULL`` if the table must grow first (``bls.engine.growing.grow_wishes``).
     """
     jobs, origin = state.jobs, state.jobs.origin[job]
     if not is_open(state, job):
