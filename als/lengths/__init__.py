@@ -28,7 +28,6 @@ __all__ = [
     "LengthModel",
     "TaskModel",
     "check_variation",
-    "drawn_lengths",
     "length_kernel",
     "lengths",
     "normal_lengths",
@@ -200,31 +199,3 @@ class TaskModel:
 def normal_lengths(variation: float) -> LengthModel:
     """Return the normal lengths of a variation, as in a recipe."""
     return lengths("normal", variation=variation)
-
-
-def drawn_lengths(
-    seed: int,
-    job: int,
-    n: int,
-    mean_gflop: float,
-    variation: float,
-    total_gflop: float,
-    *,
-    n_cores: int = 1,
-    core_ns: float = 0.0,
-    speed_gflops: float = 1.0,
-) -> Array:
-    """Return the task lengths of one job, float64, for normal lengths: a recipe of the protocol.
-
-    - ``seed``, ``job``: key of the job's stream
-    - ``n``: number of tasks: P·K
-    - ``mean_gflop``, ``variation``, ``total_gflop``: L/(P·K), the standard deviation over it, and L
-    - ``n_cores``, ``core_ns``, ``speed_gflops``: as for :func:`als.lengths.draw.draw_loop`; without them, durations are
-      not rounded to ns
-    """
-    return drawn(
-        *(normal_lengths(variation), seed, job, n, mean_gflop, total_gflop),
-        n_cores=n_cores,
-        core_ns=core_ns,
-        speed_gflops=speed_gflops,
-    )

@@ -6,7 +6,8 @@ import numpy as np
 
 from als.application_parts import GraphPart
 from als.engine.dag.state import Edges
-from als.lengths import drawn_lengths
+from als.lengths import normal_lengths
+from als.lengths.draw import drawn
 from als.programs.program import Graph, Loop, Program, Serial
 from als.programs.table import Programs, drawn_program
 from als.schedulers import AnyScheduler, scheduler
@@ -42,12 +43,12 @@ class Drawing:
         """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError if
         a technique, a program or a graph cannot be used."""
         if not recipe.program:
-            lengths = drawn_lengths(
+            lengths = drawn(
+                normal_lengths(recipe.variation),
                 recipe.seed,
                 recipe.job_number,
                 recipe.n,
                 recipe.mean_gflop,
-                recipe.variation,
                 recipe.total_gflop,
                 n_cores=recipe.cores,
                 core_ns=float(duration_ns(recipe.core_gflop, recipe.speed_gflops)),

@@ -18,7 +18,7 @@ from tables import table_rows
 
 from als import LengthModel, TaskModel, length_kernel
 from als.bounds import earliest_end_ns
-from als.lengths import LENGTHS, check_variation, drawn_lengths, lengths, takes_variation
+from als.lengths import LENGTHS, check_variation, lengths, normal_lengths, takes_variation
 from als.lengths.contract import COUNT, FILL, NEXT_LENGTH, PATTERN, SCALED
 from als.lengths.draw import NO_ROOM, draw_loop, drawn, length_cov
 from als.lengths.fixed import read_lengths
@@ -159,7 +159,7 @@ def test_tasks_of_a_job_by_its_model() -> None:
     found = TaskModel(0.5, 4, 7, "gamma").lengths(3, 10, 8.0, 1.0)
     assert found.tolist() == drawing.kept("gamma", drawing.words(7, 3), 2.0, 40, 80.0, 10, 8e9, 1.0, cov=0.5)
     assert TaskModel(0.5, 4, 7, "increasing").lengths(3, 1, 8.0, 1.0).tolist() == [0.5, 1.5, 2.5, 3.5]
-    expected = drawn_lengths(1, 9, 64, 2.0, 0.25, 128.0, n_cores=16, core_ns=8e9, speed_gflops=1.0).tolist()
+    expected = drawn(normal_lengths(0.25), 1, 9, 64, 2.0, 128.0, n_cores=16, core_ns=8e9, speed_gflops=1.0).tolist()
     for spec in ("", "normal", "normal:draw=work", "normal:cov=0.25"):
         assert TaskModel(0.25, 4, 1, spec).lengths(9, 16, 8.0, 1.0).tolist() == expected
     assert lengths("increasing").mode == PATTERN

@@ -18,7 +18,7 @@ from inside import column
 from pages import ROOT, section, table
 from reference.sharing import Flow
 from reference.sharing import transfer_times as slow_times
-from tables import table_rows
+from transfers_alone import transfer_times
 
 from als.network import (
     MODELS,
@@ -34,7 +34,6 @@ from als.network import (
 from als.network.flows import FlowState, begin_flows, cancel, new_flow_state, next_event, send
 from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, mean_costs, route, route_latency_ns
 from als.network.sharing import share
-from als.network.simulate import transfer_times
 from als.network.state import MAX_LEVELS, PARAMETERS
 from bls.machine.platform import TOPOLOGIES as OF_PLATFORMS
 from traces.base.errors import InputError
@@ -245,14 +244,6 @@ def test_simgrid_finds_the_same() -> None:
             net = network(case["topology"], model=model, **machine)
             apart = np.abs(transfer_times(net, source, target, [*map(float, n_bytes)], start) - np.array(ends) * 1e9)
             assert apart.max() < 1e-5, (case["topology"], model)
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "n_bytes", "start"), [*table_rows(__file__, "bad_input"), ([0], [1], [float("nan")], [0])]
-)
-def test_bad_input(source: list[int], target: list[int], n_bytes: list[float], start: list[int]) -> None:
-    with pytest.raises(InputError, match="allowed"):
-        transfer_times(Platform("cm02").state(), source, target, n_bytes, start)
 
 
 def test_beyond_time() -> None:

@@ -220,12 +220,3 @@ def test_the_tables_are_those_of_the_file() -> None:
         counts += [sum(one[2] == cores for one in at) for cores in CORES[1:]]
         where = f"{percent(ROWS[name].max())}: {', '.join(last)}"
         assert counted[name] == [*map(str, counts), str(len(at)), percent(ROWS[name].mean()), where]
-    shown = {(row[0], row[1]): row[2:] for row in lines if len(row) == 4}
-    for kind, overhead, cores in ROWS.index:
-        factors, key = ROWS.loc[kind, overhead, cores][NAMES], (kind, overhead) if cores == "equal" else (cores, kind)
-        if cores == "equal" or overhead == "small":
-            best, worst = shown[key]
-            named = set(re.findall(r"`([\w-]+)`", best))
-            first = set(factors.index[factors <= 1.01])
-            assert named == (set(NAMES) - first if best.startswith("all but") else first)
-            assert worst == f"`{factors.idxmax()}` {percent(factors.max())}"

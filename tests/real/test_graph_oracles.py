@@ -22,12 +22,12 @@ from layers import these_stay
 from reference.graph_records import edges_of, graph_ran
 from reference.graph_run import GraphRun
 from tables import table_rows
+from transfers_alone import transfer_times
 
 from als.application import ApplicationSimulator
 from als.application_parts import GraphPart
 from als.graphs.readers import read_graph
 from als.network import NetworkState, SharingModel, network_state
-from als.network.simulate import transfer_times
 from als.planners.contract import MAPPED
 from als.techniques import technique
 from bridge import GraphOptions, simulate_graph
@@ -234,7 +234,7 @@ def test_flows_are_simgrids(shared: Path, model: str) -> None:
         source, target, n_bytes, start = (list(column) for column in zip(*flows["flows"], strict=True))
         net = network(flows["kind"], MODELS[model], 4, flows["bw"], flows["lat"] * 1e9, LOOPBACK)
         start_ns = [round(s * 1e9) for s in start]
-        found = transfer_times(net, np.array(source), np.array(target), n_bytes, start_ns)
+        found = transfer_times(net, source, target, n_bytes, start_ns)
         assert np.abs(found - np.array(flows["end"][model]) * 1e9).max() < 1e-3, flows
         compared += 1
     assert compared >= 34

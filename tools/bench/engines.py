@@ -13,7 +13,8 @@ import numpy as np
 import als
 import bls
 from als.graphs.draw import DrawnGraph, drawn_graph
-from als.lengths import drawn_lengths
+from als.lengths import normal_lengths
+from als.lengths.draw import drawn
 from als.network.state import NO_NETWORK
 from als.planners.contract import MAPPED
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
@@ -113,7 +114,7 @@ def generate(method: str) -> float:
 
 
 def _loop(tasks: int, cores: int, name: str) -> tuple[float, als.ApplicationSimulator]:
-    lengths = drawn_lengths(1, 1, tasks, 1.0, 0.25, float(tasks))
+    lengths = drawn(normal_lengths(0.25), 1, 1, tasks, 1.0, float(tasks))
     application = als.ApplicationSimulator(lengths, np.full(cores, 46.875), als.technique(name))
     took, done = timed(application.advance)
     assert (done, application.ran) == (True, tasks)
