@@ -79,7 +79,7 @@ def _run(given: Mapping[str, Any]) -> Tables:
     for group in ("rules", "constraints", "level"):
         said |= said.pop(group, {})
     result = simulate(jobs, **said)
-    tables: Tables = {"jobs": _columns(result.jobs), "metrics": _metrics(result.metrics)}
+    tables: Tables = {"jobs": _columns(result.stored_jobs), "metrics": _metrics(result.metrics)}
     if said["als"] != "recorded":
         tables["tasks"] = _columns(result.tasks)
     if result.ledger.transfers is not None:

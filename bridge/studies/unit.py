@@ -64,7 +64,8 @@ class LikeRuns:
                 self._held.popitem(last=False)
 
 
-def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def flat_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every metric as one number by name; distributions and spans become several."""
     found: dict[str, Any] = {}
     for name, value in metrics.items():
         if isinstance(value, list | tuple):  # a span of time
@@ -88,13 +89,13 @@ def _plain(value: Any) -> Any:
 def all_metrics(result: Result) -> dict[str, int | float | None]:
     """Every metric of a run by a name of its own; None is what a run does not have. Of what ``run.json`` has a
     distribution, each statistic stands by itself: ``p90_efficiency``."""
-    return _flat(result.metrics)
+    return flat_metrics(result.metrics)
 
 
 def _wanted(result: Result, names: tuple[str, ...] | None) -> dict[str, Any]:
     if names is None:
         return all_metrics(result)
-    quick = _flat(result.main_metrics)  # without a walk through time
+    quick = flat_metrics(result.main_metrics)  # without a walk through time
     if all(name in quick for name in names):
         return {name: quick[name] for name in names}
     found = all_metrics(result)
@@ -175,7 +176,7 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS)
     of_facility = (*p.SIGNAL_METRICS, *p.FACILITY_METRICS, *p.SLEEP_METRICS)
-    known += [name for name in (*_flat(of_graphs), *of_power, *of_facility) if name not in known]
+    known += [name for name in (*flat_metrics(of_graphs), *of_power, *of_facility) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)
