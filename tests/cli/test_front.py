@@ -1,13 +1,16 @@
 """``import twolevel as tl``, and ``twolevel table``."""
 
 import shutil
+import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from command_line import succeeds, twolevel
 
 import twolevel as tl
+from als import TaskGraph
 from bls.policies import POLICIES
 from traces.statistics.metric_table import metric_table
 
@@ -121,3 +124,10 @@ def test_the_digits_of_a_table() -> None:
     assert r"als & makespan [h] & jobs \\" in text
     assert r"a\_b & 12.0 [" in text
     assert r"c & 20 & 12345 \\" in text
+
+
+def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    graph = TaskGraph(np.ones(2), np.array([0]), np.array([1]), np.zeros(1))
+    with pytest.raises(tl.TwolevelError, match=r"twolevel\[networkx\]"):
+        graph.to_networkx()
