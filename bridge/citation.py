@@ -1,4 +1,4 @@
-"""How to cite this software, and the paper whose approach it implements: what ``CITATION.cff`` says, as text and as BibTeX."""
+"""Citations of this software and of the paper whose approach it implements, as in ``CITATION.cff``: as text and as BibTeX."""
 
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -8,36 +8,36 @@ from importlib.metadata import version
 class Person:
     """An author."""
 
-    family: str  # family name; of a group of people its whole name
-    given: str = ""  # given names; of a group none
+    family: str  # family name, or the name of a group
+    given: str = ""  # given names; empty for a group
 
     def initials(self) -> str:
-        """As lists of references have it: ``Ciorba, F. M.``; of a group its name."""
+        """Return the name for a list of references, ``Ciorba, F. M.``, or the name of a group."""
         letters = " ".join(f"{word[0]}." for word in self.given.split())
         return f"{self.family}, {letters}" if letters else self.family
 
     def in_full(self) -> str:
-        """As BibTeX has it: ``Ciorba, Florina M.``; a group in braces, so that it is not taken apart."""
+        """Return the name for BibTeX, ``Ciorba, Florina M.``; braces keep the name of a group together."""
         return f"{self.family}, {self.given}" if self.given else f"{{{self.family}}}"
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is cited."""
+    """A publication or a program to cite."""
 
-    # BibTeX's kind of an entry, and its key
+    # entry type and key of BibTeX
     kind: str
     key: str
     authors: tuple[Person, ...]
     title: str
-    # empty where there is none
+    # empty if there is none
     conference: str = ""
     publisher: str = ""
     version: str = ""
-    year: int = 0  # 0 if there is none, as of software that is cited by its version
+    year: int = 0  # 0 for software, which is cited by its version
 
     def text(self) -> str:
-        """A line for a list of references, in the style of the APA."""
+        """Return one line for a list of references, in APA style."""
         *others, last = (one.initials() for one in self.authors)
         names = f"{', '.join(others)}, & {last}" if others else last
         year = f" ({self.year})" if self.year else ""

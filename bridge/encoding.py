@@ -1,4 +1,4 @@
-"""Typed data, and their forms in JSON and MessagePack: the one door to msgspec."""
+"""Typed data in JSON and MessagePack. Only this module imports msgspec."""
 
 from msgspec import Meta, Struct, field, json, msgpack, to_builtins
 from msgspec.structs import replace as replaced

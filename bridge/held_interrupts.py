@@ -1,4 +1,4 @@
-"""Steps that an interrupt must not separate: a folder is made, and is known to be there; a process is started, and is known."""
+"""Steps that an interrupt must not separate, such as making a folder and noting that it exists."""
 
 import signal
 import threading
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class HeldInterrupts:
-    """Interrupts of the main thread, which wait from :meth:`hold` to :meth:`let_through`.
+    """Interrupts of the main thread, deferred from :meth:`hold` to :meth:`let_through`.
 
-    Elsewhere, and for signals that have no Python handler, both do nothing: Python raises nothing there. Signals are noted, not
-    masked: the kernel would give a masked one to another thread, and Python would raise it in the main thread nevertheless.
+    In other threads, and for signals without a Python handler, both do nothing. Signals are noted rather than masked: the
+    kernel would deliver a masked signal to another thread, and Python would still raise it in the main thread.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class HeldInterrupts:
         self._came: signal.Signals | None = None
 
     def hold(self) -> None:
-        """Note interrupts from now on."""
+        """Defer interrupts from now on."""
         if self._handlers or threading.current_thread() is not threading.main_thread():
             return
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -30,7 +30,7 @@ class HeldInterrupts:
                 signal.signal(number, self._note)
 
     def let_through(self) -> None:
-        """Note none any more, and have the one that came handled."""
+        """Stop deferring, and handle the interrupt that arrived."""
         handlers, self._handlers = self._handlers, {}
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -44,7 +44,7 @@ class HeldInterrupts:
 
 @contextmanager
 def interrupts_held() -> Iterator[HeldInterrupts]:
-    """Interrupts wait until the context ends, or until it lets them through; an error of the context goes first."""
+    """Defer interrupts until the context ends or lets them through; an error in the context takes precedence."""
     held = HeldInterrupts()
     try:
         held.hold()

@@ -1,7 +1,7 @@
-"""Folders for a while in TMPDIR: each is removed by its owner, or, if that was killed, by the next program that makes one.
+"""Temporary folders in TMPDIR. The owner removes its folder; if it was killed, the next program that makes one does.
 
-A lock says whether the owner of a folder lives: the kernel releases it when the process ends, however it ends. A folder is
-never removed because of its name.
+A lock shows whether the owner is alive: the kernel releases it when the process ends. A folder is never removed because of its
+name.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from bridge.held_interrupts import interrupts_held
 
 _PREFIX: Final = "twolevel-"
 
-#: The file that its owner has locked; and its contents, by which another program's folder is told apart.
+#: The file that the owner locks, and its contents, which identify folders of this program.
 _OWNER: Final = ".owner"
 _MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a lock on this file.\n"
 
 
 class Scratch:
-    """A new folder that only this user may enter, until it is closed. Folders whose owners have died are removed first.
+    """A new folder that only this user may enter, until it is closed. Abandoned folders are removed first.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class Scratch:
     def _make(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         try:
-            # Locked before it has its name: whoever finds it under that name finds it locked.
+            # Lock it before it gets its name, so that it is never visible without a lock.
             new = self.path / f"{_OWNER}.new"
             self._lock = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with contextlib.suppress(OSError):  # a file system without locks: the folder is its owner's to remove
+            with contextlib.suppress(OSError):  # a file system without locks: only the owner removes the folder
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.write(self._lock, _MARK)
                 new.rename(self.path / _OWNER)
@@ -50,10 +50,10 @@ class Scratch:
             raise
 
     def close(self) -> None:
-        """Remove the folder. A second time it does nothing."""
+        """Remove the folder; a second call does nothing."""
         with interrupts_held():
             if self._lock < 0:
-                return  # the number may be another's by now
+                return  # another file may have this number now
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
             self._lock = -1
@@ -61,7 +61,7 @@ class Scratch:
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A :class:`Scratch` folder while the context lasts."""
+    """Make a :class:`Scratch` folder for the duration of the context."""
     with interrupts_held() as held:
         scratch = Scratch()
         try:
@@ -72,7 +72,7 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Remove the folders of this user whose owners have died."""
+    """Remove folders of this user whose owners have died."""
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX):

@@ -1,15 +1,15 @@
-"""How the command line spells options."""
+"""Names of options as typed on the command line."""
 
 from traces.base.errors import Mention, spelled
 
 
 def flag(name: str) -> str:
-    """The name of an option as it is typed, ``--resize``; an argument, which has capital letters, as it is."""
+    """Return ``--resize`` for an option ``resize``; arguments, which have capital letters, are unchanged."""
     return name if name[:1].isupper() else f"--{name}"
 
 
 def on_command_line(text: str) -> str:
-    """The text, in which options that it mentions (``traces.base.errors``) are spelled as they are typed."""
+    """Return the text with the options that it mentions (``traces.base.errors``) spelled as they are typed."""
     return spelled(text, _typed)
 
 

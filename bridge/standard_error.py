@@ -1,4 +1,4 @@
-"""Words for a person: on stderr, where they do not mix with data, and in columns."""
+"""Messages for people: on stderr, separate from data, and tables of text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ _STDOUT, _STDERR = 1, 2
 
 
 def say(text: str) -> None:
-    """Write a line of words to stderr; drop it where stderr is closed, full, or has lost its reader.
+    """Write a line to stderr; drop it if stderr is closed, full, or no longer read.
 
-    Names in it cannot steer a terminal: control characters are escaped.
-    It never fails, as it is also called where nobody could handle an error: in callbacks of an event loop, in handlers of
-    signals and while a command ends.
+    Control characters are escaped, so names cannot control a terminal. It never fails: it is also called in callbacks of an
+    event loop, in signal handlers and while a command ends, which cannot handle errors.
     """
     if sys.stderr is not None:  # print would use stdout instead
         with contextlib.suppress(OSError, ValueError):
@@ -29,18 +28,18 @@ def say(text: str) -> None:
 
 
 def put(name: object) -> None:
-    """Write the name of a file to stdout; where that is a terminal, control characters are escaped."""
+    """Write the name of a file to stdout; on a terminal, control characters are escaped."""
     text = str(name)
     print(_one_line(text) if sys.stdout is not None and sys.stdout.isatty() else text)
 
 
 def put_text(text: str) -> None:
-    """Write lines for a person to stdout; control characters of names in them are escaped."""
+    """Write lines of text to stdout; control characters are escaped."""
     print("\n".join(map(_one_line, text.split("\n"))))
 
 
 class _Words(io.FileIO):
-    """Stderr, whose writes succeed: what it does not take is dropped."""
+    """Stderr that drops what it cannot write."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -52,7 +51,7 @@ class _Words(io.FileIO):
 
 
 class _Data(io.FileIO):
-    """Stdout, whose errors name it."""
+    """Stdout that is named in its errors."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -65,12 +64,12 @@ class _Data(io.FileIO):
 
 
 def keep_standard_streams() -> None:
-    """Make everything that writes to ``sys.stderr`` in this process safe from a stderr that is closed, full or not read.
+    """Let writes to ``sys.stderr`` in this process succeed if stderr is closed, full or not read.
 
-    Words for a person are no part of a result: a line that cannot be written is dropped, and the exit code stays. Stdout keeps
-    its errors. A process calls this once, as it begins; a stream that somebody else has put there stays.
+    Lines that cannot be written are dropped and the exit code stays the same. Stdout keeps its errors. Call this once, when a
+    process begins; a stream that other code has installed stays.
     """
-    # A file opened later must not get the number of a closed standard stream: what goes to stderr would go into the file.
+    # A file opened later must not get the number of a closed standard stream, or stderr would be written into it.
     while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(opened, True)
     os.close(opened)
@@ -83,7 +82,7 @@ def keep_standard_streams() -> None:
 
 
 def _text(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
-    # As Python makes these streams.
+    # With the settings of Python's own streams.
     if before is None:  # closed; by now nowhere
         return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
     through = before.write_through
@@ -94,14 +93,14 @@ def _text(raw: io.FileIO, before: Any) -> io.TextIOWrapper:
 
 
 def lined_up(pairs: Sequence[tuple[str, str]]) -> str:
-    """A line for each pair, of a name and what there is to say of it, in two columns."""
+    """Return one line per pair of name and text, in two columns."""
     pairs = [(_one_line(name), _one_line(value)) for name, value in pairs]
     width = max(len(name) for name, _ in pairs)
     return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in pairs)
 
 
 def text_table(lines: Sequence[Sequence[str]], left: int = 0) -> str:
-    """Lines of cells in columns, of which the first ``left`` begin at the left, and the others end at the right."""
+    """Return lines of cells in columns; the first ``left`` columns are left-aligned, others right-aligned."""
     lines = [[_one_line(cell) for cell in line] for line in lines]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -117,6 +116,6 @@ def _one_line(text: str) -> str:
     if text.isprintable():
         return text
     from bridge.spelling import on_command_line
-    from traces.base.errors import printable  # texts of others only: where traces cannot be loaded, ours can be said
+    from traces.base.errors import printable  # loaded late, so that printable text needs no traces
 
     return printable(on_command_line(text))

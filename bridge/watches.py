@@ -1,4 +1,4 @@
-"""How a run is watched: who is told of its progress, and how often."""
+"""Observers of the progress of a run, and how often they are called."""
 
 import time
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from typing import Protocol, runtime_checkable
 from bls.simulator import BatchSimulator
 from bridge.scenarios.ready import ReadyScenario
 
-#: Wall time between two readings of the clock, s: a fraction of what a person at a screen notices.
+#: Wall time between two readings of the clock, s: too short for a person at a screen to notice.
 _PAUSE_S = 0.05
 
-#: The number of ends before the first pause of a run, when it is not known yet how long they take.
+#: The number of ends before the first pause of a run, while the time per end is unknown.
 _FIRST_ENDS = 16
 
 #: The most ends between two pauses of a run.
@@ -18,25 +18,25 @@ _MOST_ENDS = 10**9
 
 
 class Watch(Protocol):
-    """An observer of progress. It only looks."""
+    """An observer of progress; it cannot change a run."""
 
     def __call__(self, ended: int, now_ns: int) -> None:
-        """``ended`` jobs have ended, and the simulated clock shows ``now_ns``."""
+        """Receive the number of ended jobs and the simulated time."""
 
 
 @runtime_checkable
 class RunWatch(Watch, Protocol):
-    """A watch that is also shown the run itself, and may look at it whenever it is called."""
+    """A watch that also receives the run itself, and may read it whenever it is called."""
 
     def begin(self, scenario: ReadyScenario, simulator: BatchSimulator, coupling: str) -> None:
-        """Before the first event."""
+        """Receive the run before the first event."""
 
     def finish(self) -> None:
-        """After the last event; what is left is to work out the metrics and to write the results."""
+        """Note the end of the last event; only metrics and results remain."""
 
 
 class Pace:
-    """After how many ends to read the clock again, so that it is read about 20 times a second.
+    """The number of ends between two readings of the clock, for about 20 readings per second.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class Pace:
         self._last_s: float | None = None
 
     def ends(self) -> int:
-        """To be called before each stretch of the run: how many ends it is to have, from 1."""
+        """Return the number of ends of the next stretch of the run, from 1; call this before each stretch."""
         now_s = self._clock()
         if self._last_s is not None:
             wanted = self._ends * _PAUSE_S / max(now_s - self._last_s, 1e-6)
-            # By steps, up smaller than down: one stretch says little about the next.
+            # Limit the change, upwards more than downwards: one stretch predicts the next poorly.
             self._ends = int(min(max(wanted, self._ends / 8, 1), self._ends * 2, _MOST_ENDS))
         self._last_s = now_s
         return self._ends

@@ -93,7 +93,11 @@ def build_wheel(folder: Path, out: Path) -> Path:
                 "force_include": {os.fspath(one): os.fspath(inside / one.name) for one in files},
             }
 
-    return Path(next(Builder(os.fspath(_ROOT)).build(directory=os.fspath(out), versions=["standard"])))
+    builder = Builder(os.fspath(_ROOT))
+    # Only kernels of users' own need the compiler, 210 MB: the extra "compile" has it.
+    project = builder.metadata.core.config
+    project["dependencies"] = [one for one in project["dependencies"] if not one.startswith("numba")]
+    return Path(next(builder.build(directory=os.fspath(out), versions=["standard"])))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -80,7 +80,7 @@ def _run(given: Mapping[str, Any]) -> Tables:
         said |= said.pop(group, {})
     fair = said.pop("fair_start", False)
     result = simulate(jobs, **said)
-    tables: Tables = {"jobs": _columns(result.jobs), "metrics": _metrics(result.metrics)}
+    tables: Tables = {"jobs": _columns(result.stored_jobs), "metrics": _metrics(result.metrics)}
     if fair:
         tables["fair starts"] = {"fair_start_ns": result.fair_start_ns, **_metrics(result.fairness)}
     if said["als"] != "recorded":

@@ -215,7 +215,7 @@ class TaskGraph:
         InputError
             If it is not a ``DiGraph``, or as for the class.
         """
-        import networkx as nx
+        nx = _networkx()
 
         if not isinstance(graph, nx.Graph) or not graph.is_directed() or graph.is_multigraph():
             raise InputError(f"{where}: a {type(graph).__name__}; allowed: a networkx.DiGraph")
@@ -247,7 +247,7 @@ class TaskGraph:
     def to_networkx(self) -> nx.DiGraph:
         """Return the graph for networkx: nodes named by their labels with ``gflop``, and ``host`` and ``core`` if given, and
         edges with ``bytes``."""
-        import networkx as nx
+        nx = _networkx()
 
         graph = nx.DiGraph(name=self.name) if self.name else nx.DiGraph()
         given = {"gflop": self.gflop, "host": self.host, "core": self.core}
@@ -257,6 +257,14 @@ class TaskGraph:
         for source, target, data in zip(self.source.tolist(), self.target.tolist(), self.bytes.tolist(), strict=True):
             graph.add_edge(self.label(source), self.label(target), bytes=data)
         return graph
+
+
+def _networkx() -> Any:
+    try:
+        import networkx
+    except ModuleNotFoundError as error:
+        raise InputError(f"{error}; pip install 'twolevel[networkx]' brings it") from None
+    return networkx
 
 
 def check_name(where: str, name: object) -> str:

@@ -266,6 +266,9 @@ class Workload:
         ended = (self.status == CANCELLED) | (self.status == FAILED)
         return np.asarray((self.cancel_ns >= 0) & (self.run_ns == 1) & ended)
 
+    def __repr__(self) -> str:
+        return f"<workload {self.source or 'without a name'}: {len(self)} jobs>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Rebuilt by the constructor, so that a copy in another process is checked and read-only too.
         values = {entry.name: getattr(self, entry.name) for entry in fields(self)}

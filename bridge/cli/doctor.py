@@ -105,8 +105,13 @@ def _installation() -> Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; the third of each finding is False where something is wrong."""
+    from traces.kernels.shipped import units
+
     findings = [_installation()]
-    findings += [(name, text, text != NOT_INSTALLED) for name, text in versions().items() if name != "twolevel"]
+    spared = ("numba", "llvmlite") if units() else ()  # machine code came with the package
+    findings += [
+        (name, text, text != NOT_INSTALLED or name in spared) for name, text in versions().items() if name != "twolevel"
+    ]
     return [*findings, *_shadows(), _cache(), _otf2_library(), *_optional()]
 
 

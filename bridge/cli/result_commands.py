@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,6 @@ from bridge.options.bundles import bundled
 from bridge.standard_error import lined_up, put, put_text, say
 
 if TYPE_CHECKING:
-    from bridge.report.page import Page
     from bridge.runs.afterwards import StoredRun
 
 
@@ -169,6 +168,43 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
     say(f"jobs: {path}")
 
 
+def table_command(
+    results: Annotated[
+        list[str],
+        typer.Argument(metavar="DIR...", help="A study (the --out of study or grid), or one or several runs."),
+    ],
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Metrics separated by commas (docs/reference/metrics.md), e.g. makespan,mean_wait; default: the main ones.",
+        ),
+    ] = "",
+    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="md, csv or latex.")] = "md",
+    output: Annotated[
+        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write the table to FILE; default: stdout.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+) -> None:
+    """Print a table of metrics for a paper: one row per combination, means over seeds with 95 % confidence intervals."""
+    from bridge.front.tables import table
+    from bridge.runs.directory import check_file, fresh_file
+    from traces.base.errors import one_of
+    from traces.statistics.metric_table import FORMATS
+
+    if form not in FORMATS:
+        raise one_of("format", form, FORMATS, "--format")
+    if output is not None:
+        check_file(Path(output), force)
+    text = table(results, metrics, format=form)
+    if output is None:
+        put_text(text)
+        return
+    with fresh_file(Path(output), force) as partial:
+        partial.write_text(f"{text}\n", encoding="utf-8")
+    put(output)
+
+
 def story_command(
     results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
     job: Annotated[
@@ -206,14 +242,18 @@ def report_command(
     live: Annotated[bool, typer.Option("--live", help="Update the report of a running study until it ends.")] = False,
 ) -> None:
     """Write a report of a result: one HTML file for a browser, which needs no network."""
+    from bridge.front.results import page_maker
     from bridge.runs.directory import check_file, fresh_file
+    from bridge.studies.study_record import RECORD as STUDY
     from traces.base.errors import InputError
 
     folder = Path(results)
     if other is not None and output is None:
         raise InputError("-o: needed with two runs: say where their page goes, as -o page.html")
     target = folder / _NAME if output is None else Path(output)
-    make = _maker(folder, None if other is None else Path(other), live=live)
+    if live and not (folder / STUDY).is_file():
+        raise InputError(f"--live: {folder} is no study; allowed with the --out of twolevel study or grid")
+    make = page_maker(folder, None if other is None else Path(other))
     check_file(target, force)
     if live:
         _follow(folder, target, force=force)
@@ -224,44 +264,6 @@ def report_command(
     for sentence in page.left_out:
         say(sentence)
     say(f"page: {target}")
-
-
-def _maker(folder: Path, other: Path | None, *, live: bool) -> Callable[[], Page]:
-    # What makes the page of a folder, by the record that is in it.
-    from bridge.compare.page import RECORD as COMPARISON
-    from bridge.compare.page import comparison_page, page_of_two
-    from bridge.runs.directory import read_record
-    from bridge.runs.page import run_page
-    from bridge.studies.page import study_page
-    from bridge.studies.study_record import RECORD as STUDY
-    from traces.base.errors import InputError
-    from traces.base.given_file import near_files
-
-    is_study = (folder / STUDY).is_file()
-    if live and not is_study:
-        raise InputError(f"--live: {folder} is no study; allowed with the --out of twolevel study or grid")
-    if other is not None:
-        return lambda: page_of_two(folder, other)
-    if is_study:
-        return lambda: study_page(folder)
-    if (folder / COMPARISON).is_file():
-        return lambda: comparison_page(folder)
-    if (folder / "run.json").is_file():
-        if "replay" not in read_record(folder):
-            return lambda: run_page(folder)
-        from bridge.replay.report.page import replay_page
-
-        return lambda: replay_page(folder)
-    if not folder.exists():
-        raise InputError(f"{folder}: there is no such folder{near_files(folder)}")
-    if not folder.is_dir():
-        raise InputError(
-            f"{folder} is a file; allowed: the folder that twolevel run, study, grid, compare or replay has written"
-        )
-    raise InputError(
-        f"{folder} is no result of twolevel: it has none of run.json, {STUDY}, {COMPARISON}; allowed: the --out of run, study, "
-        "grid, compare or replay"
-    )
 
 
 def _follow(folder: Path, target: Path, *, force: bool) -> None:

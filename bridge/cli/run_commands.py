@@ -103,6 +103,11 @@ COMMANDS: dict[str, _Command] = {
         "Draw the figures of a run or a study.",
         "twolevel figures results --only utilisation --only heat --format svg",
     ),
+    "table": _Command(
+        "bridge.cli.result_commands",
+        "Print metrics as a table for a paper.",
+        "twolevel table study --metrics makespan,mean_wait --format latex -o table.tex",
+    ),
     "report": _Command(
         "bridge.cli.result_commands", "Write an HTML report of a result.", "twolevel report results -o page.html"
     ),

@@ -376,6 +376,6 @@ class Plots:
             None if result.power is None or not result.power.plan.domains else result.power_of_domains,
         )
         chosen_cores(view.first_core, view.cores)
-        table = {"power": "power_over_time"}.get(kind.needs, kind.needs)
+        table = {"power": "power_over_time", "jobs": "stored_jobs"}.get(kind.needs, kind.needs)
         with placed(ax):
             return kind.draw(getattr(result, table), view)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bls.metrics.batch import bounded_slowdown
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
 from bridge.report.parts import (
@@ -26,11 +25,12 @@ from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_re
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, FigureView, figure_table
 from bridge.runs.gantt import hosts, run_title
+from bridge.runs.job_table import with_spans
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
 from traces.lifecycle import Ending
-from traces.tables import BEGIN, read_jobs, read_power, read_power_domains, table_rows
+from traces.tables import read_jobs, read_power, read_power_domains, table_rows
 from traces.timeline import TimelineTables, timeline_text
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def parts_of_result(result: Result) -> RunParts:
     many = n_tasks > MOST_TASKS
     return RunParts(
         record,
-        result.jobs,
+        result.stored_jobs,
         ledger.machine.first_core,
         list(ledger.machine.host_names),
         None if ledger.tasks is None or many else result.tasks,
@@ -129,7 +129,7 @@ def parts_of_result(result: Result) -> RunParts:
         None if ledger.widths is None else result.widths,
         None if result.power is None else result.power_over_time,
         None if result.power is None or not result.power.plan.domains else result.power_of_domains,
-        facts_of_log(workload, result.jobs),
+        facts_of_log(workload, result.stored_jobs),
         result.tasks if many else None,
         n_tasks if many else 0,
     )
@@ -139,7 +139,7 @@ def page_of_run(
     parts: RunParts, *, kind: str = "Run", sections: Sequence[Section] = (), command: str | None = None
 ) -> Page:
     """The page of a run; ``sections`` follow the figures, and ``command`` makes the run again."""
-    record, jobs = parts.record, _with_waits(parts.jobs)
+    record, jobs = parts.record, with_spans(parts.jobs)
     if parts.log.users is not None:
         jobs = jobs.assign(user=parts.log.users)
     metrics = record.get("metrics") or {}
@@ -203,17 +203,6 @@ def timeline_of(parts: RunParts, causes: pd.DataFrame | None = None) -> Timeline
         causes=causes,
         start_s=parts.log.start_s,
     )
-
-
-def _with_waits(jobs: pd.DataFrame) -> pd.DataFrame:
-    # Add wait, run time and bounded slowdown, which are missing for jobs that never started.
-    since = BEGIN if BEGIN in jobs else "submit_ns"
-    submit, start, end = (jobs[name] for name in (since, "start_ns", "end_ns"))
-    started = start >= 0
-    slowdown = start.astype("float64")
-    slowdown[:] = bounded_slowdown(submit.to_numpy(), start.to_numpy(), end.to_numpy())
-    derived = {"wait_ns": start - submit, "run_ns": end - start, "bounded_slowdown": slowdown}
-    return jobs.assign(**{name: column if started.all() else column.where(started) for name, column in derived.items()})
 
 
 def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:

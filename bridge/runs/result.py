@@ -19,6 +19,7 @@ from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import LIMITS, POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
+from bridge.runs.job_table import completed
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import ledger_tables, tables
@@ -407,9 +408,15 @@ class Result:
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
-        """One row per job (``traces.tables.JOB_COLUMNS``, and the metrics of the application level), in workload order;
-        ``name``, ``planned_ns``, ``rejected_because``, ``started_because``, ``cut_because``,
-        ``application``, ``chosen`` and ``ahead_chunks`` too, if they are known."""
+        """One row per attempt at a job, in workload order: the columns of ``jobs.parquet``, then ``wait_ns``, ``run_ns``,
+        ``bounded_slowdown``, ``user`` and ``name`` (texts, empty if the log has none)."""
+        from bridge.runs.again import facts_of_log
+
+        return completed(self.stored_jobs, facts_of_log(self.scenario.workload, self.stored_jobs).users)
+
+    @cached_property
+    def stored_jobs(self) -> pd.DataFrame:
+        """The table of jobs as ``jobs.parquet`` has it."""
         return tables.jobs_frame(self.ledger, self.further_columns)
 
     tasks = _table(ledger_tables.TASKS)
@@ -530,7 +537,7 @@ class Result:
             job = JobWords.of(self.ledger.jobs.job_id, self.notes.names).one(job, "job")
 
         passes = self.notes.decision_columns if len(self.decisions) else None
-        return job_story(self.jobs, job, self.ledger.machine.n_cores, passes, self.ledger.events)
+        return job_story(self.stored_jobs, job, self.ledger.machine.n_cores, passes, self.ledger.events)
 
     @property
     def traced(self) -> Ledger:

@@ -25,6 +25,7 @@ from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import FEW
 from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
+from traces.statistics.comparisons import option_columns
 from traces.statistics.intervals import CONFIDENCE
 from traces.tables import BEGIN, read_columns, read_rows, rows_frame
 
@@ -153,6 +154,20 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
         names = [short_word(str(key[0]))] * several
         names += [f"{name}={short_word(str(value))}" for name, value in varying.items()]
         yield FigureData("-".join(names), ", ".join(words), frame)
+
+
+def parts_of_rows(source: str, rows: pd.DataFrame, name: str) -> list[FigureData]:
+    """The data of a figure of a grid in Python: one part for each combination of options that the figure does not show."""
+    if name not in OF_RESULTS:
+        return []
+    further = [one for one in option_columns(rows) if one not in ALWAYS and rows[one].nunique(dropna=False) > 1]
+    parts = []
+    for key, frame in rows.groupby(further, sort=False, dropna=False) if further else [((), rows)]:
+        values = [short_word(str(value)) for value in key]
+        words = [f"{option} {value}" for option, value in zip(further, values, strict=True)]
+        stem = "-".join(f"{option}={value}" for option, value in zip(further, values, strict=True))
+        parts.append(FigureData(stem, f"{', '.join([source, *words])}: batch policy × technique", frame))
+    return parts
 
 
 #: With more parts, only figures of the whole study are drawn unless others are requested.

@@ -1,14 +1,17 @@
-"""Grids from Python: batch policies × application techniques × task variations × seeds of one workload, as rows.
+"""Grids from Python: every combination of values of options of one workload, for several seeds, as rows.
 
-``twolevel grid`` and ``twolevel study`` keep finished runs and write tables; this module writes nothing, and workloads,
-policies and techniques may be objects.
+Nothing is written, and workloads, policies and techniques may be objects. ``twolevel grid`` and ``twolevel study`` do the same
+with names only, keep what is finished and write tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +22,13 @@ from bls.workloads.workload import Workload
 from bridge.scenarios.conflicts import check_used
 from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import RECORDED, Execution, Scenario
+from bridge.scenarios.scenario import RECORDED, Execution, Machine, Scenario
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import Replicates, check_shaken, given_replicates, of_windows, same_for_all_seeds
 from bridge.studies.replicates import replicate as replicate_jobs
 from traces.base.errors import InputError, PluginError, shown
+from traces.base.options import by_keyword
 from traces.compiled import Array
 from traces.statistics.comparisons import WINDOW_BEGIN
 from traces.tables import rows_frame
@@ -38,7 +42,11 @@ if TYPE_CHECKING:
 #: One run's row: its coordinates and its metrics.
 Cell = dict[str, Any]
 
-_AXES = ("bls", "backfill", "als", "variation", "seed")
+#: The axes that every grid has, from the slowest to the fastest; further ones come before the variation.
+_FIRST_AXES, _LAST_AXES = ("bls", "backfill", "als"), ("variation", "seed")
+
+#: Parts of a scenario whose options are the same in all cells of a grid.
+_FIXED_PARTS = ("workload", "machine", "execution", "seed")
 
 
 @dataclass(frozen=True)
@@ -47,87 +55,113 @@ class Grid:
 
     Attributes
     ----------
-    bls, als : tuple of str
-        Batch policies and application techniques by name.
-    variation : tuple of float
+    bls, als : str, object or sequence of these
+        Batch policies and application techniques: names, ``FILE.py:NAME``, or objects.
+    variation : float or sequence of float
         Task variation factors.
     options : Scenario
         All other options, the same in all cells.
-    backfill : tuple of str
-        Kinds of backfilling; empty: the one in the options.
-    seeds : tuple of int
-        Each cell is run for each seed; a job has the same tasks in every cell of one seed and variation. Empty: the one in the
-        options.
+    backfill : str or sequence of str
+        Kinds of backfilling; empty: the kind in ``options``.
+    seeds : sequence of int
+        Seeds of every cell. In all cells of one seed and variation a job has the same tasks. Empty: the seed in ``options``.
+    others : mapping of str to sequence
+        Values of further options that vary, by keyword: ``{"tasks_per_core": (1, 8)}``.
     """
 
-    bls: tuple[str, ...]
-    als: tuple[str, ...]
-    variation: tuple[float, ...]
+    bls: Sequence[Any]
+    als: Sequence[Any]
+    variation: Sequence[float]
     options: Scenario
-    backfill: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
+    backfill: Sequence[str] = ()
+    seeds: Sequence[int] = ()
+    others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.backfill:
-            object.__setattr__(self, "backfill", (self.options.batch.backfill,))
-        if not self.seeds:
-            object.__setattr__(self, "seeds", (self.options.seed,))
-        object.__setattr__(self, "als", tuple(spelled(one) if isinstance(one, str) else one for one in self.als))
-        for name in ("bls", "backfill", "als", "variation", "seeds"):
-            values = getattr(self, name)
+        given: dict[str, Any] = {
+            "bls": self.bls,
+            "backfill": self.backfill or (self.options.batch.backfill,),
+            "als": self.als,
+            "variation": self.variation,
+            "seeds": self.seeds or (self.options.seed,),
+        }
+        axes = {
+            name: tuple(value) if isinstance(value, list | tuple | range) else (value,) for name, value in given.items()
+        }
+        axes["als"] = tuple(spelled(one) if isinstance(one, str) else one for one in axes["als"])
+        others = {name: tuple(values) for name, values in self.others.items()}
+        for name, values in (axes | others).items():
             if not values:
                 raise InputError(f"{name}: empty; allowed: one or more")
             if len(set(values)) < len(values):
                 raise InputError(f"{name}: {shown(','.join(map(str, values)))} has a value twice")
+        known = by_keyword(Scenario)
+        for name in others:
+            if name in known and known[name].path[0] in _FIXED_PARTS:
+                raise InputError(f"{name}: several values; allowed: one, the same for all cells of a grid")
+        for name, values in axes.items():
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "others", others)
         if self.options.application.map is None and self.als != (RECORDED,):
             for variation in self.variation:
                 check_variation(self.options.application.lengths, variation)
 
     def __len__(self) -> int:
-        return len(self.bls) * len(self.backfill) * len(self.als) * len(self.variation) * len(self.seeds)
+        return prod(len(values) for values in self._values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the axes, from the slowest to the fastest."""
+        return (*_FIRST_AXES, *self.others, *_LAST_AXES)
+
+    def _values(self) -> tuple[Sequence[Any], ...]:
+        return (self.bls, self.backfill, self.als, *self.others.values(), self.variation, self.seeds)
 
     def axes(self) -> Iterator[Cell]:
-        """The coordinates of every run: policies slowest, seeds fastest."""
-        for place in product(self.bls, self.backfill, self.als, self.variation, self.seeds):
-            yield dict(zip(_AXES, place, strict=True))
+        """The place of every run on the axes: policies slowest, seeds fastest."""
+        for place in product(*self._values()):
+            yield dict(zip(self.names, place, strict=True))
 
     def cells(self) -> Iterator[Scenario]:
         """The options of every run, in the order of :meth:`axes`."""
         for place in self.axes():
             cell = self.options.with_options(**place)
-            # Compared with simulated applications, recorded run times take the same options.
+            # Recorded run times next to techniques are a reference: options of the application level do not apply to them.
             alone = cell.application.simulated or len(self.als) == 1
             yield cell if alone else cell.without_applications()
 
 
 class GridRows(list[Cell]):
-    """The rows of a grid, a list of dicts. A notebook displays it. ``source``: the workload's, for titles."""
+    """The rows of a grid: a list of dicts that a notebook shows as a table.
 
-    def __init__(self, rows: Iterable[Cell] = (), source: str = "") -> None:
+    Attributes
+    ----------
+    source : str
+        Name of the workload, for titles.
+    names : tuple of str
+        The axes.
+    """
+
+    def __init__(self, rows: Iterable[Cell] = (), source: str = "", names: Sequence[str] = ()) -> None:
         super().__init__(rows)
-        self.source = source
+        self.source, self.names = source, tuple(names or (*_FIRST_AXES, *_LAST_AXES))
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The same as a DataFrame, one row per run, with the columns that the results of a study have."""
-        axes = (*_AXES, *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []))
+        """A DataFrame of one row per run, with the columns that the results of a study have."""
+        axes = (*self.names, *([WINDOW_BEGIN] if self and WINDOW_BEGIN in self[0] else []))
         rows = []
         for row in self:
-            named = {name: getattr(row[name], "name", row[name]) for name in axes}  # objects by their names
+            named = {name: _plain(row[name]) for name in axes}
             rows.append({"workload": self.source, **named, "error": "", **row, **named})
         return rows_frame(rows)
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures, as for a study with one workload: ``rows.plot.makespan()``."""
-        from bridge.studies.drawing import OF_RESULTS, FigureData, StudyPlots
+        """Its figures, as those of a study with one workload: ``rows.plot.makespan()``."""
+        from bridge.studies.drawing import StudyPlots, parts_of_rows
 
-        words = f"{self.source}: batch policy × technique"
-
-        def parts(name: str) -> list[FigureData]:
-            return [FigureData("", words, self.frame)] if name in OF_RESULTS else []
-
-        return StudyPlots(parts)
+        return StudyPlots(partial(parts_of_rows, self.source, self.frame))
 
     def report(self) -> Page:
         """The report page (docs/reference/report.md): ``save(path)`` writes it, and a notebook shows it."""
@@ -139,20 +173,26 @@ class GridRows(list[Cell]):
         return str(self.frame._repr_html_())  # type: ignore[operator]
 
 
-def _failure(outcome: UnitOutcome, options: Scenario) -> Exception:
+def _plain(value: Any) -> Any:
+    # Objects by their names, options with several values as one text.
+    named = getattr(value, "name", value)
+    return " ".join(map(str, named)) if isinstance(named, tuple) else named
+
+
+def _failure(outcome: UnitOutcome, place: Cell) -> Exception:
     kind = InputError if outcome.code == InputError.exit_code else PluginError
-    bls, als, variation = options.batch.decides, options.application.technique, options.application.variation
-    place = f"bls {bls}, als {als}, variation {variation:g}, seed {options.seed}"
-    return kind(f"{outcome.error} ({place})")
+    words = [f"{name} {_plain(value)}" for name, value in place.items() if name != "backfill"]
+    return kind(f"{outcome.error} ({', '.join(words)})")
 
 
 def run_grid(
-    workload: Workload,
-    platform: Platform | str | Path,
+    workload: Workload | str | Path,
+    platform: Platform | str | Path | None,
     grid: Grid,
     *,
     workers: int | None = None,
     watch: Callable[[int, int], None] = lambda ended, now_ns: None,
+    progress: bool = False,
     known_jobs: Array | None = None,
     replicate: str | None = None,
     warmup: str | None = None,
@@ -162,49 +202,61 @@ def run_grid(
 
     Parameters
     ----------
-    workload : Workload
-        Fitted and selected.
-    platform : Platform, str or Path
-        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), or ``log``: the machine that
-        the log names. ``Platform()`` is the paper's machine, too, with a warning if the log names another one.
+    workload : Workload, str or Path
+        A workload that fits the platform, or the name of one, as in a :class:`bridge.JobSelection`, whose other options are
+        those of ``grid.options``.
+    platform : Platform, str, Path or None
+        As in a :class:`bridge.Machine`. ``Platform()``, the two-level paper's machine, gives a warning if the log names
+        another one.
     grid : Grid
     workers : int, optional
-        Number of runs at once, each in its own process; default one per processor. Policies, techniques and allocators that
-        are objects are run in this process, one after another.
+        Number of processes; default one per processor. Policies, techniques and allocators that are objects run in this
+        process, one after another.
     watch : callable
         Called with the number of finished runs.
+    progress : bool
+        Whether to show the progress on stderr.
     known_jobs : ndarray of int64, optional
-        All job numbers that a file of requests may name.
+        All job numbers that a file of requests may name; with the name of a workload, its jobs.
     replicate : str, optional
-        Run every cell for every window of this length of the workload, such as ``"7d"``: ``seed`` of a row is the window's
-        number. All windows, or, if the grid has several seeds, the windows with these numbers.
+        Run every cell for each window of this length of the workload, as ``"7d"``: ``seed`` of a row is the window's number.
+        All windows, or, if the grid has several seeds, the windows of these numbers.
     warmup : str, optional
-        Simulate jobs for this time before each window without counting them, such as ``"1d"``.
+        Simulate jobs for this time before each window without counting them, as ``"1d"``.
     shake : str, optional
-        Delay each submit by a random time up to this, such as ``"1min"``, drawn for each seed; seed 0 keeps the log's times.
+        Submit each job up to this time later, as ``"1min"``, drawn for each seed; seed 0 leaves the log unchanged.
 
     Returns
     -------
-    Rows
-        A list with one dict per run, in the grid's order: ``bls``, ``backfill``, ``als``, ``variation``, ``seed``, with
-        windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None if a run does not have one. A
-        cell without randomness is run once, and every seed has its metrics.
+    GridRows
+        A list of one dict per run in the order of the grid: the axes (``bls``, ``backfill``, ``als``, others, ``variation``,
+        ``seed``), with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run
+        lacks one. A cell without randomness is run once, and every seed has its metrics.
 
     Raises
     ------
     TwolevelError
-        If a run fails.
+        If a cell cannot be run.
     """
-    if isinstance(platform, Platform):
+    if not isinstance(workload, Workload):
+        log = replace(grid.options.workload, source=workload)
+        options = replace(grid.options, workload=log, machine=Machine(platform))
+        read = options.log()
+        known_jobs = read.job_id if known_jobs is None else known_jobs
+        workload, machine = options.jobs(read, replayed=grid.als == (RECORDED,))
+        if platform is None:
+            warn_of_paper_machine(workload, machine)
+        platform = machine
+    elif isinstance(platform, Platform):
         warn_of_paper_machine(workload, platform)
     else:
-        platform = platform_for(platform, workload, replayed=False)
+        platform = platform_for(platform, workload, replayed=platform is None and grid.als == (RECORDED,))
     given = given_replicates(replicate, warmup, shake)
-    check_shaken(given, grid.seeds)
+    check_shaken(given, tuple(grid.seeds))
     begins: tuple[int, ...] = ()
     if given.length_ns:
         name = Path(workload.source).name
-        seeds, found = of_windows([(name, workload)], given, grid.seeds if len(grid.seeds) > 1 else ())
+        seeds, found = of_windows([(name, workload)], given, tuple(grid.seeds) if len(grid.seeds) > 1 else ())
         grid, begins = replace(grid, seeds=seeds), found[name]
     runs, axes = list(grid.cells()), list(grid.axes())
     check_used({"slack": run.batch.slack, "bls": run.batch.decides} for run in runs)
@@ -214,35 +266,46 @@ def run_grid(
     for seed, k in place_of.items():
         jobs = replicate_jobs(workload, workload, platform, given, begins, seed) if given.by_seed else workload
         prepared[k] = Prepared(jobs, platform, known_jobs)
-    for options in runs:  # report unknown names before anything is simulated
+    for options in runs:  # report an unknown name before anything is simulated
         if options.seed == grid.seeds[0]:
             ReadyScenario.of(prepared[0].workload, platform, options, known_jobs=known_jobs)
     run_as = [_run_as(place, options, given, len(grid.seeds)) for place, options in enumerate(runs)]
     units = [
-        Unit(place, place_of.get(options.seed, 0), options, group=_group(options))
+        Unit(place, place_of.get(options.seed, 0), options, group=repr((options.application, options.seed)))
         for place, options in enumerate(runs)
         if run_as[place] == place
     ]
     units.sort(key=lambda unit: unit.group)
     n = min(Execution(workers=workers).how_many(), len(units))
-    # Objects may be anything; only named ones can be found in any process.
+    # Another process can find what has a name, but not every object.
     executor: Executor = Here() if n == 1 or not all(map(_named, runs)) else Workers(n)
     rows: dict[int, Cell] = {}
-    for outcome in executor.outcomes(units, prepared):
-        options = runs[outcome.place]
-        if outcome.metrics is None:
-            raise _failure(outcome, options)
-        begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
-        for place in range(outcome.place, len(runs)):
-            if run_as[place] != outcome.place:
-                break
-            rows[place] = axes[place] | begin | outcome.metrics
-            watch(len(rows), -1)
-    return GridRows(_even([rows[place] for place in range(len(runs))]), Path(workload.source).name)
+    with _shown(len(runs)) if progress else nullcontext(watch) as seen:
+        for outcome in executor.outcomes(units, prepared):
+            options = runs[outcome.place]
+            if outcome.metrics is None:
+                raise _failure(outcome, axes[outcome.place])
+            begin = {WINDOW_BEGIN: begins[options.seed]} if begins else {}
+            for place in range(outcome.place, len(runs)):
+                if run_as[place] != outcome.place:
+                    break
+                rows[place] = axes[place] | begin | outcome.metrics
+                seen(len(rows), -1)
+    even = _even([rows[place] for place in range(len(runs))])
+    return GridRows(even, Path(workload.source).name, grid.names)
+
+
+@contextmanager
+def _shown(total: int) -> Iterator[Callable[[int, int], None]]:
+    from bridge.live.progress import StudyProgress
+
+    with StudyProgress() as progress:
+        progress.begin(total, 0)
+        yield lambda ended, now_ns: progress(ended, 0)
 
 
 def _run_as(place: int, options: Scenario, given: Replicates, seeds: int) -> int:
-    # Index of the run whose metrics it shares. Objects may use randomness, even with the name of a built-in.
+    # The place of the run whose metrics it shares. An object may use randomness, also one with a name of ours.
     named = _named(options) and isinstance(options.batch.estimates, str)
     return place - place % seeds if named and same_for_all_seeds(given, options.names()) else place
 
@@ -253,11 +316,7 @@ def _named(options: Scenario) -> bool:
     )
 
 
-def _group(options: Scenario) -> str:
-    return repr((options.application.technique, options.application.variation, options.seed))
-
-
 def _even(rows: list[Cell]) -> list[Cell]:
-    # All with the same columns: rows of recorded run times lack those of graphs.
+    # A cell of recorded run times lacks the metrics of graphs that others have.
     names = list(dict.fromkeys(name for row in rows for name in row))
     return [{name: row.get(name) for name in names} for row in rows]

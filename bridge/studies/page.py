@@ -25,12 +25,21 @@ from bridge.report.parts import (
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
-from bridge.studies.drawing import OF_RESULTS, STUDY_FIGURES, caption, missing, planned_figures, read_results
+from bridge.studies.drawing import (
+    OF_RESULTS,
+    STUDY_FIGURES,
+    caption,
+    missing,
+    parts_of_rows,
+    planned_figures,
+    read_results,
+)
 from bridge.studies.input.run_options import column_name
 from bridge.studies.results import RESULTS, results_so_far
 from bridge.studies.study import Study
 from bridge.studies.study_record import RECORD, read_study_record
 from traces.metric_units import interval_text
+from traces.statistics.comparisons import option_columns
 from traces.tables import read_rows
 
 if TYPE_CHECKING:
@@ -95,11 +104,14 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
 
 def page_of_rows(source: str, results: pd.DataFrame) -> Page:
     """The page of a grid in Python: its rows as a frame with the columns of results.parquet."""
-    varied = tuple(name for name in ("bls", "backfill", "als", "variation") if results[name].nunique() > 1)
+    varied = tuple(name for name in option_columns(results) if results[name].nunique() > 1)
     results = results.assign(combination=_combinations(varied, results))
-    drawn = {name: STUDY_FIGURES[name] for name in OF_RESULTS if not missing(name, results)}
-    words = f"{source}: batch policy × technique"
-    figures = [(figure_address(draw(results, words)), caption(name, words, results)) for name, draw in drawn.items()]
+    figures = [
+        (figure_address(STUDY_FIGURES[name](part.frame, part.words)), caption(name, part.words, part.frame))
+        for name in OF_RESULTS
+        for part in parts_of_rows(source, results, name)
+        if not missing(name, part.frame)
+    ][:_MOST_FIGURES]
     cells, seeds = results["combination"].nunique(), results["seed"].nunique()
     first = f"{_many(cells, 'combination')} × {_many(seeds, 'seed')}: {_many(len(results), 'run')}"
     sections = _sections(results, varied, figures, [])

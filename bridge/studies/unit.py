@@ -65,7 +65,8 @@ class LikeRuns:
                 self._held.popitem(last=False)
 
 
-def _flat(metrics: Mapping[str, Any]) -> dict[str, Any]:
+def flat_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return every metric as one number by name; distributions and spans become several."""
     found: dict[str, Any] = {}
     for name, value in metrics.items():
         if isinstance(value, list | tuple):  # an interval of time
@@ -89,17 +90,17 @@ def _plain(value: Any) -> Any:
 def all_metrics(result: Result) -> dict[str, int | float | None]:
     """Every metric of a run by a unique name; None if the run does not have it. Distributions in ``run.json`` become one
     metric per statistic: ``p90_efficiency``."""
-    return _flat(result.metrics)
+    return flat_metrics(result.metrics)
 
 
 def _wanted(result: Result, unit: Unit) -> dict[str, Any]:
     names, afterwards = unit.metrics, {} if unit.afterwards is None else unit.afterwards.of(result)[0]
     if names is None:
-        return all_metrics(result) | _flat(afterwards)
-    quick = _flat(result.main_metrics) | _flat(afterwards)  # without integrating over time
+        return all_metrics(result) | flat_metrics(afterwards)
+    quick = flat_metrics(result.main_metrics) | flat_metrics(afterwards)  # without integrating over time
     if all(name in quick for name in names):
         return {name: quick[name] for name in names}
-    found = all_metrics(result) | _flat(afterwards)
+    found = all_metrics(result) | flat_metrics(afterwards)
     return {name: found.get(name) for name in names}  # a run without graphs lacks their metrics
 
 
@@ -177,7 +178,9 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
-    known += [name for name in (*_flat(of_graphs), *of_power, *COST_METRICS, *FACILITY_METRICS) if name not in known]
+    known += [
+        name for name in (*flat_metrics(of_graphs), *of_power, *COST_METRICS, *FACILITY_METRICS) if name not in known
+    ]
     known += UNFAIRNESS
     for name in names:
         if name not in known:

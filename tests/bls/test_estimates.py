@@ -337,5 +337,6 @@ def test_a_policy_and_the_table_of_jobs_have_the_name() -> None:
     rows = [{"submit_s": k, "run_s": 5, "cores": 1, "name": name} for k, name in enumerate(["x", None])]
     assert bridge.simulate(named_jobs(*rows), WIDE_CARDS, bls=Looks(), als="recorded").jobs.name.tolist() == ["x", ""]
     assert seen == ["x", None]
-    jobs = bridge.simulate(named_jobs({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE_CARDS, als="recorded").jobs
-    assert "name" not in jobs
+    unnamed = bridge.simulate(named_jobs({"submit_s": 0, "run_s": 5, "cores": 1}), WIDE_CARDS, als="recorded")
+    assert "name" not in unnamed.stored_jobs
+    assert unnamed.jobs.name.tolist() == [""]

@@ -25,7 +25,7 @@ from traces.base.options import Panel
 COMMANDS = (
     *("run", "replay", "worker", "watch", "grid", "study", "repeat", "compare", "story", "loop", "graph"),
     *("workload info", "trace info", "trace cut", "trace convert"),
-    *("platform", "gantt", "metrics", "power", "figures", "report", "doctor", "cite"),
+    *("platform", "gantt", "metrics", "power", "figures", "table", "report", "doctor", "cite"),
 )
 
 

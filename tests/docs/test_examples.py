@@ -25,6 +25,10 @@ from bls.policies import ranks
 README, TOUR, PLUG_INS = ROOT / "README.md", ROOT / "docs" / "tutorials/tour.md", ROOT / "docs" / "how-to/plug-ins.md"
 
 
+#: Groups of arguments, each with a page of the reference.
+ARGUMENTS = ("workload", "machine", "batch", "application", "power", "execution")
+
+
 def commands(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("twolevel ")]
 
@@ -90,7 +94,7 @@ def named_files(page: Path) -> dict[str, str]:
 
 
 def test_the_examples_of_the_pages_are_found() -> None:
-    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (38, 216)
+    assert (len(EXAMPLES), sum(map(len, EXAMPLES.values()))) == (39, 226)
 
 
 #: Pages whose commands take several seconds, and use what those of other pages use.
@@ -269,6 +273,13 @@ def test_the_first_steps_in_python(desk: Path, capsys: pytest.CaptureFixture[str
     assert "hours" in shown
     assert (desk / trace / "traces.otf2").is_file()
     traces.check_ledger(names["result"].ledger)
+
+
+@pytest.mark.parametrize("page", ["api", *(f"python-{group}" for group in ARGUMENTS)])
+def test_the_python_of_the_pages_on_arguments(desk: Path, capsys: pytest.CaptureFixture[str], page: str) -> None:
+    for block in blocks(ROOT / "docs" / f"reference/{page}.md", "python"):
+        (desk / "example.py").write_text(block, encoding="utf-8")
+        runpy.run_path("example.py")
 
 
 def test_the_python_of_the_page_on_studies(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,20 @@ COMMANDS = (
     *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
     *(f"workload {name}" for name in WORKLOAD_COMMANDS),
     *(f"trace {name}" for name in ("info", "cut", "convert")),
-    *("platform", "gantt", "compare", "story", "power", "metrics", "figures", "report", "warm-up", "doctor", "cite"),
+    *(
+        "platform",
+        "gantt",
+        "compare",
+        "story",
+        "power",
+        "metrics",
+        "figures",
+        "table",
+        "report",
+        "warm-up",
+        "doctor",
+        "cite",
+    ),
 )
 
 
@@ -84,7 +97,7 @@ def test_code_names_pages_where_they_are() -> None:
             assert (ROOT / name).is_file(), f"{file}: {name}"
 
 
-@pytest.mark.parametrize("package", ["traces", "bls", "als", "bridge"])
+@pytest.mark.parametrize("package", ["traces", "bls", "als", "bridge", "twolevel"])
 def test_the_public_names_are_those_of_the_page(package: str) -> None:
     module = importlib.import_module(package)
     listed = [unquoted(row[0]) for row in table(section(DOCS / "reference/api.md", package))]
@@ -148,7 +161,7 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
     (tmp_path / "apps.toml").write_text('[default]\nals = "select:gss,fac"\n')
     text = section(RESULTS, "jobs.parquet")
     plain, mapped, recorded = (
-        set(bridge.simulate(sample_path(), select="first:5", als=als, applications=one).jobs)
+        set(bridge.simulate(sample_path(), select="first:5", als=als, applications=one).stored_jobs)
         for als, one in (("ss", None), ("ss", tmp_path / "apps.toml"), ("recorded", None))
     )
     assert {unquoted(row[0]) for row in table(text)} == plain
@@ -227,13 +240,11 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     named = [name for row in table(section(page, "Application level")) for name in re.findall(r"`([\w-]+)`", row[1])]
     assert sorted(named) == sorted(TECHNIQUES)
     tour = section(DOCS / "tutorials/tour.md", "The application level")
-    number, first = re.search(r"There\s+are\s+(\d+)\s+techniques(.*?)\[Loop", tour, re.DOTALL).groups()  # type: ignore[union-attr]
-    assert sorted(re.findall(r"`([\w-]+)`", first)) == sorted(TECHNIQUES)
-    assert int(number) == len(TECHNIQUES) - 1  # fac2 is fac
+    assert f"{len(TECHNIQUES) - 1} techniques" in tour  # fac2 is fac
     assert len(LOOP_METRICS) == 14
-    assert "fourteen" in tour
+    assert "Fourteen" in tour
     assert len(LENGTHS) == 12
-    assert "twelve distributions" in tour
+    assert "twelve distributions" in " ".join(tour.split())
     costs = section(page, "Application level").partition("### What a chunk costs")[2]
     assert tuple(unquoted(row[0]) for row in table(costs)) == ASSIGNMENT.choices
     workload = section(page, "Workload")

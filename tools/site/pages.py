@@ -38,7 +38,7 @@ PROJECT = """# Project
 | [Changelog](changelog.md) | what has changed |
 """
 
-#: What the theme is told of the first page, whose sections are cards.
+#: Settings of the theme for the first page, whose sections are cards.
 _NO_CONTENTS = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
 _FENCES = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)

@@ -133,7 +133,10 @@ def _built(unit: str, entries: list[tuple[Kernel, tuple[Kind, ...]]], symbol: st
     with compiling({unit: 0}), store.locked(unit):
         found = store.kept(unit) if is_kept else None  # another process has compiled it while we waited
         if found is None:
-            from traces.kernels import build
+            try:
+                from traces.kernels import build
+            except ModuleNotFoundError as error:  # of a wheel that has its own kernels compiled
+                raise CannotCompile(f"{error}; pip install 'twolevel[compile]' brings the compiler") from None
 
             wanted = [build.EntryPoint(kernel, kinds, symbol or symbol_of(kernel, kinds)) for kernel, kinds in entries]
             try:

@@ -1,0 +1,3 @@
+from .results import read as read, report as report
+from .sweep import study as study, sweep as sweep
+from .tables import table as table

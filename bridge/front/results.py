@@ -1,0 +1,193 @@
+"""Results of any kind by the name of their folder: what is in it, and its report page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bridge.compare.page import RECORD as COMPARISON
+from bridge.runs.directory import read_record
+from bridge.studies.run_study import Report
+from bridge.studies.study_record import RECORD as STUDY
+from bridge.studies.study_record import read_study_record
+from traces.base.errors import InputError
+from traces.base.given_file import near_files
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bls.workloads.workload import Workload
+    from bridge.report.page import Page
+    from bridge.runs.result import Result
+    from bridge.studies.grid import GridRows
+    from bridge.studies.study import Study
+
+
+class StoredRun:
+    """A run that ``twolevel run`` has written, read when its tables are used.
+
+    Attributes
+    ----------
+    folder : Path
+        Its folder.
+    record : mapping
+        ``run.json``: arguments, platform, workload, metrics and versions.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.record = folder, read_record(folder)
+
+    @property
+    def metrics(self) -> Mapping[str, Any]:
+        """Metrics by name, times in ns."""
+        return self.record.get("metrics") or {}
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per attempt at a job, with the columns of ``Result.jobs``.
+
+        Raises
+        ------
+        InputError
+            If the table cannot be read.
+        """
+        from bridge.runs.again import facts_of_record
+        from bridge.runs.gantt import hosts
+        from bridge.runs.job_table import completed
+        from traces.tables import read_jobs
+
+        jobs = read_jobs(self.folder / "jobs.parquet")
+        return completed(jobs, facts_of_record(self.record, jobs, int(hosts(self.folder)[0][-1])).users)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task, if the run kept them (``--tasks``).
+
+        Raises
+        ------
+        InputError
+            If it did not, or the table cannot be read.
+        """
+        from traces.ledger_tables import TASKS
+
+        return TASKS.read(self.folder / TASKS.file)
+
+    def story(self, job: int | str) -> str:
+        """Return the events of one job, one per line, with the reasons for its wait."""
+        from bridge.runs.story import story_of_results
+
+        return story_of_results(self.folder, str(job))
+
+    def report(self) -> Page:
+        """Return its report page: ``save(path)`` writes it, and a notebook shows it."""
+        return page_maker(self.folder)()
+
+    def __repr__(self) -> str:
+        options = self.record.get("arguments") or {}
+        return f"<run in {self.folder}: {options.get('bls')} × {options.get('als')}>"
+
+
+def read(path: str | Path) -> StoredRun | Report | Study | Workload:
+    """Read a result, a study or a workload.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of a run or of a study, the TOML file of a study, or a workload in any format; ``"sample"`` is the workload
+        that comes with the project.
+
+    Returns
+    -------
+    StoredRun, Report, Study or Workload
+        A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)`` and ``report()``; a study's folder ``results``, ``plot`` and
+        ``report()``; a study's file can be given to ``twolevel.study``, a workload to ``twolevel.simulate``.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or cannot be read.
+    """
+    folder = Path(path)
+    if folder.is_dir():
+        if (folder / STUDY).is_file():
+            return _stored_study(folder)
+        return StoredRun(folder)
+    if folder.suffix == ".toml":
+        from bridge.studies.input.study_file import load_study
+
+        return load_study(folder)
+    from bls.workloads import given_workload
+
+    return given_workload(path, 0)
+
+
+def _stored_study(folder: Path) -> Report:
+    from bridge.studies.page import state_of
+
+    state = state_of(folder)
+    errors = [str(error) for error in state.results["error"] if error]
+    done = len(state.results)
+    return Report(state.total, done, len(errors), tuple(errors[:5]), 0, read_study_record(folder).study(), folder)
+
+
+def report(result: Result | GridRows | Report | StoredRun | str | Path, other: str | Path | None = None) -> Page:
+    """Make the report page of a result.
+
+    Parameters
+    ----------
+    result : Result, GridRows, Report, StoredRun, str or Path
+        What ``simulate``, ``sweep``, ``study`` or ``read`` returned, or the folder of a run, a study, a comparison or a replay.
+    other : str or Path, optional
+        The folder of a second run: the page then compares both.
+
+    Returns
+    -------
+    Page
+        ``save(path)`` writes it as one HTML file, and a notebook shows it.
+
+    Raises
+    ------
+    InputError
+        If there is no such result.
+    """
+    if isinstance(result, str | Path):
+        return page_maker(Path(result), None if other is None else Path(other))()
+    if other is not None:
+        raise InputError("other: given with a result in memory; allowed with two folders of runs")
+    return result.report()
+
+
+def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
+    """Return the function that makes the page of a folder, chosen by its record. Raises InputError if it has none."""
+    if other is not None:
+        from bridge.compare.page import page_of_two
+
+        return lambda: page_of_two(folder, other)
+    if (folder / STUDY).is_file():
+        from bridge.studies.page import study_page
+
+        return lambda: study_page(folder)
+    if (folder / COMPARISON).is_file():
+        from bridge.compare.page import comparison_page
+
+        return lambda: comparison_page(folder)
+    if (folder / "run.json").is_file():
+        if "replay" in read_record(folder):
+            from bridge.replay.report.page import replay_page
+
+            return lambda: replay_page(folder)
+        from bridge.runs.page import run_page
+
+        return lambda: run_page(folder)
+    if not folder.exists():
+        raise InputError(f"{folder}: there is no such folder{near_files(folder)}")
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} is a file; allowed: the folder that twolevel run, study, grid, compare or replay has written"
+        )
+    raise InputError(
+        f"{folder} is no result of twolevel: it has none of run.json, {STUDY}, {COMPARISON}; allowed: the --out of run, study, "
+        "grid, compare or replay"
+    )

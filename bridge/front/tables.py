@@ -1,0 +1,113 @@
+"""Tables of metrics of studies and runs, for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from bridge.front.results import StoredRun
+from bridge.runs.result import Result
+from bridge.studies.grid import GridRows
+from bridge.studies.run_study import Report
+from bridge.studies.study_record import RECORD as STUDY
+from traces.base.errors import InputError, one_of
+from traces.statistics.metric_table import metric_table
+from traces.tables import rows_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Arguments of a run that do not tell it from another one: where it went, and what it kept.
+_NOT_OPTIONS = ("seed", "out", "workload", "tasks", "trace", "workers", "coupling", "nodes", "decisions")
+
+
+def table(
+    results: Result | GridRows | Report | StoredRun | pd.DataFrame | str | Path | Sequence[Any],
+    metrics: str | Sequence[str] = (),
+    *,
+    format: str = "md",
+) -> str:
+    """Make a table of metrics: a row per combination of options, means over seeds with 95 % confidence intervals.
+
+    Parameters
+    ----------
+    results : Result, GridRows, Report, StoredRun, DataFrame, str, Path or sequence
+        One study (what ``sweep`` or ``study`` returned, its results, or its folder), or one or several runs (results, or their
+        folders); runs that differ in their seed only share a row.
+    metrics : str or sequence of str
+        Names of metrics (docs/reference/metrics.md), in a text separated by commas; ``_ns`` at the end may be omitted. Default:
+        makespan, mean wait, mean bounded slowdown and utilisation.
+    format : {"md", "csv", "latex"}
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    InputError
+        If a metric is unknown, or the results cannot be read.
+    """
+    wanted = (
+        [word.strip() for word in metrics.split(",") if word.strip()] if isinstance(metrics, str) else list(metrics)
+    )
+    several: Any = results if isinstance(results, list | tuple) and not isinstance(results, GridRows) else [results]
+    return metric_table(_frame(several), wanted, format=format)
+
+
+def _frame(results: Sequence[Any]) -> pd.DataFrame:
+    if len(results) == 1:
+        one: Any = results[0]
+        if isinstance(one, GridRows):
+            return one.frame
+        if isinstance(one, Report):
+            return one.results
+        if isinstance(one, str | Path) and (Path(one) / STUDY).is_file():
+            from bridge.studies.page import state_of
+
+            return state_of(Path(one)).results
+        if hasattr(one, "columns"):
+            return cast("pd.DataFrame", one)
+    return _of_runs([StoredRun(Path(one)) if isinstance(one, str | Path) else one for one in results])
+
+
+def _of_runs(runs: Sequence[Any]) -> pd.DataFrame:
+    # Rows as those of a study: the options that differ, or, if two runs have the same options and seed, their folders.
+    from bridge.studies.unit import flat_metrics
+
+    if not runs:
+        raise InputError("no results; a table needs one")
+    known = []
+    for run in runs:
+        if not isinstance(run, StoredRun | Result):
+            raise one_of("result", type(run).__name__, ("a folder", "Result", "StoredRun", "GridRows", "Report"))
+        known.append(run.record.get("arguments") or {} if isinstance(run, StoredRun) else run.scenario.options.names())
+    names = [name for name in dict.fromkeys(key for one in known for key in one) if name not in _NOT_OPTIONS]
+    differing = [name for name in names if len({repr(one.get(name)) for one in known}) > 1]
+    places = [{name: _text(one.get(name)) for name in differing} for one in known]
+    workloads = [_workload(run) for run in runs]
+    seeds = [one.get("seed", 0) for one in known]
+    if len({(repr(place), log, seed) for place, log, seed in zip(places, workloads, seeds, strict=True)}) < len(runs):
+        folders = [str(getattr(run, "folder", f"run {number}")) for number, run in enumerate(runs, 1)]
+        if twice := [folder for folder in folders if folders.count(folder) > 1]:
+            raise InputError(f"{twice[0]} is given twice; allowed: each result once")
+        places = [{"run": folder, **place} for folder, place in zip(folders, places, strict=True)]
+    rows = [
+        {"workload": log, **place, "seed": seed, "error": "", **flat_metrics(run.metrics)}
+        for run, log, place, seed in zip(runs, workloads, places, seeds, strict=True)
+    ]
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    return rows_frame([{name: row.get(name) for name in columns} for row in rows])
+
+
+def _workload(run: StoredRun | Result) -> str:
+    if isinstance(run, Result):
+        return Path(run.scenario.workload.source).name
+    return Path(str((run.record.get("workload") or {}).get("source", ""))).name
+
+
+def _text(value: object) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return "" if value is None else " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

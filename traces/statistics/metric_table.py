@@ -1,0 +1,175 @@
+"""Tables of metrics for papers: one row per combination of options, means over seeds with their intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from traces.base.errors import InputError, one_of
+from traces.metric_units import Shown, interval_text, shown_as
+from traces.statistics.comparisons import finished, metric_values, option_columns
+from traces.statistics.intervals import CONFIDENCE, Estimate, mean_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Forms of a table.
+FORMATS = ("csv", "md", "latex")
+
+#: Metrics that a table shows by default, as far as the results have them.
+DEFAULTS = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation")
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "−": "$-$",
+    "Υ": r"$\Upsilon$",
+}
+_ESCAPED |= {character: f"\\{character}" for character in "&%$#_{}"}
+
+
+def metric_table(
+    results: pd.DataFrame, metrics: Sequence[str] = (), *, format: str = "md", confidence: float = CONFIDENCE
+) -> str:
+    """Return a table of the means of metrics, with their confidence intervals from five seeds on.
+
+    Parameters
+    ----------
+    results : DataFrame
+        A study's: a row per combination and seed; failed runs are left out.
+    metrics : sequence of str
+        Names of metrics; the ending ``_ns`` may be omitted. Default: the first of :data:`DEFAULTS` that there are.
+    format : {"csv", "md", "latex"}
+        ``csv`` has columns of their own for the ends of intervals, and the number of seeds in each row; ``md`` and ``latex``
+        state it below and above the table.
+    confidence : float
+        From 0.5 to 0.995.
+
+    Returns
+    -------
+    str
+        Lines; durations in the unit that fits the column, as many digits as the interval is worth, else four.
+
+    Raises
+    ------
+    InputError
+        If a metric or the format is unknown, or no run has finished.
+    """
+    if format not in FORMATS:
+        raise one_of("format", format, FORMATS)
+    options = option_columns(results)
+    results = results[finished(results)]
+    if not len(results):
+        raise InputError("no run has finished; a table needs one")
+    names = [_known(name, results) for name in metrics] or [name for name in DEFAULTS if _has(results, name)]
+    keys = [name for name in ("workload", *options) if results[name].nunique(dropna=False) > 1]
+    groups = list(results.groupby(keys, sort=False, dropna=False)) if keys else [((), results)]
+    columns = [
+        [mean_interval(metric_values(rows, name), confidence=confidence) for _, rows in groups] for name in names
+    ]
+    how = [_unit(name, found) for name, found in zip(names, columns, strict=True)]
+    places = [[_text(value) for value in key] for key, _ in groups]
+    if format == "csv":
+        return _csv(keys, places, how, columns)
+    cells = [
+        [*place, *(_cell(column[row], one) for column, one in zip(columns, how, strict=True))]
+        for row, place in enumerate(places)
+    ]
+    head = [*keys, *(one.label for one in how)]
+    note = _note(columns, confidence)
+    return _markdown(head, cells, note, len(keys)) if format == "md" else _latex(head, cells, note, len(keys))
+
+
+def _known(name: str, results: pd.DataFrame) -> str:
+    name = f"{name}_ns" if name not in results.columns and f"{name}_ns" in results.columns else name
+    metric_values(results, name)  # refuses what is no metric
+    return name
+
+
+def _has(results: pd.DataFrame, name: str) -> bool:
+    return name in results.columns and bool(results[name].notna().any())
+
+
+def _unit(name: str, found: Sequence[Estimate]) -> Shown:
+    means = [abs(one.mean) for one in found if math.isfinite(one.mean)]
+    return shown_as(name, float(np.median(means)) if means else math.nan)
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _number(value: float) -> str:
+    # Four digits, and all digits of whole numbers and of large ones.
+    if value == round(value) or abs(value) >= 1e4:
+        return f"{value:.0f}"
+    return f"{value:#.4g}".rstrip(".")
+
+
+def _cell(found: Estimate, how: Shown) -> str:
+    if not found.n:
+        return ""
+    if not found.has_interval or found.low == found.high:
+        return _number(found.mean / how.scale).replace("-", "−")
+    return interval_text(found.mean / how.scale, found.low / how.scale, found.high / how.scale)
+
+
+def _csv(
+    keys: Sequence[str], places: Sequence[list[str]], how: Sequence[Shown], columns: Sequence[Sequence[Estimate]]
+) -> str:
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    ends = ("", " low", " high")
+    lines.writerow([*keys, "seeds", *(f"{one.words}{end}{_in(one)}" for one in how for end in ends)])
+    for row, place in enumerate(places):
+        found = [column[row] for column in columns]
+        cells: list[str] = []
+        for estimate, one in zip(found, how, strict=True):
+            words = _cell(estimate, one).replace("−", "-").replace("[", "").replace("]", "").replace(",", "").split()
+            cells += words if len(words) == 3 else [*words, *[""] * (3 - len(words))]
+        lines.writerow([*place, max((one.n for one in found), default=0), *cells])
+    return text.getvalue().rstrip("\n")
+
+
+def _in(how: Shown) -> str:
+    return f" [{how.unit}]" if how.unit else ""
+
+
+def _note(columns: Sequence[Sequence[Estimate]], confidence: float) -> str:
+    counts = {one.n for column in columns for one in column if one.n}
+    fewest, most = min(counts, default=0), max(counts, default=0)
+    if most <= 1:
+        return "One run per row."
+    n = f"{most}" if fewest == most else f"{fewest} to {most}"
+    intervals = any(one.has_interval and one.low < one.high for column in columns for one in column)
+    return f"Means of {n} seeds" + (f", with {100 * confidence:g} % confidence intervals." if intervals else ".")
+
+
+def _markdown(head: Sequence[str], cells: Sequence[Sequence[str]], note: str, left: int) -> str:
+    rule = ["---" if at < left else "---:" for at in range(len(head))]
+    rows = [head, rule, *([cell.replace("|", "\\|") for cell in row] for row in cells)]
+    return "\n".join([*(f"| {' | '.join(row)} |" for row in rows), "", note])
+
+
+def _latex(head: Sequence[str], cells: Sequence[Sequence[str]], note: str, left: int) -> str:
+    def line(row: Sequence[str]) -> str:
+        return " & ".join("".join(_ESCAPED.get(character, character) for character in cell) for cell in row) + r" \\"
+
+    return "\n".join(
+        [
+            f"% {note}",
+            rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
+            r"\hline",
+            line(head),
+            r"\hline",
+            *map(line, cells),
+            r"\hline",
+            r"\end{tabular}",
+        ]
+    )
