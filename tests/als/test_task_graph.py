@@ -73,11 +73,11 @@ def test_edges_are_sorted_with_their_bytes() -> None:
 @pytest.mark.parametrize(
     ("columns", "others", "says"),
     [
-        *table_rows(__file__, "what_cannot_be_a_graph_is_refused"),
+        *table_rows(__file__, "impossible_graphs_are_refused"),
         (([1, 1], [], [], []), {"names": ("a", "\ud800")}, "control characters"),
     ],
 )
-def test_what_cannot_be_a_graph_is_refused(columns: Any, others: dict[str, Any], says: str) -> None:
+def test_impossible_graphs_are_refused(columns: Any, others: dict[str, Any], says: str) -> None:
     arrays = {name: np.array(others.pop(name)) for name in ("host", "core") if name in others}
     message = refused(*columns, **others, **arrays)
     assert says in message
@@ -194,7 +194,7 @@ A, B = ("a", {"flops": 1}), ("b", {"flops": 1})
         (networkx_graph(("a", {"flops": 1, "host": "x"})), "task 'a': host: 'x' is not a whole number"),
     ],
 )
-def test_what_of_networkx_is_refused(theirs: Any, says: str) -> None:
+def test_unsupported_networkx_graphs_are_refused(theirs: Any, says: str) -> None:
     with pytest.raises(InputError, match=r"^here: ") as caught:
         TaskGraph.from_networkx(theirs, where="here")
     assert says in str(caught.value)

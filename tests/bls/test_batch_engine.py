@@ -128,7 +128,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
     case=cases(("orders", "kill", "cancel", "maintenance", "outages", "reservations", "cost"), max_jobs=12),
     data=st.data(),
 )
-def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_known(
+def test_a_job_that_stops_on_command_is_cut_like_one_with_a_known_run_time(
     case: BatchCase, data: st.DataObject
 ) -> None:
     said = as_users_say(case)
@@ -167,7 +167,7 @@ def ready(workload: Workload, platform: Platform | None = None, policy: Any = No
     return BatchSimulator(workload, platform or machine(), policy or POLICIES["fcfs"], allocator, **options)
 
 
-def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
+def test_impossible_input_is_refused_and_changes_nothing() -> None:
     simulator = ready(jobs((1, 5, 9, 4, 9), (2, 6, 9, 4, 9)))
     assert simulator.advance(100) == BatchStatus.STARTED
     with pytest.raises(RuntimeError, match="await an outcome or a promise"):
@@ -271,7 +271,7 @@ def outages_of(*hosts: list[tuple[int, int]]) -> JobConstraints:
 
 
 @pytest.mark.parametrize(("backfill", "kind"), KINDS)
-def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str, kind: str) -> None:
+def test_an_error_names_a_job_wider_than_the_hosts_that_are_ever_up(backfill: str, kind: str) -> None:
     workload = jobs((1, 0, 5, 2, 5), (7, 3, 1, 4, 1), (8, 4, 1, 1, 1))
     rules, constraints = BatchRules(backfill, kind, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
     with pytest.raises(InputError, match="stuck at job 7") as error:
@@ -469,7 +469,7 @@ def test_as_the_slow_way(features: tuple[str, ...]) -> None:
         assert fair(case)[2] == slow(case), case
 
 
-def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
+def test_a_restored_state_continues_as_if_it_had_not_advanced() -> None:
     """At each pause the run goes ahead as far as it has room; then all is put back that jobs that have not ended may change."""
     for case in said_cases(6, 60):
         run = simulator_of(case)

@@ -346,7 +346,7 @@ def test_the_page_defines_every_metric() -> None:
     assert set(named) == {*schedule_metrics(SMALL.schedule()), "computing_utilisation"}
 
 
-def test_nobody_at_all() -> None:
+def test_metrics_without_jobs() -> None:
     nobody = Schedule(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
     assert len(occupancy(nobody).instant_ns) == 0
     blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))

@@ -205,7 +205,7 @@ def test_header_facts() -> None:
 LOG = Path(__file__).with_name("tables").joinpath("seth.swf").read_bytes()
 
 
-def test_what_the_log_says_of_time_people_and_classes() -> None:
+def test_calendar_users_and_queues_of_a_log() -> None:
     found = describe(fit(parse_swf(LOG, "seth.swf"), PLATFORM.n_cores), PLATFORM)
     # Sunday, 28 July 2002, 9:04 in Stockholm.
     assert (found.arrivals.start, found.arrivals.by_weekday) == ("2002-07-28T09:04:05+02:00", (0, 1, 1, 0, 0, 0, 2))

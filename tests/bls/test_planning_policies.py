@@ -77,7 +77,7 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
             assert (left >= 0).all()
 
 
-def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
+def test_plans_are_recorded_with_their_pass(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all", 4, tmp_path)
     passes = result.decisions
     planned = passes[passes.status.notna() & (passes.status != "nothing")]
@@ -123,7 +123,7 @@ def test_a_warm_run_remembers_the_plan_before(warm: str, tmp_path: Path, monkeyp
     assert any(-1 in last.values() for last in told if last is not None)
 
 
-def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
+def test_solves_stopped_by_the_clock_are_reported(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all,wall_s=1e-9", 5, tmp_path)
     totals = result.notes.decisions["policy"]
     assert not totals["repeatable"]
@@ -150,7 +150,7 @@ def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> s
     return str(caught.value)
 
 
-def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_features_outside_the_models_are_refused_in_one_line(tmp_path: Path) -> None:
     for partition in (Partition("small", default=True, max_cores=2), Partition("half", default=True, hosts="1")):
         split = Platform((HostGroup(2, 4, 4.0),), partitions=(partition,))
         assert "partitions and their limits" in refused(platform=split)
@@ -191,7 +191,7 @@ def test_parameters_that_cannot_be(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_or_tools_an_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     real = importlib.import_module
 
     def missing(name: str, *rest: Any) -> Any:

@@ -143,7 +143,7 @@ class Notes(Counts):
         yield from chosen
 
 
-def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_are_rows_of_their_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = simulated(Notes, rules=Rules(keep_decisions=True))
     table = result.decisions
     assert list(table) == ["now_ns", "waiting", "started", "decision_ns", "status", "z", "z_exact", "bound", "modelled"]
@@ -192,7 +192,7 @@ def test_wrong_columns(declared: Any, message: str) -> None:
     assert said.startswith(f"batch policy counts: decision_columns: {message}")
 
 
-def test_nobody_else_may_note() -> None:
+def test_only_policies_with_declared_columns_may_note() -> None:
     assert "note() is for a batch policy with decision_columns" in refused(lambda self, view: [view.note(x=1)])
 
 
@@ -222,7 +222,7 @@ def requests(tmp_path: Path) -> ConstraintOptions:
 SPREAD = [(1, 0, 10, 2, 10), (2, 0, 20, 3, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)]
 
 
-def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
+def test_jobs_without_a_place_wait_and_are_counted(tmp_path: Path) -> None:
     constraints = requests(tmp_path)
     result = simulated(Pooled, SPREAD, GPUS, constraints=constraints, rules=Rules(keep_decisions=True))
     # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen behind it, starts all the same.
@@ -277,7 +277,7 @@ def test_rejected_jobs_never_run() -> None:
     assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
 
 
-def test_who_depends_on_it_becomes_eligible() -> None:
+def test_dependent_jobs_become_eligible() -> None:
     jobs = [
         {"job_id": 1, "submit_s": 3, "run_s": 10, "cores": 4},
         {"job_id": 2, "submit_s": 4, "run_s": 10, "cores": 1, "preceding": 1, "think_s": 20},
@@ -312,7 +312,7 @@ THREE = [
 ]
 
 
-def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
+def test_a_run_with_rejected_jobs_only() -> None:
     result = simulated("reject", THREE, rules=Rules(keep_decisions=True))
     assert result.jobs.allocation.tolist() == [""] * 3
     assert result.ledger.jobs.left_ns.tolist() == [3 * S, 5 * S, 5 * S]
@@ -371,7 +371,7 @@ def text(news: AnyNews) -> str:
     return " ".join(words)
 
 
-def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
+def test_news_are_complete_and_in_order() -> None:
     policy = Keeps()
     simulated_news(policy)
     assert [(at, [text(one) for one in news]) for at, news in policy.told if news] == [
@@ -384,7 +384,7 @@ def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
     assert policy.calls == ["enter", "finish", "exit"]
 
 
-def test_it_is_told_how_jobs_end() -> None:
+def test_news_state_how_jobs_end() -> None:
     policy = Keeps()
     ran(policy, [(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)], rules=Rules(kill_at_walltime=True))
     ends = [text(one) for _, news in policy.told for one in news if isinstance(one, JobEnded)]
@@ -421,7 +421,7 @@ def test_a_policy_that_fails_is_left_all_the_same(where: str, what: Callable[[],
     assert policy.calls == ["enter", "exit PluginError"]
 
 
-def test_who_is_woken_is_told_so() -> None:
+def test_a_woken_policy_knows_why() -> None:
     class Wakes(Keeps):
         def decide(self, view: View) -> list[SeenJob]:
             self.told.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
@@ -436,7 +436,7 @@ def test_who_is_woken_is_told_so() -> None:
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bool) -> None:
+def test_news_have_promises_and_their_changes(observed: bool) -> None:
     """Job 7 has promised to end at 10 s, until it is told something as job 8 starts: then it will at 30 s."""
     policy = Keeps()
     seen: list[tuple[int, list[int]]] = []

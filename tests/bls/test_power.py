@@ -370,7 +370,7 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
 @pytest.mark.parametrize("fallback", ["hold", "dvfs"])
-def test_no_job_starts_that_does_not_fit_what_is_known(
+def test_no_job_starts_that_exceeds_the_known_limits(
     fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
@@ -485,7 +485,7 @@ def test_numbers_of_slowed_jobs_are_as_the_commands(tmp_path: Path) -> None:
     assert tried > 2
 
 
-def test_who_loses_the_least_for_a_watt_by_hand() -> None:
+def test_the_least_sensitive_job_is_slowed_by_hand() -> None:
     """Cores of host 0 save 40 W for half their speed, those of host 1 30 W for a quarter of it: per part lost these save
     more, though job 2, of as many cores, saves less. To save 20 W one of them is slowed, until the other ends at 100 s."""
     powers = (HostPower(10, [(1, 100), (0.5, 60)]), HostPower(10, [(1, 100), (0.75, 70)]))
@@ -571,7 +571,7 @@ def test_why_power_is_above_a_limit_with_predictions(power: float, limit_w: floa
     assert [one.reason for one in found.power.excesses] == reasons
 
 
-def test_a_policy_is_told_predictions() -> None:
+def test_a_policy_gets_predictions() -> None:
     """And is held to them."""
     told = []
 

@@ -361,11 +361,11 @@ def test_holds_that_cannot_be(answer: Callable[[View], Any], message: str) -> No
     assert str(caught.value).startswith(message)
 
 
-def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
+def test_events_after_the_last_end_do_not_prolong_the_run() -> None:
     assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
 
 
-def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
+def test_a_busy_scheduler_decides_when_it_is_free() -> None:
     def asked(view: View, n: int) -> None:
         if n == 1:
             view.wake_at(2 * S)

@@ -115,7 +115,7 @@ def test_a_job_is_shown_with_all_that_a_scheduler_knows(notes: Notes) -> None:
         assert not hasattr(one.facts, name)
 
 
-def test_what_is_free_at_each_instant(notes: Notes) -> None:
+def test_free_resources_at_each_instant(notes: Notes) -> None:
     seen = notes.seen
     # Job 1 holds 4 cores of host 0 with a gpu for each 2, job 2 two of host 1, which is of both partitions.
     held = [(3, 1, 40 * S, False)]
@@ -345,7 +345,7 @@ TRIALS = [
 
 
 @pytest.mark.parametrize(("allocator", "kind"), TRIALS)
-def test_a_trial_says_what_the_engine_does(tmp_path: Path, allocator: str, kind: str) -> None:
+def test_a_trial_predicts_the_engine(tmp_path: Path, allocator: str, kind: str) -> None:
     jobs, requests = drawn(60, 11)
     constraints = ConstraintOptions()
     if kind != "plain":

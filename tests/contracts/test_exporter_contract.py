@@ -57,6 +57,6 @@ def test_it_writes_the_same_files_for_the_same_ledger(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_it_says_what_it_writes(name: str) -> None:
+def test_it_declares_its_output(name: str) -> None:
     assert exporter(name) is EXPORTERS[name]
     assert name == name.lower()

@@ -58,7 +58,7 @@ def check(name: str, of: Ledger) -> None:
 @pytest.mark.parametrize("name", READ)
 @QUICK
 @given(of=ledgers() | messaging_ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(name: str, of: Ledger) -> None:
+def test_traces_contain_the_ledger(name: str, of: Ledger) -> None:
     check(name, of)
 
 
@@ -132,7 +132,7 @@ def test_the_text_of_each_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS[:4])
-def test_what_cannot_be_written(name: str, tmp_path: Path) -> None:
+def test_unwritable_input_is_refused(name: str, tmp_path: Path) -> None:
     of = ledger(machine(1), [Job(3, -5, 0, 4, [(0, 1)], eligible=0)])
     with pytest.raises(InputError, match=r"^job 3 is submitted at -5 ns; a trace cannot show what is before time 0$"):
         exporter(name)(of, tmp_path / "before")

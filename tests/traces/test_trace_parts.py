@@ -73,13 +73,13 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
 
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), window=st.tuples(st.integers(0, 90), st.integers(1, 60)))
-def test_a_window_shows_what_the_whole_shows_then(of: Ledger, window: tuple[int, int]) -> None:
+def test_a_window_shows_its_part_of_the_whole(of: Ledger, window: tuple[int, int]) -> None:
     check_window(of, window[0], window[0] + window[1])
 
 
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), cores=st.sets(st.integers(0, 11), min_size=1))
-def test_some_cores_show_what_they_did(of: Ledger, cores: set[int]) -> None:
+def test_selected_cores_show_their_events(of: Ledger, cores: set[int]) -> None:
     part = Excerpt(cores=[(core, core + 1) for core in sorted(cores)])
     if max(cores) >= of.machine.n_cores:
         with pytest.raises(InputError, match=r"^cores: \d+ goes beyond what exists: the machine has 0-\d+$"):
@@ -214,7 +214,7 @@ def wide() -> Ledger:
         ("lane", set(), False),
     ],
 )
-def test_only_what_is_used_of_a_wide_machine_has_rows(
+def test_only_used_parts_of_a_wide_machine_have_rows(
     name: str, detail: str, cores: set[str], hosts: bool, tmp_path: Path
 ) -> None:
     of = wide()
