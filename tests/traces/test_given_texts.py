@@ -229,12 +229,12 @@ def test_names_of_a_file_are_listed_within_bounds() -> None:
     assert many.count("g") - "unknown group".count("g") == 250
 
 
-@pytest.mark.parametrize(("told", "name"), table_rows(__file__, "the_first_model_name_or_the_kind_of_machine"))
-def test_the_first_model_name_or_the_kind_of_machine(monkeypatch: Any, told: str | None, name: str | None) -> None:
+@pytest.mark.parametrize(("text", "name"), table_rows(__file__, "the_first_model_name_or_the_kind_of_machine"))
+def test_the_first_model_name_or_the_kind_of_machine(monkeypatch: Any, text: str | None, name: str | None) -> None:
     def read(path: str, **_: Any) -> io.StringIO:
-        if path != "/proc/cpuinfo" or told is None:
+        if path != "/proc/cpuinfo" or text is None:
             raise FileNotFoundError(path)
-        return io.StringIO(told)
+        return io.StringIO(text)
 
     monkeypatch.setattr(builtins, "open", read)
     assert processor_model() == (name or os.uname().machine)

@@ -36,23 +36,23 @@ def shown(name: str, of: Ledger) -> Shown:
 
 
 def check(name: str, of: Ledger) -> None:
-    found, told = shown(name, of), expected(of)
+    found, wanted = shown(name, of), expected(of)
     if name == "otf2":
-        told = told._replace(causes=[])
+        wanted = wanted._replace(causes=[])
     if name == "paje":
         # Of states without length that begin at one instant pj_dump shows one, and of a link its lanes, not its jobs.
-        for mine, said in ((found.cores, told.cores), (found.jobs, told.jobs)):
+        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs)):
             assert set(mine) <= set(said)
             assert [one for one in mine if one[2] < one[3]] == [one for one in said if one[2] < one[3]]
-        assert [at for _, _, at in found.causes] == sorted(at for _, _, at in told.causes)
+        assert [at for _, _, at in found.causes] == sorted(at for _, _, at in wanted.causes)
     else:
-        assert found.cores == told.cores
-        assert found.jobs == told.jobs
-        assert sorted(found.causes) == sorted(told.causes)
-    assert found.counters == told.counters
-    assert found.transfers == told.transfers
+        assert found.cores == wanted.cores
+        assert found.jobs == wanted.jobs
+        assert sorted(found.causes) == sorted(wanted.causes)
+    assert found.counters == wanted.counters
+    assert found.transfers == wanted.transfers
     if name != "csv":
-        assert found.submits == told.submits
+        assert found.submits == wanted.submits
 
 
 @pytest.mark.parametrize("name", READ)

@@ -130,8 +130,8 @@ def test_chunks_are_their_tasks_put_together(of: Ledger) -> None:
         else:
             groups[where, what, chunk].append((begin, end))
     found = shown(with_detail(of, "chunk"))
-    told = [(*key[:2], min(a for a, _ in ends), max(b for _, b in ends), key[2]) for key, ends in groups.items()]  # type: ignore[index]
-    assert sorted((*one[:4], one[5]) for one in found.cores) == sorted([*told, *((*one[:4], -1) for one in alone)])
+    grouped = [(*key[:2], min(a for a, _ in ends), max(b for _, b in ends), key[2]) for key, ends in groups.items()]  # type: ignore[index]
+    assert sorted((*one[:4], one[5]) for one in found.cores) == sorted([*grouped, *((*one[:4], -1) for one in alone)])
     assert found.transfers == []
     for one in found.cores:
         assert one[4] == one[5], "a chunk's row is its number, where one core ran it"
@@ -257,6 +257,6 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
 
 def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
     of = with_detail(small(), "job")
-    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
-    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
+    slices = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
+    assert slices == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
     check_nesting(write_otf2(of, tmp_path))
