@@ -213,11 +213,15 @@ def read_chrome(path: Path) -> Shown:
             if one["pid"] == 2:
                 shown.jobs.append((one["name"], details["job"], *when))
             else:
-                numbers = (-2, -2) if one["name"] == "wait for data" else (details.get("task", -1), details.get("chunk", -1))
+                numbers = (
+                    (-2, -2) if one["name"] == "wait for data" else (details.get("task", -1), details.get("chunk", -1))
+                )
                 shown.cores.append((where, one["name"], *when, *numbers))
         elif kind == "C":
             host = hosts[one["pid"]] if one["pid"] > 1 else ""
-            shown.counters[host, one["name"]].append((ns(one["ts"]), counted(one["name"], next(iter(details.values())))))
+            shown.counters[host, one["name"]].append(
+                (ns(one["ts"]), counted(one["name"], next(iter(details.values()))))
+            )
         elif kind == "i" and one["name"] == "submit":
             shown.submits.append((ns(one["ts"]), details["job"]))
         elif kind == "s":
