@@ -103,7 +103,7 @@ def ran(application: ApplicationSimulator) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Happening:
-    """What happens to an application, and how it hands out its tasks; all instants count from its start."""
+    """Events of an application, and its assignment of tasks; all instants count from its start."""
 
     start: int = 0
     overhead: int = 0
@@ -140,7 +140,7 @@ class Happening:
         return {name: getattr(self, name) for name in names}
 
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> Any:
-        """What the engine makes of it, suspended at all that happens and at the pauses; a word if it cannot end."""
+        """The engine's result, suspended at all events and at the pauses; a word if it cannot end."""
         application = self.application(keep_tasks=keep_tasks)
         if ended := driven(application, self, pauses):
             return ended
@@ -168,7 +168,7 @@ class Scenario(Happening):
         return given | {"wishes": self.wishes or None, "part_tasks": self.part_tasks}
 
     def expected(self) -> Run | str:
-        """What the reference makes of it; a word if it cannot end."""
+        """The reference's result; a word if it cannot end."""
         changes, later = self._plain_changes()
         try:
             return run(

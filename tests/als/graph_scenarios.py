@@ -108,7 +108,7 @@ class GraphScenario(Happening):
         return replace(graph_ran(application), released=released(application))
 
     def expected(self) -> GraphRun | str:
-        """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
+        """The reference's result; a word if it cannot end. Order and plan are those of the engine."""
         state = self.application().state
         position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("position", "plan"))
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"

@@ -1,4 +1,4 @@
-"""What surrounds the jobs: partitions, requests for resources, windows, failures and repairs."""
+"""Constraints of jobs: partitions, requests for resources, windows, failures and repairs."""
 
 from __future__ import annotations
 

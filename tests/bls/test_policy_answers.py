@@ -1,4 +1,4 @@
-"""What a policy in Python may say besides which jobs start, and what it is notified of."""
+"""Answers of a policy in Python besides starts, and its notifications."""
 
 from __future__ import annotations
 

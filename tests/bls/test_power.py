@@ -280,7 +280,7 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Loops:
-    """What the jobs of a case compute: the reference runs a job again from its start whenever its speed has changed."""
+    """Programs of the jobs of a case: the reference runs a job again from its start whenever its speed has changed."""
 
     def __init__(
         self, case: Case, als: str, seed: int, overhead_ns: int, variation: float, tasks_per_core: int

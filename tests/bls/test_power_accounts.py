@@ -1,4 +1,4 @@
-"""What is drawn and used: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by it."""
+"""Power and energy: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by power."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _away_mw(power: HostPower, cores: int, state: int) -> int:
 
 
 def used_pj(result: bridge.Result) -> tuple[list[int], int]:
-    """What each row of the table of jobs has used, and the machine from the first submit to the last end: mW · ns.
+    """Energy of each row of the table of jobs, and of the machine from the first submit to the last end: mW · ns.
 
     Of runs in which jobs hold the same cores from start to end, and held cores are active.
     """

@@ -1,4 +1,4 @@
-"""What the view shows: jobs, hosts, limits, windows and what is free; its columns; and trials of placements."""
+"""The view: jobs, hosts, limits, windows and free resources; its columns; and trials of placements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of adding a variant: a file and a line, and commands, studies and pages know of it.
+"""Adding a variant as in CONTRIBUTING: with a file and a line, commands, studies and pages know it.
 
 The plug-ins are the examples of the pages. An installed package brings them by entry points; in a copy of the project they, and
 what has no entry point (a figure, a metric, an option), are added with a file and a line.

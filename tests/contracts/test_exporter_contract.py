@@ -1,4 +1,4 @@
-"""What every trace writer keeps: these tests run over the registry, so a new writer is tested by its line there."""
+"""The contract of trace writers: these tests run over the registry, so its entry there tests a new writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every generator of task graphs keeps: these tests run over the registry, so a new one is tested by its line there."""
+"""The contract of generators of task graphs: these tests run over the registry, so its entry there tests a new one."""
 
 from __future__ import annotations
 

@@ -462,7 +462,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _bounded() -> Iterator[None]:
-    """What takes too long is interrupted, as far as Python can; what has needed too much memory is seen at the end."""
+    """Interrupt code that takes too long, as far as Python can; check its memory at the end."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"more than {LONGEST_S} s of processor time")

@@ -1,4 +1,4 @@
-"""What every batch policy keeps: these tests run over the registry, so a new policy is tested by its line there."""
+"""The contract of batch policies: these tests run over the registry, so its entry there tests a new policy."""
 
 from __future__ import annotations
 

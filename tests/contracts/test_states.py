@@ -115,7 +115,7 @@ def test_a_fork_shares_constant_columns_only() -> None:
 
 
 class Queue(State, dim="entries"):
-    """What waits."""
+    """A waiting state."""
 
     first: int = 0
     end: int = 0

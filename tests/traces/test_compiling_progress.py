@@ -1,4 +1,4 @@
-"""What is said while kernels are compiled, and what no clock counts."""
+"""Messages during compilation of kernels, and time that no clock counts."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Flow = tuple[str, int, str, int]
 
 
 class Shown(NamedTuple):
-    """What a trace shows: slices on cores; what jobs do, (kind, job, begin, end); counters by place and name; flows."""
+    """Contents of a trace: slices on cores; events of jobs, (kind, job, begin, end); counters by place and name; flows."""
 
     cores: list[Slice]
     jobs: list[tuple[str, int, int, int]]
@@ -36,7 +36,7 @@ class Shown(NamedTuple):
 
 
 def expected(of: Ledger) -> Shown:
-    """What a trace of a ledger without power and without released cores is to show."""
+    """Expected trace of a ledger without power and without released cores."""
     names, jobs, tasks = of.machine.core_names, of.jobs, of.tasks
     cores: list[Slice] = []
     for row, number in enumerate(jobs.job_id.tolist()):

@@ -1,4 +1,4 @@
-"""What a timeline is packed of is what the tables say: read back as the page reads it, in plain Python."""
+"""A packed timeline contains the tables: read back as the page reads it, in plain Python."""
 
 from __future__ import annotations
 
