@@ -115,7 +115,7 @@ class GraphScenario(Happening):
         if self.scheduler == "cores":
             cores = list(self.mapped)
         if by_plan and min(cores) < 0:
-            cores = [self.speeds.index(0.0) if c < 0 else c for c in cores]  # there is nobody: all are lost
+            cores = [self.speeds.index(0.0) if c < 0 else c for c in cores]  # all are lost
         places = position
         if self.resizes and by_plan:
             cores, places = zip(*planned(self.scheduler, self.lengths, self.edges, self.speeds), strict=True)

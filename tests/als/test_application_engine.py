@@ -204,7 +204,7 @@ def test_a_job_whose_core_never_comes_is_an_error() -> None:
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:
     """A task of 10 ns, and a core that is there for 5 ns at a time."""
     application = ApplicationSimulator([TEN], [1.0], SS)
-    column(application.state, "fruitless")[...] = MOST_FRUITLESS - 3  # so many times it was so
+    column(application.state, "fruitless")[...] = MOST_FRUITLESS - 3  # almost the limit
     for now in (5, 9):
         application.advance(now)
         application.set_speed(0.0, 0)
@@ -297,9 +297,9 @@ def test_without_tasks_a_technique_gets_no_moments() -> None:
     application = ApplicationSimulator([TEN] * 2, [1.0, 1.0], TECHNIQUES["fac-mu-sigma"], overhead_ns=0)
     while number(application.state, "n_left") > 0:
         application.advance(application.now_ns + 1)
-    told = column(application.state, "facts").tolist()
+    facts = column(application.state, "facts").tolist()
     tell(application.state, MOMENTS)
-    assert column(application.state, "facts").tolist() == told
+    assert column(application.state, "facts").tolist() == facts
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:

@@ -94,7 +94,7 @@ def test_factorisations_have_the_dependences_of_their_tiles(name: str, tiles: in
     assert graph.gflop.tolist() == pytest.approx([flops for _, flops in tasks])
     assert (len(tasks), len(expected)) == room(model, 0, 1)
     assert len(set(graph.bytes.tolist())) <= 1
-    # All of a factorisation of a matrix of T·b: n³/3 and 2n³/3 operations, as long as tiles are small beside it.
+    # All of a factorisation of a matrix of T·b: n³/3 and 2n³/3 operations, if tiles are small in comparison.
     if name == "lu":
         assert work == pytest.approx(2 / 3 * tiles**3, rel=0.2 if tiles > 2 else 1)
 

@@ -1,4 +1,4 @@
-"""Graphs in applications: what may be given, parts one behind the other, and what holds for every graph."""
+"""Graphs in applications: what may be given, parts in sequence, and properties of every graph."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def part(draw: st.DrawFn, machine: GraphScenario) -> Part:
 def alone(
     machine: GraphScenario, one: Part, speeds: list[float], start: int, stop: int | None
 ) -> tuple[ApplicationSimulator, int]:
-    """A part, and a serial one behind it, up to where that begins or to the stop; and when that is.
+    """A part, followed by a serial one, up to its beginning or the stop; and that instant.
 
     ``speeds`` become what they are then.
     """

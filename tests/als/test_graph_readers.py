@@ -156,7 +156,7 @@ PREFIXED = DAX.replace("<", "<p:").replace("<p:/", "</p:").replace("<p:?", "<?")
         WFFORMAT.replace('"children": ["b"]', '"children": []'),
         DAX.replace(' xmlns="http://pegasus.isi.edu/schema/DAX"', ""),
         PREFIXED.replace("xmlns=", "xmlns:p="),
-        # A file's size may be known at either end; that of what is written counts.
+        # A file's size may be known at either end; the writer's counts.
         DAX.replace('file="x" link="output" size="60"', 'name="x" link="output"'),
         DAX.replace('file="x" link="input" size="60"', 'name="x" link="input" size="61"'),
         DAX.replace('file="x" link="input"', 'file="x" link="inout"'),

@@ -128,7 +128,7 @@ def test_from_networkx() -> None:
 
 
 def test_tasks_are_ordered_first_come_first_served() -> None:
-    # 3 frees 0 before 2 frees 1, as 2 and 3 wait for nobody and 2 stands first: 2 frees 1, then 3 frees 0.
+    # 3 frees 0 before 2 frees 1, as 2 and 3 wait for no task and 2 comes first: 2 frees 1, then 3 frees 0.
     ordered = Ordered(graph_of([1] * 4, [2, 3], [1, 0], [0, 0]))
     assert ordered.order.tolist() == [2, 3, 1, 0]
 
@@ -149,11 +149,11 @@ def test_orders_agree_with_networkx(graph: TaskGraph) -> None:
         assert {str(target) for target in graph.target[out].tolist()} == set(theirs.successors(str(task)))
     expected: dict[str, float] = {}
     for task in reversed(list(nx.topological_sort(theirs))):
-        behind = [
+        ranks_after = [
             (0.25 + 0.125 * data["bytes"] if data["bytes"] else 0.0) + expected[to]  # of no bytes: order only
             for _, to, data in theirs.out_edges(task, data=True)
         ]
-        expected[task] = theirs.nodes[task]["gflop"] * 0.5 + max(behind, default=0.0)
+        expected[task] = theirs.nodes[task]["gflop"] * 0.5 + max(ranks_after, default=0.0)
     assert ordered.ranks.tolist() == [expected[str(task)] for task in range(graph.n_tasks)]
     by_hand = sorted(range(graph.n_tasks), key=lambda task: (-expected[str(task)], place[str(task)]))
     assert ordered.at.tolist() == [-7, -7, -7, *by_hand]

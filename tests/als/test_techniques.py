@@ -80,7 +80,7 @@ MU = st.sampled_from((1.0, 0.3, 7e-6, 2500.0)) | st.floats(1e-6, 1e3)
 SIGMA = st.sampled_from((0.0, 0.5, 1.0)) | st.floats(1e-6, 1e4)
 WHOLE = st.integers(1, 40)
 
-#: What may stand behind each name.
+#: Parameters that may follow each name.
 PARAMETERS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "static": {"round": st.sampled_from(("block", "ceil"))},
     "ss": {"chunk": WHOLE},
@@ -126,8 +126,8 @@ def named(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 def written(name: str, parameters: dict[str, Any]) -> str:
-    behind = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
-    return f"{name}:{behind}" if behind else name
+    suffix = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
+    return f"{name}:{suffix}" if suffix else name
 
 
 def uniforms(seed: int) -> Iterator[float]:
@@ -166,7 +166,7 @@ def test_sizes_are_those_of_exact_arithmetic(name: str, data: st.DataObject, n: 
 def test_bold_follows_chunks_in_progress(
     n: int, speeds: list[float], mu: float, variation: float, h: float, rounding: str, start_ns: int
 ) -> None:
-    """In time, with each core asking when its chunk has ended; what is not done is summed up anew at each request."""
+    """In time, where each core requests when its chunk has ended; the remaining work is summed up again at each request."""
     sigma, p = mu * variation, len(speeds)
     loop = Loop(technique(f"bold:mu={mu},sigma={sigma},h={h},round={rounding}"), n, p)
     expected = Bold(n, p, mu, sigma, h, rounding)

@@ -79,7 +79,7 @@ def test_a_policy_uses_the_values_of_an_observer() -> None:
 def test_each_is_computed_once_an_instant_and_only_where_it_is_read() -> None:
     power, headroom = Power(), Headroom(140.0)
     starts(Capped(), power, headroom)
-    # At 20 s nobody waits: nobody reads them.
+    # At 20 s the queue is empty, so they are not read.
     assert power.at == headroom.at == [0, 10 * S]
 
 

@@ -48,7 +48,7 @@ WITHDRAWN = kept(__file__, "withdrawn")
 @pytest.mark.parametrize("job", WITHDRAWN.values(), ids=WITHDRAWN.keys())
 @pytest.mark.parametrize("backfill", ["conservative"])
 def test_a_job_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int], backfill: str) -> None:
-    """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; nobody else ever is in the queue."""
+    """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; no other job is ever queued."""
     plain = {"run_s": 100, "cores": 1, "estimate_s": 100}
     jobs = [plain | {"job_id": 1, "submit_s": 0}, plain | {"job_id": 2} | job]
     jobs.append(plain | {"job_id": 3, "submit_s": 120, "cores": 2})

@@ -74,9 +74,9 @@ def sees_no_future(
     for row, start, end, new in zip(rows, first.start_ns // NS_PER_S, first.end_ns // NS_PER_S, later, strict=True):
         changed.append(row | {"run_s": max(t - int(start), 0) + new} if end > t else row)
     second = ran(log(*changed), estimates, SMALL, bls, **rules).jobs
-    told = (first.eligible_ns <= t * NS_PER_S).to_numpy()
-    assert told.tolist() == (second.eligible_ns <= t * NS_PER_S).tolist()
-    assert first.planned_ns[told].tolist() == second.planned_ns[told].tolist()
+    known = (first.eligible_ns <= t * NS_PER_S).to_numpy()
+    assert known.tolist() == (second.eligible_ns <= t * NS_PER_S).tolist()
+    assert first.planned_ns[known].tolist() == second.planned_ns[known].tolist()
 
 
 RANGES = {"submit_s": (0, 20), "run_s": (1, 9), "cores": (1, 4), "estimate_s": (1, 30), "user": (-1, 2)}
@@ -174,13 +174,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert out.name in record
 
 
-NOBODY = log(*({"submit_s": 10 * k, "run_s": 5, "user": -1} for k in range(6)))
+NO_USERS = log(*({"submit_s": 10 * k, "run_s": 5, "user": -1} for k in range(6)))
 NAMELESS = log(*({"submit_s": k, "run_s": 5} for k in range(4)))
 
 
 @pytest.mark.parametrize("estimates", ["last-two", "last-two:least=1", "profile", "data-driven"])
 def test_an_estimator_without_its_columns_is_refused(estimates: str) -> None:
-    cases = [(NOBODY, "user of its jobs; allowed: requested, exact, within:X%")]
+    cases = [(NO_USERS, "user of its jobs; allowed: requested, exact, within:X%")]
     if estimates == "data-driven":
         cases.append((NAMELESS, "name of its jobs; allowed: last-two, profile, requested, exact"))
     for workload, words in cases:

@@ -341,7 +341,7 @@ def test_periodic_statistics(first: list[int], second: list[int], turn: int) -> 
     a, b = (np.array(counts) / sum(counts) for counts in (first, second))
     ks, kuiper, wasserstein = _round(a, b)
     assert ks == pytest.approx(np.abs(np.cumsum(a) - np.cumsum(b)).max())
-    # The least over all places where the circle may be cut, of which each is a line.
+    # The smallest over all places where the circle may be cut into a line.
     lines = [np.abs(np.cumsum(np.roll(a, k)) - np.cumsum(np.roll(b, k))).sum() for k in range(7)]
     assert wasserstein == pytest.approx(min(lines), abs=1e-12)
     turned = _round(np.roll(a, turn), np.roll(b, turn))

@@ -133,8 +133,8 @@ def test_users() -> None:
     assert found.top == (Members(1, "", 3, 30.0), Members(2, "", 2, 200.0), Members(5, "", 1, 4000.0))
     total = 4230.0
     assert found.curve == ((1, 0.5, 4000 / total), (2, 5 / 6, 4200 / total), (3, 1.0, 1.0))
-    nobody = log((0, 1, 1))
-    assert users(nobody, work_core_s(nobody)) is None
+    no_users = log((0, 1, 1))
+    assert users(no_users, work_core_s(no_users)) is None
 
 
 PLATFORM = Platform((HostGroup(1, 8, 8.0),), name="eight")

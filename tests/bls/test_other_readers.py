@@ -552,7 +552,7 @@ def test_a_workload_of_batsim_drawn_by_hand(batsim_jobs: Read) -> None:
 def test_seconds_are_exact(tmp_path: Path) -> None:
     text = json.dumps({"jobs": [batsim(1, subtime="S"), batsim(2, subtime="T")], "profiles": PROFILES})
     data = text.replace('"S"', "16777217.0000000015").replace('"T"', "1.1e-7").encode()
-    # It is told by the ending or the first character.
+    # The ending or the first character decides.
     for name in ("a.json", "a.json.gz", "a.txt", "a.workload.gz"):
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else b"\n" * (name == "a.txt") + data)
         assert read_workload(tmp_path / name).submit_ns.tolist() == [110, 16777217000000002]

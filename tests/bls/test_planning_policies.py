@@ -32,7 +32,7 @@ PLAIN = Platform((HostGroup(2, 4, 4.0),))
 
 
 def jobs_with_cards(seed: int, folder: Path, n: int = 30) -> tuple[Workload, Path]:
-    """Jobs of a few units that want cores, and some of them cards; and the file of what they ask for."""
+    """Jobs of a few units that request cores, and some of them cards; and the file of their requests."""
     chance = np.random.default_rng(seed)
     rows, asked, t = [], ["job_id,unit_cores,gpu,mic"], 0
     for number in range(1, n + 1):
@@ -94,7 +94,7 @@ def test_plans_are_recorded_with_their_pass(tmp_path: Path) -> None:
     assert totals == {"planned_passes": len(planned), "fallback_passes": 0, "stopped_passes": 0, "repeatable": True}
 
 
-#: 4 cores: job 1 has 3 of them until 10; job 2 wants all; jobs 3 and 4 fit beside job 1.
+#: 4 cores: job 1 has 3 of them until 10; job 2 needs all; jobs 3 and 4 fit next to job 1.
 PAST = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 8, 1, 8), (4, 10, 20, 1, 20)])
 
 
@@ -111,16 +111,16 @@ def test_a_warm_run_remembers_the_plan_before(warm: str, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(run, "dispatch", noted)
     simulated(f"hcp19:which=all,search=list,warm={warm}", 5, tmp_path)
-    told = [last for _, last in plans]
-    assert told[0] is None
+    last_starts = [last for _, last in plans]
+    assert last_starts[0] is None
     if warm == "false":
-        assert set(map(type, told)) == {type(None)}
+        assert set(map(type, last_starts)) == {type(None)}
         return
-    # Who was planned for later, and waits on, is known by its start; who came since is not.
-    seconds = [sorted(second for second in last.values() if second >= 0) for last in told if last is not None]
+    # Jobs that were planned for later have their planned start; new jobs have none.
+    seconds = [sorted(second for second in last.values() if second >= 0) for last in last_starts if last is not None]
     assert len(seconds) == len(plans) - 1
     assert sum(map(len, seconds)) > 10
-    assert any(-1 in last.values() for last in told if last is not None)
+    assert any(-1 in last.values() for last in last_starts if last is not None)
 
 
 def test_solves_stopped_by_the_clock_are_reported(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ SPREAD = [(1, 0, 10, 2, 10), (2, 0, 20, 3, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)
 def test_jobs_without_a_place_wait_and_are_counted(tmp_path: Path) -> None:
     constraints = requests(tmp_path)
     result = simulated(Pooled, SPREAD, GPUS, constraints=constraints, rules=Rules(keep_decisions=True))
-    # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen behind it, starts all the same.
+    # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen after it, starts all the same.
     assert (result.jobs.start_ns // S).tolist() == [0, 0, 10, 2]
     table = result.decisions
     assert table.now_ns.tolist()[:4] == [0, 1 * S, 2 * S, 7 * S]
@@ -326,7 +326,7 @@ def test_a_run_with_rejected_jobs_only() -> None:
     assert result.jobs.tasks.tolist() == [0] * 3
 
 
-#: Number, submit, run time, cores, estimate: the second waits for the first, the third is not behind it.
+#: Number, submit, run time, cores, estimate: the second waits for the first, the third does not follow it.
 JOBS_NEWS = [(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)]
 
 
@@ -334,7 +334,7 @@ class Keeps:
     name = "keeps"
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, list[AnyNews]]] = []
+        self.events: list[tuple[int, list[AnyNews]]] = []
         self.calls: list[str] = []
 
     def __enter__(self) -> None:
@@ -344,7 +344,7 @@ class Keeps:
         self.calls.append("exit" if kind is None else f"exit {kind.__name__}")
 
     def decide(self, view: View) -> list[SeenJob]:
-        self.told.append((view.now_ns // S, view.news()))
+        self.events.append((view.now_ns // S, view.news()))
         free, chosen = view.free_cores, []
         for job in view.waiting:
             if job.cores <= free:
@@ -353,7 +353,7 @@ class Keeps:
         return chosen
 
     def finish(self, view: View) -> None:
-        self.told.append((view.now_ns // S, view.news()))
+        self.events.append((view.now_ns // S, view.news()))
         self.calls.append("finish")
 
 
@@ -374,7 +374,7 @@ def text(news: AnyNews) -> str:
 def test_news_are_complete_and_in_order() -> None:
     policy = Keeps()
     simulated_news(policy)
-    assert [(at, [text(one) for one in news]) for at, news in policy.told if news] == [
+    assert [(at, [text(one) for one in news]) for at, news in policy.events if news] == [
         (0, ["submitted 7"]),
         (2, ["started 7 0-3", "submitted 8", "submitted 9"]),
         (6, ["started 9 3-4", "ended 9 6 s completed"]),
@@ -387,7 +387,7 @@ def test_news_are_complete_and_in_order() -> None:
 def test_news_state_how_jobs_end() -> None:
     policy = Keeps()
     ran(policy, [(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)], rules=Rules(kill_at_walltime=True))
-    ends = [text(one) for _, news in policy.told for one in news if isinstance(one, JobEnded)]
+    ends = [text(one) for _, news in policy.events for one in news if isinstance(one, JobEnded)]
     assert ends == ["ended 7 4 s killed", "ended 8 9 s completed"]
 
 
@@ -424,20 +424,20 @@ def test_a_policy_that_fails_is_left_all_the_same(where: str, what: Callable[[],
 def test_a_woken_policy_knows_why() -> None:
     class Wakes(Keeps):
         def decide(self, view: View) -> list[SeenJob]:
-            self.told.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
+            self.events.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
             view.wake_at(3 * S) if view.now_ns < 3 * S else None
             return super().decide(view) if view.now_ns >= 3 * S else []
 
     policy = Wakes()
     simulated_news(policy)
-    assert [one for one in policy.told if isinstance(one[1], bool)] == [
+    assert [one for one in policy.events if isinstance(one[1], bool)] == [
         (0, False), (2, False), (3, True), (7, False), (13, False), (18, False),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("observed", [False, True])
 def test_news_have_promises_and_their_changes(observed: bool) -> None:
-    """Job 7 has promised to end at 10 s, until it is told something as job 8 starts: then it will at 30 s."""
+    """Job 7 has promised to end at 10 s, until it receives a command as job 8 starts: then it will at 30 s."""
     policy = Keeps()
     seen: list[tuple[int, list[int]]] = []
 
@@ -459,13 +459,13 @@ def test_news_have_promises_and_their_changes(observed: bool) -> None:
         if batch.now_ns == 2 * S:
             assert batch.take_back(0)
             assert batch.outcome(0, 30 * S)
-    told = [
+    events = [
         (at, type(one).__name__, one.job.job_id, one.job.expected_end_ns // S)
-        for at, news in policy.told
+        for at, news in policy.events
         for one in news
         if isinstance(one, JobStarted | JobExpected)
     ]
-    assert told == [
+    assert events == [
         (2, "JobStarted", 7, 10), (3, "JobStarted", 8, 7), (3, "JobExpected", 7, 30), (34, "JobStarted", 9, 34),
     ]  # fmt: skip
     assert seen == ([(0, [10]), (2, [30, 7]), (3, [30, 7]), (7, [30]), (30, [34]), (34, [])] if observed else [])

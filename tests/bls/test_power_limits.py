@@ -128,7 +128,7 @@ def test_policies_that_respect_power_are_listed_briefly() -> None:
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])
 def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All tables are as with a limit to the machine where cores are told apart, for every allocator."""
+    """All tables are as with a limit to the machine when single cores are tracked, for every allocator."""
     monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
     tried = 0
     for seed in range(6):
@@ -199,7 +199,7 @@ def test_starting_jobs_exceed_no_limit(
 
 
 def test_a_file_and_shares(tmp_path: Path) -> None:
-    """Parts by their names, in the order in which they are named first; a share is of what their hosts draw."""
+    """Parts by their names, in order of first appearance; a share refers to the power of their hosts."""
     path = tmp_path / "limits.csv"
     path.write_text(
         "where,from,to,limit_w\nswitch:right,0,10,50%\npartition:b,5,,75%\n,0,,900\nhosts:0 2-3,0,9,1\nswitch:right,10,20,300\n"

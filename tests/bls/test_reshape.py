@@ -222,7 +222,7 @@ def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
         ({"cores": [1, 2, 3, 5, 100]}, {"cores": 1.5}, {"cores": [2, 3, 4, 8, 150]}),
         # At a thousandth of the time all are at once, and in the order of their lines.
         ({"submit_s": [2e-9, 1e-9, 0]}, {"load": 1000}, {"submit_ns": [0, 0, 0], "job_id": [1, 2, 3]}),
-        # Who gave up waiting gives up after the same time.
+        # A user cancels after the same wait.
         ({"submit_s": [10, 30], "run_s": [10, None], "estimate_s": [60, 60], "cancel_s": [99, 50]}, {"load": 2, "speed": 4},
          {"submit_ns": [10 * S, 20 * S], "cancel_ns": [99 * S, 40 * S], "wait_ns": [-1, 20 * S],
           "run_ns": [2_500_000_000, 1], "estimate_ns": [15 * S, 15 * S], "run_unknown": [False, True]}),

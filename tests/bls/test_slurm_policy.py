@@ -57,7 +57,7 @@ def running(places: Linear | ConsTres, number: int, on: dict[int, int], end_s: i
 
 
 def test_a_quick_pass_goes_one_job_beyond_the_queue_depth() -> None:
-    # As slurmctld counts; the third job is left to a look at the whole queue, once a minute.
+    # As slurmctld counts; the third job is left to a pass over the whole queue, once a minute.
     jobs = [(1, 0, 100, 1, 100), (2, 0, 100, 1, 100), (3, 0, 100, 1, 100)]
     found = starts(jobs, 4, 1, "slurm:scheduler=builtin,default_queue_depth=1")
     assert found[1] == found[2] == 500 * MS < found[3]

@@ -34,7 +34,7 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
 
-#: What may be streamed beside plain jobs on plain hosts.
+#: Features of streams besides plain jobs on plain hosts.
 FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "outages")
 
 
@@ -232,7 +232,7 @@ def test_depths() -> None:
 
 
 def test_columns_are_not_the_callers(tmp_path: Path) -> None:
-    # What a policy is given to look at cannot be written to.
+    # A policy cannot write to the columns that it gets.
     class Writes:
         name = "writes"
 

@@ -378,7 +378,7 @@ _WORDS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_s
 
 @st.composite
 def swf_workloads(draw: st.DrawFn) -> Workload:
-    """A workload of one to eight jobs, all of which SWF can say, some cancelled before their start."""
+    """A workload of one to eight jobs that SWF can express, some cancelled before their start."""
     n = draw(st.integers(1, 8))
 
     def column(values: st.SearchStrategy[int]) -> np.ndarray[Any, Any]:

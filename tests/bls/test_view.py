@@ -125,7 +125,7 @@ def test_free_resources_at_each_instant(notes: Notes) -> None:
     assert seen[1] == {
         "free": [0, 2, 6], "gpu": [0, 2, 0], "solver": 1, "down": [], "up": [None] * 3, "held": held, "day": (1, 4, (1, 4)),
     }  # fmt: skip
-    # Nobody knows when a host is repaired that has failed.
+    # The repair of a failed host is unknown.
     assert (seen[5]["free"], seen[5]["down"], seen[5]["up"]) == ([0, 2, 0], [2], [None] * 3)
     assert (seen[20]["free"], seen[20]["gpu"], seen[20]["solver"], seen[20]["held"]) == ([4, 4, 0], [2, 2, 0], 3, held)
     assert (seen[50]["free"], seen[50]["down"]) == ([4, 4, 6], [])
@@ -310,7 +310,7 @@ class Tries:
 
 
 class Waits:
-    """The same by the engine alone: everybody is tried, and who has no place waits."""
+    """The same by the engine alone: all jobs are tried, and jobs without a place wait."""
 
     name = "waits"
     may_not_fit = True

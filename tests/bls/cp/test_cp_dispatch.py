@@ -30,7 +30,7 @@ SOLVED = tuple(one for one in SEARCHES if one not in ("list", "lns"))
 
 LONG = Parameters(which="all", limit_s=5.0)
 
-#: The module, which the package hides behind the function of its name.
+#: The module, which the function of its name in the package hides.
 of_dispatch = import_module("bls.cp.dispatch")
 
 
@@ -99,7 +99,7 @@ def test_a_plan_that_is_cut_short_is_within_its_bounds(case: Case, model: str, s
     assert again.schedule.unit_low.tolist() == found.schedule.unit_low.tolist()
 
 
-#: Six jobs for one core, of which one can start.
+#: Six jobs for one core, so that only one can start.
 CROWD = Case(
     ((2,), (2,)), (Busy(4, {0: 2}, (1,)), Busy(7, {1: 1}, (1,))), tuple(Waiting(k, 2 + k, 1, (1,)) for k in range(6))
 )

@@ -27,8 +27,8 @@ from traces.compiled import Array
 #: Of each dispatcher, the cells of the reference.
 CELLS = {"hcp19": "pool", "cp-classes": "classes", "pcp19": "nodes", "pcp20": "boxes"}
 
-#: Drawn by hand; and the least Z of each in the pool, by classes, on nodes and in boxes, found by hand where there is a reason
-#: beside it.
+#: Drawn by hand, with the smallest Z of each in the pool, by classes, on nodes and in boxes, found by hand if a reason is
+#: given.
 CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
     # Two jobs that need all of a node: Z is 3/3 + 9/6 if the short one is first, else 6/6 + 9/3.
     "order": (Case(((4,),), (), (Waiting(0, 6, 1, (4,)), Waiting(0, 3, 1, (4,)))), ("5/2", "5/2", "5/2", "5/2")),
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
         Case(((3,), (3,)), (Busy(9, {0: 2}, (1,)),), (Waiting(0, 4, 1, (2,)), Waiting(0, 4, 1, (2,)))),
         ("2", "3", "3", "3"),
     ),
-    # Two units of three fit two nodes of four, and three units of two would, too; but none of two beside two of three.
+    # Two units of three fit two nodes of four, and three units of two would, too; but none of two in addition to two of three.
     "classes lie": (
         Case(((4,), (4,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 2))),
         ("3", "3", "4", "4"),
@@ -183,7 +183,7 @@ def test_serial_schedules_are_valid_and_no_job_could_start_earlier(
 
     everybody = list(range(len(starts)))
     assert violations(case, kind, everybody, starts, of_units(on, everybody), of_units(lows, everybody)) == []
-    if kind == "pool":  # a job may not start a second earlier beside those that were placed before it
+    if kind == "pool":  # no job could start a second earlier among the jobs placed before it
         for k, job in enumerate(places):
             before = places[: k + 1]
             earlier = [starts[one] - (one == job) for one in before]
@@ -196,7 +196,7 @@ def test_serial_schedules_are_valid_and_no_job_could_start_earlier(
     st.integers(1, 12),
 )
 def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
-    # Pairs that differ by less than a float can tell.
+    # Pairs that differ by less than the precision of a float.
     jobs = [*jobs, (2**33 - 2, 2**33 - 1, 1), (2**33 - 3, 2**33 - 2, 1), (2**32 - 1, 2**33 - 2, 1), (1, 2, 1)]
     n = len(jobs)
     waited, duration, units = (column(*values) for values in zip(*jobs, strict=True))
@@ -387,7 +387,7 @@ TWO = ((4, 9), (2, 6))
         ((Busy(9, {1: 1}, (0, 1)),), (Waiting(0, 3, 1, (1, 2)),), False),
         # At 5 the lowest core is free, and its memory is not.
         ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 2))), (Waiting(0, 3, 1, (1, 2)),), False),
-        # Nobody who runs has memory.
+        # No running job has memory.
         ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 0))), (Waiting(0, 3, 1, (1, 2)),), True),
     ],
 )
@@ -453,8 +453,8 @@ def test_impossible_plans_are_errors_of_one_line() -> None:
             plan_ahead(np.array([[4]]), **{**good, **wrong})  # type: ignore[arg-type]
         assert said in str(error.value)
         assert "\n" not in str(error.value)
-    nobody = {name: column[:0] for name, column in good.items()}
-    assert plan_ahead(np.array([[4]]), **nobody).value == 0
+    no_jobs = {name: column[:0] for name, column in good.items()}
+    assert plan_ahead(np.array([[4]]), **no_jobs).value == 0
 
 
 @pytest.mark.parametrize(

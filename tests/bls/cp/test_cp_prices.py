@@ -239,7 +239,7 @@ def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Pa
     found = simulate(signals, chosen, ROWS).jobs
     cheap = 2 * H + S // 4
     assert sorted(found.start_ns.tolist()) == [cheap, cheap, cheap + 1800 * S]
-    # Where energy counts less, nobody waits for it.
+    # If energy counts less, no job waits for it.
     at_once = simulate(signals, chosen.replace("energy=100", "energy=1"), ROWS).jobs
     assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
 
@@ -290,7 +290,7 @@ def test_jobs_of_a_busy_user_come_later_if_users_count_alike() -> None:
             instance = priced(case, [0] * 5, [(0, 0, 0)], [1, 1, 1, 1, 2])
             found = dispatch(instance, "hcp19", replace(LONG_WEIGHTS, fairness=fair, search=search))
             assert [start.row for start in found.starts] == first, (fair, search)
-    # Who is nobody's is one user's.
+    # All unknown users count as one.
     found = dispatch(instance_of(case), "hcp19", replace(LONG_WEIGHTS, fairness=1.0))
     assert [start.row for start in found.starts] == [0]
 
