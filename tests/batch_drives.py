@@ -46,7 +46,7 @@ def cores_text(cores: Any) -> str:
 
 
 def attempts(state: BatchState) -> list[Attempt]:
-    """What has become of all attempts, by job and attempt."""
+    """Results of all attempts, by job and attempt."""
     names = (
         "origin",
         "number",
@@ -210,7 +210,7 @@ def rules_of(rules: CaseRules) -> Rules:
 
 
 def constraints_of(case: BatchCase, platform: Platform, workload: Workload) -> JobConstraints:
-    """What surrounds the jobs of a case."""
+    """Constraints of the jobs of a case."""
     jobs, machine = case.jobs, case.machine
     names, licences = platform.resource_names, platform.licence_names
     asked = Requests(

@@ -1,4 +1,4 @@
-"""What an OTF2 trace shows of the batch level, and what it should show of a ledger, by plain loops."""
+"""The batch level in an OTF2 trace, and the expected contents for a ledger, by plain loops."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_batch(path: Path) -> tuple[dict[str, dict[str, list[Span]]], dict[str, 
 
 
 def of_job(of: Ledger, row: int) -> dict[str, Any]:
-    """What attributes say of an attempt."""
+    """Attributes of an attempt."""
     jobs = of.jobs
     names = {"job": "job_id", "cores": "cores", "estimate": "estimate_ns", "user": "user", "attempt": "attempt"}
     told = {name: int(getattr(jobs, column)[row]) for name, column in (names | {"eligible": "eligible_ns"}).items()}
@@ -52,7 +52,7 @@ def of_job(of: Ledger, row: int) -> dict[str, Any]:
 
 
 def expected_spans(of: Ledger) -> list[Span]:
-    """What lanes show, by a plain loop over the attempts."""
+    """Expected contents of lanes, by a plain loop over the attempts."""
     found: list[Span] = []
     jobs = of.jobs
     for row in range(len(jobs)):

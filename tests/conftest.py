@@ -63,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _of_layer(said: settings, layer: str) -> settings:
-    """What a test has said, as the layer has it."""
+    """The report of a test, adapted to the layer."""
     examples = max(min(FEWEST, said.max_examples), round(said.max_examples * LAYERS[layer]))
     if layer != "soak":
         return settings(said, max_examples=examples)
@@ -121,7 +121,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What tests have to tell beside their verdict: their properties ``found``."""
+    """Findings of tests besides their verdict: their properties ``found``."""
     for report in terminalreporter.getreports(""):
         for name, value in getattr(report, "user_properties", ()):
             if name == "found" and report.when == "call":

@@ -122,7 +122,7 @@ def _edge_columns(first: int, count: int) -> dict[str, Any]:
 
 
 def edges(first: int = 0, count: int = 2, **fields: Any) -> EdgeSlice:
-    """Of task 0 to the tasks 1 and 2."""
+    """Edges from task 0 to the tasks 1 and 2."""
     return EdgeSlice(**{"job": JOB, "first": first} | _edge_columns(first, count) | fields)
 
 

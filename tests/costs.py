@@ -1,4 +1,4 @@
-"""What tests cost: at the end of a run, the CPU seconds of each folder beside its budget, and the tests that take most.
+"""Costs of tests: at the end of a run, the CPU seconds of each folder next to its budget, and the slowest tests.
 
 A test's cost is the processor time of its process and of the children that it has waited for, with the fixtures that it was
 the first to need. Budgets are those of ``budgets.toml``, for the profile ``test`` with warm kernels; no test fails when one is

@@ -1,4 +1,4 @@
-"""What tests read and write inside an engine: the one module of the tests that knows how its columns are stored.
+"""Access of tests to an engine: the only module of the tests that knows how its columns are stored.
 
 A column or a number is named by its path, from the state of an engine: ``"jobs.start_ns"``, ``"graph.tasks.pending"``,
 ``"now_ns"``.

@@ -36,7 +36,7 @@ class Question:
 
 
 def suggestion(allocator: Allocator, question: Question) -> set[int] | None:
-    """What the allocator answers; None if it places the job nowhere.
+    """The allocator's answer; None if it cannot place the job.
 
     The answer has the form that the contract asks for, and nothing else has been changed.
     """

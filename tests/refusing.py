@@ -40,7 +40,7 @@ def refusals(
     of_all = [row for name in readers for row in _rows(test, name, (rows or {}).get(name, ()))]
 
     @pytest.mark.parametrize(("name", "values", "words"), of_all)
-    def test_what_is_refused(
+    def test_bad_input_is_refused(
         name: str, values: list[Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -53,4 +53,4 @@ def refusals(
         assert line.startswith(begins), line
         assert line.startswith(begins + words) or re.search(words, line), line
 
-    return test_what_is_refused
+    return test_bad_input_is_refused

@@ -1,4 +1,4 @@
-"""What a failing comparison with the slow reference shows: the stories of the first job that differs, by both."""
+"""Output of a failing comparison with the slow reference: both stories of the first job that differs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _story(attempts: list[Attempt], number: int) -> list[str]:
 
 
 def pytest_assertrepr_compare(config: Any, op: str, left: object, right: object) -> list[str] | None:
-    """Of two lists of attempts that should be equal, what happened to the first job that differs, in the left and the right."""
+    """Stories of the first job that differs between two lists of attempts that should be equal, left and right."""
     both = (left, right)
     if op != "==" or not all(isinstance(one, list) and one and isinstance(one[0], Attempt) for one in both):
         return None

@@ -36,7 +36,7 @@ def simgrid() -> Installation:
 
 
 def between(core_host: list[int], **fields: Any) -> dict[str, Any]:
-    """What a start says of a network of these hosts: 10 Gbit/s and 1 µs a link, LV08."""
+    """The start message's network of these hosts: 10 Gbit/s and 1 µs per link, LV08."""
     given = {"hosts": max(core_host) + 1, "bandwidth_bytes_per_s": 1.25e9, "latency_ns": 1000.0, **LV08, **fields}
     return {"core_host": pack_int32(core_host), "network": network(**given)}
 
@@ -53,7 +53,7 @@ def ordered(speed: Iterable[float], how: str = "ss", program: str = "", **fields
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """What a simulator said of a job."""
+    """A simulator's report about a job."""
 
     start: np.ndarray
     end: np.ndarray
@@ -107,7 +107,7 @@ def answered(peer: Peer, order: SimulateJob, resumes: Iterable[Resume] = ()) -> 
 
 
 def both(order: SimulateJob, resumes: Iterable[Resume] = (), platform: Path | None = None) -> tuple[Answered, Answered]:
-    """What the project's engine answers, and what SimGrid does."""
+    """Answers of the project's engine and of SimGrid."""
     again = list(resumes)
     ours = answered(ApplicationPeer(), order, again)
     peer = SimGridPeer(simgrid(), platform)

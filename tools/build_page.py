@@ -1,7 +1,7 @@
 """Build the script and the style of report pages out of ``tools/page``: ``make page``.
 
-``bridge/report/assets`` holds what is built, so that nobody needs Node.js who only installs the project; a test builds it again
-and compares. What Node.js needs is installed under ``.venv``, as ``tools/page/package-lock.json`` names it.
+``bridge/report/assets`` holds the result, so that users do not need Node.js; a test builds it again and compares. The packages
+of ``tools/page/package-lock.json`` are installed under ``.venv``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "tools" / "page"
 ASSETS = ROOT / "bridge" / "report" / "assets"
-#: Entry points and what is built of them.
+#: Entry points and their output files.
 BUILT = {"src/page.ts": "page.js", "src/page.css": "page.css"}
 
 
 def installed() -> Path:
-    """The folder of what ``package-lock.json`` names, installed once; of another such file there is another folder."""
+    """The folder in which the packages of ``package-lock.json`` are installed, once per version of the file."""
     lock = (SOURCE / "package-lock.json").read_bytes()
     folder = Path(sys.prefix) / f"page-tools-{hashlib.sha256(lock).hexdigest()[:8]}"
     done = folder / "installed"
@@ -48,10 +48,10 @@ def environment() -> dict[str, str]:
 
 
 def build(assets: Path) -> None:
-    """Check the types, then write to `assets`: the bundles, the licences of what is in them, and what metrics are."""
+    """Check the types, then write the bundles, the licences of packages and the definitions of metrics to `assets`."""
     modules = installed()
     assets.mkdir(parents=True, exist_ok=True)
-    # Compilers look for what sources import in the folders above these: a copy of the sources is put there.
+    # Compilers resolve imports in the folders above the sources, so the sources are copied there.
     with tempfile.TemporaryDirectory(dir=modules.parent) as place:
         shutil.copytree(SOURCE, place, dirs_exist_ok=True)
         packages = bundle(Path(place), modules, assets)
@@ -61,22 +61,22 @@ def build(assets: Path) -> None:
 
 
 def bundle(place: Path, modules: Path, assets: Path) -> set[str]:
-    """Check the types of the sources, and write what is built of them; the names of the packages that are in it."""
+    """Check the types of the sources and bundle them; returns the names of the bundled packages."""
     subprocess.run([modules / ".bin/tsc", "--project", place], env=environment(), check=True)
     packages: set[str] = set()
     for source, target in BUILT.items():
         options = ["--bundle", "--minify", "--target=es2022", "--charset=utf8", "--log-level=warning"]
-        with tempfile.NamedTemporaryFile(suffix=".json") as told:
-            options += ["--legal-comments=none", f"--metafile={told.name}", f"--outfile={assets / target}"]
+        with tempfile.NamedTemporaryFile(suffix=".json") as metadata:
+            options += ["--legal-comments=none", f"--metafile={metadata.name}", f"--outfile={assets / target}"]
             command = [modules / ".bin/esbuild", place / source, *options]
             subprocess.run(command, env=environment(), check=True)
-            inputs = json.loads(Path(told.name).read_text(encoding="utf-8"))["inputs"]
+            inputs = json.loads(Path(metadata.name).read_text(encoding="utf-8"))["inputs"]
         packages |= {found[1] for name in inputs if (found := re.search(r"node_modules/((?:@[^/]+/)?[^/]+)/", name))}
     return packages
 
 
 def licences(modules: Path, packages: set[str]) -> str:
-    """The licences of packages, which who passes their code on has to pass on, too: each text once."""
+    """The licences of the bundled packages, which must be passed on: each text once."""
     of_text: dict[str, list[str]] = {}
     for name in sorted(packages):
         about = json.loads((modules / name / "package.json").read_text(encoding="utf-8"))
@@ -86,12 +86,12 @@ def licences(modules: Path, packages: set[str]) -> str:
     return "\n\n".join(f"{', '.join(names)}\n\n{text}" for text, names in of_text.items()) + "\n"
 
 
-#: Pages whose tables say what a metric or a column is; the last one has the last word.
+#: Pages whose tables define metrics and columns; the last one takes precedence.
 DEFINING = ("results.md", "report.md", "compare.md", "metrics.md")
 
 
 def definitions() -> dict[str, dict[str, str]]:
-    """What the pages say of every metric and column, by its name, and under which heading metrics stand."""
+    """Definition of every metric and column in the pages, by its name, and the heading of each metric."""
     found: dict[str, dict[str, str]] = {}
     for name in DEFINING:
         page = next((ROOT / "docs").rglob(name)).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Dispatches that are made up, on machines like those of the PCP'20 paper: Eurora and KIT ForHLR II (its section 4).
+"""Generated dispatches on machines like those of the PCP'20 paper: Eurora and KIT ForHLR II (its section 4).
 
-Nine tenths of a machine's cores are held by jobs like those that wait. How long jobs last, how wide they are and what
-they ask for is made up, too: neither log is shipped, and Eurora's is not public.
+Jobs similar to the waiting ones hold nine tenths of a machine's cores. Run times, widths and requests are generated, too:
+neither log is shipped, and Eurora's is not public.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from traces.compiled import Array
 
 _BUSY: Final = 0.9
 
-#: So often a running job is drawn before the machine counts as full, if none fits any more.
+#: Number of draws without a fitting job after which the machine counts as full.
 _TRIES: Final = 4000
 
-#: KB of a GB; and nodes whose system keeps some of it.
+#: KB of a GB; and nodes whose system uses some of it.
 _KB: Final = 2**20
 _IN_KB: Final = ((1152, (20, 64 * _KB - 317)), (21, (48, 1024 * _KB - 317)))
 
@@ -32,15 +32,15 @@ _Request = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, and what its jobs ask for.
+    """A machine, and the requests of its jobs.
 
     Attributes
     ----------
     resources : tuple of str
     nodes : tuple of (int, tuple of int)
-        How many nodes, and what each has of every resource.
+        Number of nodes, and the resources of each.
     request : callable
-        Draws units, and what one asks for.
+        Draws the units of a job, and the request of one.
     """
 
     resources: tuple[str, ...]
@@ -82,8 +82,8 @@ def _of_kit_any_memory(draw: random.Random) -> _Request:
     return units, (cores, min(63 * _KB, int(1.5 * draw.lognormvariate(0.0, 1.0) * cores * _KB)))
 
 
-#: By name; memory is in GB. In ``kit-kb`` it is in KB, of a node not all of its 64 GB, and no unit asks for more than the share
-#: of its cores; in ``kit-any-memory`` one in eight does.
+#: By name; memory is in GB. In ``kit-kb`` it is in KB, less than 64 GB per node, and no unit requests more than the share of
+#: its cores; in ``kit-any-memory`` one in eight does.
 MACHINES: Final = {
     "eurora": Machine(("core", "gpu", "mic"), ((32, (16, 2, 0)), (32, (16, 0, 2))), _of_eurora),
     "kit": Machine(("core",), ((1152, (20,)),), _of_kit),
@@ -99,10 +99,7 @@ def _duration_s(draw: random.Random) -> int:
 
 
 def drawn(machine: Machine, n_waiting: int, seed: int) -> Instance:
-    """An instance with so many waiting jobs, the same for the same seed.
-
-    Running jobs come longest first, as policies give them.
-    """
+    """An instance with ``waiting`` jobs, the same for the same seed; running jobs are listed longest first."""
     draw = random.Random(seed)
     running, places = _running(machine, draw)
     by_end = sorted(range(len(running)), key=lambda job: -running[job][0])
@@ -135,7 +132,7 @@ def _running(
 ) -> tuple[list[tuple[int, tuple[int, ...]]], list[list[tuple[int, int]]]]:
     """Running jobs, as (time left, request of a unit), and their (node, units)."""
     free = machine.capacity
-    empty, nobody = free.copy(), RunningUnits.none(len(machine.resources))
+    empty, no_jobs = free.copy(), RunningUnits.none(len(machine.resources))
     running, places, held = [], [], 0
     for _ in range(_TRIES):
         if held >= _BUSY * int(empty[:, 0].sum()):
@@ -143,7 +140,7 @@ def _running(
         duration, (units, asked) = _duration_s(draw), machine.request(draw)
         one = np.ones(1, np.int64)
         queue = Queue(one, one.copy(), one.copy(), one * units, np.array([asked], np.int64))
-        problem = problem_of(Instance(machine.resources, empty.copy(), nobody, queue), np.zeros(1, np.int64))
+        problem = problem_of(Instance(machine.resources, empty.copy(), no_jobs, queue), np.zeros(1, np.int64))
         placed, _ = best_fit(problem, free, np.zeros(1, np.int64))
         if placed:
             nodes, counts = np.unique(placed[0], return_counts=True)

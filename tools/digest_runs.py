@@ -1,6 +1,6 @@
-"""How each kind of case of the matrix is run, and the tables that come of it.
+"""How each kind of case of the matrix is run, and the resulting tables.
 
-All that is not a public name is imported here, within the functions that need it, and nowhere else in the matrix.
+Only this module imports names that are not public, within the functions that need them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from tools.digest_cases.workloads import workload as made_workload
 Table = Mapping[str, Any]
 Tables = dict[str, Table]
 
-#: Columns that say what a run cost, and where: no two runs have the same.
+#: Columns that contain the cost or the place of a run, which differ between runs.
 MEASURED = ("decision_ns", "simulation_s", "wall_s", "worker")
 
-#: The file of a trace that holds little beside a number that OTF2 draws at random.
+#: The file of a trace that contains a random number of OTF2 and little else.
 _DRAWN = "traces.otf2"
 
 

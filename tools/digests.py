@@ -1,12 +1,12 @@
-"""The proof that a change of the code changes no result: digests of some seven hundred small runs, column by column.
+"""The proof that a change of the code changes no result: digests of about seven hundred small runs, column by column.
 
-    python -m tools.digests write FILE        # run all, and write what came of it
+    python -m tools.digests write FILE        # run all, and write the digests
     python -m tools.digests compare FILE      # run all again; list every column that differs, and exit with 1 if one does
     python -m tools.digests compare FILE --only 'pair *' --only '*windows*'
 
-A run's tables (jobs, tasks, transfers, decisions, …) and metrics are digested as the bytes of their columns. What a clock
-has measured is left out, by name; what is no number is digested as text; all NaNs are one. ``tests/digests.json`` is what the
-commit in its head gave. A difference is no fault by itself: a change that is meant to make other results writes the file anew.
+A run's tables (jobs, tasks, transfers, decisions, …) and metrics are digested as the bytes of their columns. Measured times are
+left out, by name; values that are not numbers are digested as text; all NaNs are equal. ``tests/digests.json`` has the digests
+of the commit in its head. A change that is meant to alter results writes the file again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Digests = dict[str, dict[str, str]]
 
 _DIGITS = 16
 
-#: The table of a run that could not be: its only column is what was raised.
+#: The table of a run that failed: its only column is the error.
 _RAISED = "raised"
 
 
@@ -59,12 +59,12 @@ def column_digest(column: Any) -> str:
 
 
 def digests_of(tables: Tables) -> Digests:
-    """Of every column of every table."""
+    """The digests of every column of every table."""
     return {name: {column: column_digest(values) for column, values in table.items()} for name, table in tables.items()}
 
 
 def _run(case: Case) -> Digests:
-    # What is raised is a result, too: of a comparison one wants to see all that differs.
+    # Errors are results, too: a comparison should show all differences.
     try:
         return digests_of(RUNS[case.kind](case.given))
     except Exception as error:
@@ -72,7 +72,7 @@ def _run(case: Case) -> Digests:
 
 
 def _run_all(cases: Sequence[Case]) -> dict[str, Digests]:
-    # In a folder of its own, which holds the files that the cases name; processes run the same code as this one.
+    # In a folder of its own with the files that the cases name; processes run the same code as this one.
     root = Path(bridge.__file__).resolve().parents[1]
     os.environ["PYTHONPATH"] = os.fspath(root)
     print(f"code: {root}", file=sys.stderr)
@@ -91,7 +91,7 @@ def _run_all(cases: Sequence[Case]) -> dict[str, Digests]:
 
 
 def write_digests(found: Mapping[str, Digests], commit: str, path: Path) -> None:
-    """Write digests, a line a case; the columns' names stand in the head, once for all tables that have the same."""
+    """Write digests, one line per case; the names of columns are in the head, once for all tables that share them."""
     shapes: dict[tuple[str, ...], int] = {}
     lines = []
     for case, tables in found.items():
@@ -144,7 +144,7 @@ def _commit() -> str:
 
 
 def _check(cases: Sequence[Case], found: Mapping[str, Digests]) -> None:
-    # What makes the file a proof: every case ran, and every coupling gave what inline did.
+    # The proof requires that every case ran, and that every coupling equals inline.
     names = [case.name for case in cases]
     assert len(set(names)) == len(names), sorted(name for name in names if names.count(name) > 1)
     raised = [f"{name}: {next(iter(tables[_RAISED]))}" for name, tables in found.items() if _RAISED in tables]

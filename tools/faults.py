@@ -1,12 +1,12 @@
 """Planted faults: does the test suite find them? ``python -m tools.faults [NAME ...] [--workers N]``, as ``make faults`` does.
 
-Each file ``tests/faults/NAME.patch`` breaks the code in one place. Its header has a sentence that says what is broken, a line
-``Tests:`` with the files or folders of tests that must notice, and ``Missed: reason`` if no test is known to notice. Each patch
-is applied to a fresh copy of the tracked files, and the tests run there. The first test that fails has found the fault. At last
+Each file ``tests/faults/NAME.patch`` breaks the code in one place. Its header has a sentence that states the fault, a line
+``Tests:`` with files or folders of tests that must find it, and ``Missed: reason`` if no test is known to. Each patch is
+applied to a fresh copy of the tracked files, and the tests run there. The first test that fails has found the fault. Finally
 all these tests run in a copy without faults, where they must pass.
 
-A copy has an environment of its own: the packages of this one, but the copy's code also in every process that a test starts.
-It has a folder for kernels, too. Kernels that a patch cannot change are copied there, the others are compiled again.
+A copy has its own environment: the packages of this one, but the copy's code also in every process that a test starts. It has a
+folder for kernels, too. Kernels that a patch cannot change are copied there, the others are compiled again.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from traces.kernels import store
 ROOT = Path(__file__).resolve().parent.parent
 FAULTS = ROOT / "tests" / "faults"
 
-#: A fault that makes the tests run for longer than this (s) has been noticed, too.
+#: A fault with which the tests run longer than this (s) counts as found.
 _LONGEST_S = 600.0
 
 # A file without any of these holds no kernel, and changes none. With one, it changes kernels of these packages.
@@ -70,9 +70,9 @@ class Fault:
 
     name: str
     patch: Path
-    broken: str  # what is broken, in one sentence
-    tests: tuple[str, ...]  # files or folders of tests, one of which must find it
-    missed: str  # why no test finds it; empty if one does
+    broken: str  # the fault, in one sentence
+    tests: tuple[str, ...]  # files or folders of tests, at least one of which must find the fault
+    missed: str  # the reason why no test finds it; empty if one does
     files: tuple[str, ...]  # the files that the patch changes
 
 
@@ -135,7 +135,7 @@ class _Copy:
         finally:
             _RUNNING.discard(process.pid)
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what a test has left
+                os.killpg(process.pid, signal.SIGKILL)  # also processes that a test left
             process.wait()
         return subprocess.CompletedProcess(words, process.returncode, output)
 
@@ -153,7 +153,7 @@ class _Copy:
 
 
 def _copy_kernels(source: Path, target: Path, but: tuple[str, ...] = ()) -> None:
-    # All but those whose names begin so. A file of a kernel says in which folder it is.
+    # All but those whose names begin so. A file of a kernel names its folder.
     for path in source.glob("*.code"):
         unit = None if path.name.startswith(but) else store.unpacked(path.read_bytes(), f"{source.name}/{path.stem}")
         if unit is not None:
@@ -162,7 +162,7 @@ def _copy_kernels(source: Path, target: Path, but: tuple[str, ...] = ()) -> None
 
 
 class _Faults:
-    """Runs the tests of faults, beside a copy without any."""
+    """Runs the tests of faults, and a copy without any."""
 
     def __init__(self, clean: _Copy) -> None:
         self._clean = clean
@@ -173,7 +173,7 @@ class _Faults:
             _copy_kernels(own, self._kernels)
 
     def verdict(self, fault: Fault) -> tuple[bool, str]:
-        """Whether a fault is as its header says, and the line to print."""
+        """Whether the tests of a fault behave as its header states, and the line to print."""
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="faults-", ignore_cleanup_errors=True) as folder:
             copy = _Copy(Path(folder), self._clean, plain=self._clean.plain)
@@ -200,7 +200,7 @@ class _Faults:
         return True, f"found           {fault.name}: {failed[1]} ({took})"
 
     def without(self) -> list[str]:
-        """The tests that have found a fault and fail without one, too, a line each."""
+        """Tests that found a fault but also fail without one, one line each."""
         ran = self._clean.run(*_PYTEST, *self.found) if self.found else None
         failed = sorted(set(_FAILED.findall(ran.stdout))) if ran else []
         if ran and ran.returncode not in (0, 1):

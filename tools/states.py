@@ -94,7 +94,7 @@ def with_tables(name: str) -> str:
     for kind in TABLES[name]:
         columns = kind.table_columns()
         said = [f"| `{name}` | {one.stored} | {one.unit} | {one.meaning} |\n" for name, one in columns.items()]
-        # Further columns, of which nothing is declared here, follow.
+        # Further columns, without a declaration here, follow.
         parts = re.split(
             rf"(?<=\n)((?:## |`){kind.name}\.parquet.*\n(?:(?!\|).*\n)+\|.*\n\|.*\n)((?:\|.*\n)+)", text, maxsplit=1
         )

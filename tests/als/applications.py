@@ -36,10 +36,10 @@ def driven(
     """
     start, stop = case.start, case.stop
     scaled = {at + 1 for at, *_ in case.scales}
-    told = {at + 1 for at, _ in case.hints} | {one.at + 1 for one in case.resizes}
+    commanded = {at + 1 for at, _ in case.hints} | {one.at + 1 for one in case.resizes}
     last = None if stop is None else stop if until_stop else stop - 1
     try:
-        for now in sorted({at for at, _, _ in case.changes} | scaled | told | set(pauses)):
+        for now in sorted({at for at, _, _ in case.changes} | scaled | commanded | set(pauses)):
             if last is not None and now > last and not (now == stop and now in scaled):
                 continue
             application.advance(start + now)
@@ -103,7 +103,7 @@ def ran(application: ApplicationSimulator) -> Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Happening:
-    """What happens to an application, and how it hands out its tasks; all instants count from its start."""
+    """Events of an application, and its assignment of tasks; all instants count from its start."""
 
     start: int = 0
     overhead: int = 0
@@ -140,7 +140,7 @@ class Happening:
         return {name: getattr(self, name) for name in names}
 
     def found(self, pauses: Sequence[int] = (), *, keep_tasks: bool = True) -> Any:
-        """What the engine makes of it, suspended at all that happens and at the pauses; a word if it cannot end."""
+        """The engine's result, suspended at all events and at the pauses; a word if it cannot end."""
         application = self.application(keep_tasks=keep_tasks)
         if ended := driven(application, self, pauses):
             return ended
@@ -168,7 +168,7 @@ class Scenario(Happening):
         return given | {"wishes": self.wishes or None, "part_tasks": self.part_tasks}
 
     def expected(self) -> Run | str:
-        """What the reference makes of it; a word if it cannot end."""
+        """The reference's result; a word if it cannot end."""
         changes, later = self._plain_changes()
         try:
             return run(
@@ -323,10 +323,10 @@ def scenarios(
     *,
     names: st.SearchStrategy[str] = st.sampled_from(NAMES),  # noqa: B008 - it is no mutable thing
     lost: bool = True,
-    told: bool = False,
+    coordinated: bool = False,
     max_tasks: int = 20,
 ) -> Scenario:
-    """Up to six cores; ``lost``: some may be late, lost and return; ``told``: with releases and hints of other jobs' needs."""
+    """Up to six cores; ``lost``: some may be late, lost and return; ``coordinated``: with releases and hints."""
     n_cores = draw(st.integers(1, 6))
     kinds = draw(st.sampled_from(("loop", "loops")))
     phases: list[str | None] = [draw(names)]
@@ -346,8 +346,8 @@ def scenarios(
     cores = st.integers(0, n_cores - 1)
     changes = draw(st.lists(st.tuples(instants, cores, of_core), max_size=8)) if draw(st.booleans()) else []
     of_start = st.sampled_from((0.0, 1.0, 1.0, 2.0)) if lost else speeds
-    happens: dict[str, Any] = {"releases": told and draw(st.booleans())}
-    if told:
+    happens: dict[str, Any] = {"releases": coordinated and draw(st.booleans())}
+    if coordinated:
         at = sorted(draw(st.sets(st.integers(0, 120), max_size=4)))
         happens["hints"] = tuple((one, draw(st.frozensets(cores))) for one in at)
     return Scenario(

@@ -108,14 +108,14 @@ class GraphScenario(Happening):
         return replace(graph_ran(application), released=released(application))
 
     def expected(self) -> GraphRun | str:
-        """What the reference makes of it; a word if it cannot end. Order and plan are those of the engine."""
+        """The reference's result; a word if it cannot end. Order and plan are those of the engine."""
         state = self.application().state
         position, cores = (column(state, f"graph.tasks.{name}").tolist() for name in ("position", "plan"))
         by_plan = self.scheduler in PLANNERS or self.scheduler == "cores"
         if self.scheduler == "cores":
             cores = list(self.mapped)
         if by_plan and min(cores) < 0:
-            cores = [self.speeds.index(0.0) if c < 0 else c for c in cores]  # there is nobody: all are lost
+            cores = [self.speeds.index(0.0) if c < 0 else c for c in cores]  # all are lost
         places = position
         if self.resizes and by_plan:
             cores, places = zip(*planned(self.scheduler, self.lengths, self.edges, self.speeds), strict=True)

@@ -55,7 +55,7 @@ def is_message(caught: pytest.ExceptionInfo[InputError], words: str) -> bool:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        *table_rows(__file__, "what_cannot_be_an_application"),
+        *table_rows(__file__, "impossible_applications_are_refused"),
         *(({"lengths_gflop": one}, LENGTHS) for one in ([], [[1.0]], [1.0, 0.0], [1.0, INF], [NAN, 1.0])),
         *(({"core_speed_gflops": one}, SPEEDS) for one in ([], [[1.0]], [1.0, -1.0], [1.0, INF], [1.0, NAN])),
         *(({"latency_ns": one}, LATENCIES) for one in ([0], [0, -1], [10**12 + 1, 0])),
@@ -71,7 +71,7 @@ def is_message(caught: pytest.ExceptionInfo[InputError], words: str) -> bool:
         ),
     ],
 )
-def test_what_cannot_be_an_application(wrong: dict[str, Any], words: str) -> None:
+def test_impossible_applications_are_refused(wrong: dict[str, Any], words: str) -> None:
     fit: dict[str, Any] = {"lengths_gflop": [1.0, 2.0], "core_speed_gflops": [1.0, 1.0], "technique": SS}
     assert ApplicationSimulator(**fit).advance()
     with pytest.raises(InputError) as caught:
@@ -104,7 +104,7 @@ def test_the_end_of_time_is_an_error(work: float, start: int, overhead: int, kee
         application.advance()
 
 
-def test_what_is_just_within_the_limits() -> None:
+def test_values_at_the_limits_are_accepted() -> None:
     for application, end in (
         (ApplicationSimulator([1e-9], [1.0], SS, start_ns=MAX_NS - 2), MAX_NS - 1),
         (ApplicationSimulator([1.0], [1.0], SS, latency_ns=[10**12]), 2 * 10**12 + 10**9),
@@ -155,7 +155,7 @@ def test_an_impossible_answer_names_the_technique(kernel: Any, fault: str) -> No
         ApplicationSimulator([1.0] * 5, [1.0, 1.0], Selection((mine, TECHNIQUES["gss"]))).advance()
 
 
-def test_what_is_no_technique_is_refused() -> None:
+def test_objects_that_are_not_techniques_are_refused() -> None:
     fault = pytest.raises(PluginError, match=r"technique plain: .* use technique_kernel")
     with fault if jit_enabled() else nullcontext():  # in a debugger everything is plain
         ApplicationSimulator([1.0], [1.0], Technique("plain", lambda n, p, core, request, left, memo: 1))
@@ -176,7 +176,7 @@ class Growing:
 
 
 @pytest.mark.parametrize(("steps", "every_ns"), [(1, 0), (2, 0), (1, 30), (3, 7)])
-def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every_ns: int) -> None:
+def test_simulation_ahead_does_not_change_a_rule_in_python(steps: int, every_ns: int) -> None:
     """It wins every time over one that takes a task for twenty times as long to hand out."""
     given = {"lengths_gflop": [NS * 4] * 40 * steps, "core_speed_gflops": [1.0, 1.0], "part_tasks": [40] * steps}
     alone = ApplicationSimulator(phases=[PythonTechnique(Growing)], overhead_ns=50, **given)
@@ -192,7 +192,7 @@ def test_what_is_simulated_ahead_leaves_a_rule_in_python_alone(steps: int, every
 # Lost cores and widths.
 
 
-def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
+def test_a_job_whose_core_never_comes_is_an_error() -> None:
     application = ApplicationSimulator([TEN] * 3, [1.0], SS)
     application.advance(15)
     application.set_speed(0.0)
@@ -204,7 +204,7 @@ def test_a_job_that_waits_for_a_core_that_never_comes_says_so() -> None:
 def test_an_application_whose_cores_never_stay_for_a_task_ends_with_the_last_loss_of_many() -> None:
     """A task of 10 ns, and a core that is there for 5 ns at a time."""
     application = ApplicationSimulator([TEN], [1.0], SS)
-    column(application.state, "fruitless")[...] = MOST_FRUITLESS - 3  # so many times it was so
+    column(application.state, "fruitless")[...] = MOST_FRUITLESS - 3  # almost the limit
     for now in (5, 9):
         application.advance(now)
         application.set_speed(0.0, 0)
@@ -293,13 +293,13 @@ def test_requests_concern_others_while_there_are_tasks_or_somebody_learns(name: 
     assert hands_out(application.state, application.now_ns) == concerns
 
 
-def test_a_technique_is_told_no_moments_where_no_task_is_left() -> None:
+def test_without_tasks_a_technique_gets_no_moments() -> None:
     application = ApplicationSimulator([TEN] * 2, [1.0, 1.0], TECHNIQUES["fac-mu-sigma"], overhead_ns=0)
     while number(application.state, "n_left") > 0:
         application.advance(application.now_ns + 1)
-    told = column(application.state, "facts").tolist()
+    facts = column(application.state, "facts").tolist()
     tell(application.state, MOMENTS)
-    assert column(application.state, "facts").tolist() == told
+    assert column(application.state, "facts").tolist() == facts
 
 
 def test_tasks_that_have_places_have_no_other_width() -> None:
@@ -485,7 +485,7 @@ def test_all_metrics_by_hand() -> None:
     assert found == pytest.approx(by_hand, rel=1e-14)
 
 
-def test_what_there_is_no_number_for() -> None:
+def test_values_without_a_number_are_refused() -> None:
     assert all(math.isnan(value) for value in measured([7, 7], [0, 0], start=7).values())
     assert math.isnan(finish_imbalance(np.full(7, 3, np.int64), 3))
     assert math.isnan(finish_cov(np.full(7, 3, np.int64), 3))

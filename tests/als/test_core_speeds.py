@@ -63,7 +63,7 @@ def test_noise_does_not_change_from_version_to_version() -> None:
     ]
 
 
-# Components of small numbers, each beside its slow definition.
+# Components of small numbers, each with its slow definition.
 
 cores_ = st.none() | st.sets(st.integers(0, P - 1), min_size=1)
 
@@ -151,7 +151,7 @@ def test_factors_are_the_products_of_the_definitions(case: list[Both], folder: P
 def test_changes_are_those_of_brute_force(
     case: list[Both], cores: list[int], begin: int, length: int, most: int, folder: Path
 ) -> None:
-    """At once and in portions, each of which says up to where it knows everything."""
+    """At once and in portions, each with the instant up to which it is complete."""
     speeds, reference = built(case, folder)
     base, end, numbers = [1.5 + core for core in cores], begin + length, np.array(cores, np.int64)
     expected = slow.changes(reference, cores, base, begin, end)

@@ -131,7 +131,7 @@ def _happens(lines: list[str]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_what_becomes_of_it(case: dict[str, Any]) -> None:
+def test_results_of_drawn_applications(case: dict[str, Any]) -> None:
     expected = {name: case[name] for name in OUTCOMES if name in case}
     assert expected
     drawn = scenario(case)

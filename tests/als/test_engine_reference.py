@@ -43,7 +43,7 @@ def test_each_technique(name: str, data: st.DataObject, instants: list[int]) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_several_long_loops(name: str) -> None:
-    """Loops of many tasks, where small differences of what is learnt show."""
+    """Loops of many tasks, in which small differences of measurements matter."""
     for seed in range(2):
         chance = Random(seed)
         lengths = [chance.choice((0.25, 1.0, 1.5, 7.0)) * 1e-7 for _ in range(360)]
@@ -53,7 +53,7 @@ def test_several_long_loops(name: str) -> None:
 
 @pytest.mark.parametrize(
     "strategy",
-    [scenarios(), scenarios(names=selections(), lost=False, max_tasks=14), scenarios(names=BOTH, told=True)],
+    [scenarios(), scenarios(names=selections(), lost=False, max_tasks=14), scenarios(names=BOTH, coordinated=True)],
     ids=["lost cores", "choosing", "hints and releases"],
 )
 @settings(max_examples=500)
@@ -99,7 +99,7 @@ def test_a_job_completes_if_it_would_end_at_the_stop_or_before(
 
 
 @settings(max_examples=200)
-@given(case=scenarios(names=BOTH, told=True), instants=pauses)
+@given(case=scenarios(names=BOTH, coordinated=True), instants=pauses)
 def test_no_core_is_used_after_its_release(case: Scenario, instants: list[int]) -> None:
     application = replace(case, releases=True).application()
     if driven(application, replace(case, releases=True), instants) == "":

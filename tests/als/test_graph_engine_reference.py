@@ -96,7 +96,7 @@ def test_no_core_is_used_after_its_release(lost: bool, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("name", ["awf", "awf-b", "awf-d", "af"])
-def test_what_is_learnt_in_a_round_is_for_the_next_ones(name: str) -> None:
+def test_measurements_of_a_round_serve_the_next_ones(name: str) -> None:
     """Four layers of twenty tasks; core 1 turns out to be slow in the second, and later rounds weigh more."""
     layers = [range(20 * k, 20 * k + 20) for k in range(4)]
     edges = [(a, b, 0.0) for one, other in pairwise(layers) for a in one for b in other]

@@ -94,7 +94,7 @@ def test_factorisations_have_the_dependences_of_their_tiles(name: str, tiles: in
     assert graph.gflop.tolist() == pytest.approx([flops for _, flops in tasks])
     assert (len(tasks), len(expected)) == room(model, 0, 1)
     assert len(set(graph.bytes.tolist())) <= 1
-    # All of a factorisation of a matrix of T·b: n³/3 and 2n³/3 operations, as long as tiles are small beside it.
+    # All of a factorisation of a matrix of T·b: n³/3 and 2n³/3 operations, if tiles are small in comparison.
     if name == "lu":
         assert work == pytest.approx(2 / 3 * tiles**3, rel=0.2 if tiles > 2 else 1)
 
@@ -235,7 +235,7 @@ def of_three(wrong: dict[int, float], tasks: int = 5, edges: int = 4) -> GraphMo
         ({EDGES: -1}, "its rule makes 3 tasks and -1 edges"),
     ],
 )  # fmt: skip
-def test_what_a_rule_must_not_do_is_said(wrong: dict[int, float], words: str) -> None:
+def test_forbidden_results_of_a_rule_are_refused(wrong: dict[int, float], words: str) -> None:
     try_out(of_three({}))
     with pytest.raises(PluginError, match=f"graph w: {words}"):
         try_out(of_three(wrong))
@@ -283,7 +283,7 @@ def modelled(n_tasks: Any, make: Any = by_parameters) -> GraphModel:
         (modelled(lambda n, cores: (1, 0), lambda *a: 0), ".*not compiled for .*; decorate make with graph_kernel"),
     ],
 )  # fmt: skip
-def test_what_a_model_must_not_be_is_said(model: GraphModel, words: str) -> None:
+def test_invalid_models_are_refused(model: GraphModel, words: str) -> None:
     with pytest.raises(PluginError, match=f"graph w: {words}"):
         try_out(model)
 

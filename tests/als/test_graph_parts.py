@@ -1,4 +1,4 @@
-"""Graphs in applications: what may be given, parts one behind the other, and what holds for every graph."""
+"""Graphs in applications: what may be given, parts in sequence, and properties of every graph."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def part(draw: st.DrawFn, machine: GraphScenario) -> Part:
 def alone(
     machine: GraphScenario, one: Part, speeds: list[float], start: int, stop: int | None
 ) -> tuple[ApplicationSimulator, int]:
-    """A part, and a serial one behind it, up to where that begins or to the stop; and when that is.
+    """A part, followed by a serial one, up to its beginning or the stop; and that instant.
 
     ``speeds`` become what they are then.
     """
@@ -287,7 +287,7 @@ def test_order_and_plan_are_those_of_the_ranks(scenario: GraphScenario) -> None:
     assert [expected.index(k) for k in range(n)] == place
 
 
-def test_it_ends_no_sooner_than_is_said() -> None:
+def test_it_ends_no_sooner_than_the_bound() -> None:
     met = []
 
     @settings(max_examples=60)
@@ -324,7 +324,7 @@ def narrower_on_a_network() -> object:
     return small_application(3, network=net).resize(taken=[0])
 
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {"applications": lambda given: small_application(**given), "parts": GraphPart, "runs": lambda run: run()},
     {

@@ -98,7 +98,7 @@ ENTITIES = '<?xml version="1.0"?>\n<!DOCTYPE x [\n <!ENTITY a0 "lol">\n <!ENTITY
         (ENTITIES + "<graphml>&a1;</graphml>", "line 3: declares the entity 'a0'"),
     ],
 )
-def test_what_looks_like_no_graph(tmp_path: Path, text: str | bytes, says: str) -> None:
+def test_files_that_do_not_look_like_graphs_are_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
     assert refused(tmp_path, text).startswith(says)
 
 
@@ -123,7 +123,7 @@ HOSTS = GRAPHML.replace('"bytes"', '"host"').replace('"edge"', '"all"').replace(
         (gzip.compress(DOT.encode(), mtime=0)[:-9], "truncated"),
     ],
 )
-def test_what_is_no_graph(tmp_path: Path, text: str | bytes, says: str) -> None:
+def test_files_without_a_graph_are_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
     assert says in refused(tmp_path, text)
 
 
@@ -156,7 +156,7 @@ PREFIXED = DAX.replace("<", "<p:").replace("<p:/", "</p:").replace("<p:?", "<?")
         WFFORMAT.replace('"children": ["b"]', '"children": []'),
         DAX.replace(' xmlns="http://pegasus.isi.edu/schema/DAX"', ""),
         PREFIXED.replace("xmlns=", "xmlns:p="),
-        # A file's size may be known at either end; that of what is written counts.
+        # A file's size may be known at either end; the writer's counts.
         DAX.replace('file="x" link="output" size="60"', 'name="x" link="output"'),
         DAX.replace('file="x" link="input" size="60"', 'name="x" link="input" size="61"'),
         DAX.replace('file="x" link="input"', 'file="x" link="inout"'),

@@ -127,7 +127,7 @@ def test_the_picture_is_the_references(width: int, height: int, iterations: int)
     assert model.count == width * height
 
 
-def test_the_spread_of_what_was_drawn() -> None:
+def test_the_spread_of_drawn_lengths() -> None:
     values = np.array([100.0, 1.0, 2.0, 4.0, 100.0])
     assert length_cov(values, 1, 4) == pytest.approx(statistics.pstdev([1, 2, 4]) / statistics.mean([1, 2, 4]))
     assert length_cov(values, 0, 1) == 0.0
@@ -188,7 +188,7 @@ def test_a_file_of_lengths(tmp_path: Path) -> None:
     assert drawn(as_they_are, 0, 0, 100, 1.0, 24.0).tolist() == [2.0, 4.0, 6.0]
 
 
-def test_what_is_no_file_or_no_unit(tmp_path: Path) -> None:
+def test_missing_files_and_units_are_refused(tmp_path: Path) -> None:
     (tmp_path / "utf-16").write_bytes(b"\xff\xfe1\n")
     for given_ones, words in (
         ((tmp_path / "utf-16",), r"utf-16: not text: byte 0 is not UTF-8$"),

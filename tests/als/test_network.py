@@ -195,7 +195,7 @@ def test_costs_are_means_over_pairs() -> None:
     # By the narrowest link: local ones of a dragonfly.
     wide = network("dragonfly:groups=1,chassis=1,routers=2,nodes=1,green=5", 2, "hockney")
     assert call_costs(wide, [0, 1]) == [3e-6, 1e-9, 0.0]
-    # 17 hosts are more than all pairs are looked at of: host h and the eighth behind it.
+    # With 17 hosts not all pairs are tested: only host h and the eighth after it.
     # Two of them are at the other switch: all but four of these pairs are near, and not 212 of 272.
     half = network("fat-tree:down=15x2", 17, "hockney")
     assert call_costs(half, list(range(17)))[0] == pytest.approx((13 * 2e-6 + 4 * 4e-6) / 17, rel=1e-14)

@@ -193,7 +193,7 @@ def test_a_rule_must_be_a_kernel_of_its_arguments() -> None:
 
 
 @pytest.mark.parametrize("name", [*TECHNIQUES, *PLANNERS, "mapped"])
-def test_a_name_and_what_has_it(name: str) -> None:
+def test_names_and_their_owners(name: str) -> None:
     found = scheduler(name)
     assert found.name == (TECHNIQUES[name].name if name in TECHNIQUES else name)
     assert scheduler(scheduler_name(found) or "") is found

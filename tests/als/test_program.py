@@ -76,7 +76,7 @@ def test_one_loop_in_a_table() -> None:
     assert program_of(table, "x") == Program((Loop("gss", "normal:cov=0.25", tasks=1000),), 5, True, "solver")
 
 
-def test_for_how_many_cores_phases_wish() -> None:
+def test_requested_cores_of_phases() -> None:
     """Half up, and no fewer and no more than the job may have; of a job of five cores, which may have two to eight."""
     table = {"phases": [{"kind": "loop", "cores": cores} for cores in (0.5, 0.3, 0.01, 1, 1.5, 1e6)]}
     table["phases"] += [{"kind": "serial", "share": 1}, {"kind": "serial", "share": 1, "cores": 0.2}]

@@ -73,11 +73,11 @@ def test_edges_are_sorted_with_their_bytes() -> None:
 @pytest.mark.parametrize(
     ("columns", "others", "says"),
     [
-        *table_rows(__file__, "what_cannot_be_a_graph_is_refused"),
+        *table_rows(__file__, "impossible_graphs_are_refused"),
         (([1, 1], [], [], []), {"names": ("a", "\ud800")}, "control characters"),
     ],
 )
-def test_what_cannot_be_a_graph_is_refused(columns: Any, others: dict[str, Any], says: str) -> None:
+def test_impossible_graphs_are_refused(columns: Any, others: dict[str, Any], says: str) -> None:
     arrays = {name: np.array(others.pop(name)) for name in ("host", "core") if name in others}
     message = refused(*columns, **others, **arrays)
     assert says in message
@@ -128,7 +128,7 @@ def test_from_networkx() -> None:
 
 
 def test_tasks_are_ordered_first_come_first_served() -> None:
-    # 3 frees 0 before 2 frees 1, as 2 and 3 wait for nobody and 2 stands first: 2 frees 1, then 3 frees 0.
+    # 3 frees 0 before 2 frees 1, as 2 and 3 wait for no task and 2 comes first: 2 frees 1, then 3 frees 0.
     ordered = Ordered(graph_of([1] * 4, [2, 3], [1, 0], [0, 0]))
     assert ordered.order.tolist() == [2, 3, 1, 0]
 
@@ -149,11 +149,11 @@ def test_orders_agree_with_networkx(graph: TaskGraph) -> None:
         assert {str(target) for target in graph.target[out].tolist()} == set(theirs.successors(str(task)))
     expected: dict[str, float] = {}
     for task in reversed(list(nx.topological_sort(theirs))):
-        behind = [
+        ranks_after = [
             (0.25 + 0.125 * data["bytes"] if data["bytes"] else 0.0) + expected[to]  # of no bytes: order only
             for _, to, data in theirs.out_edges(task, data=True)
         ]
-        expected[task] = theirs.nodes[task]["gflop"] * 0.5 + max(behind, default=0.0)
+        expected[task] = theirs.nodes[task]["gflop"] * 0.5 + max(ranks_after, default=0.0)
     assert ordered.ranks.tolist() == [expected[str(task)] for task in range(graph.n_tasks)]
     by_hand = sorted(range(graph.n_tasks), key=lambda task: (-expected[str(task)], place[str(task)]))
     assert ordered.at.tolist() == [-7, -7, -7, *by_hand]
@@ -194,7 +194,7 @@ A, B = ("a", {"flops": 1}), ("b", {"flops": 1})
         (networkx_graph(("a", {"flops": 1, "host": "x"})), "task 'a': host: 'x' is not a whole number"),
     ],
 )
-def test_what_of_networkx_is_refused(theirs: Any, says: str) -> None:
+def test_unsupported_networkx_graphs_are_refused(theirs: Any, says: str) -> None:
     with pytest.raises(InputError, match=r"^here: ") as caught:
         TaskGraph.from_networkx(theirs, where="here")
     assert says in str(caught.value)

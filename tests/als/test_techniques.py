@@ -80,7 +80,7 @@ MU = st.sampled_from((1.0, 0.3, 7e-6, 2500.0)) | st.floats(1e-6, 1e3)
 SIGMA = st.sampled_from((0.0, 0.5, 1.0)) | st.floats(1e-6, 1e4)
 WHOLE = st.integers(1, 40)
 
-#: What may stand behind each name.
+#: Parameters that may follow each name.
 PARAMETERS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "static": {"round": st.sampled_from(("block", "ceil"))},
     "ss": {"chunk": WHOLE},
@@ -126,8 +126,8 @@ def named(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 def written(name: str, parameters: dict[str, Any]) -> str:
-    behind = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
-    return f"{name}:{behind}" if behind else name
+    suffix = ",".join(f"{key}={str(value).lower()}" for key, value in parameters.items())
+    return f"{name}:{suffix}" if suffix else name
 
 
 def uniforms(seed: int) -> Iterator[float]:
@@ -163,10 +163,10 @@ def test_sizes_are_those_of_exact_arithmetic(name: str, data: st.DataObject, n: 
     start_ns=st.sampled_from((0, 12_345_678_901)),
 )
 @example(n=400, speeds=[1.0, 2.0, 1.0, 0.5], mu=1.0, variation=0.3, h=0.05, rounding="floor", start_ns=0)
-def test_bold_follows_what_is_under_way(
+def test_bold_follows_chunks_in_progress(
     n: int, speeds: list[float], mu: float, variation: float, h: float, rounding: str, start_ns: int
 ) -> None:
-    """In time, with each core asking when its chunk has ended; what is not done is summed up anew at each request."""
+    """In time, where each core requests when its chunk has ended; the remaining work is summed up again at each request."""
     sigma, p = mu * variation, len(speeds)
     loop = Loop(technique(f"bold:mu={mu},sigma={sigma},h={h},round={rounding}"), n, p)
     expected = Bold(n, p, mu, sigma, h, rounding)
@@ -338,7 +338,7 @@ SEE = "which has room for 0 there; see its memo_size"
         (LengthModel("w", plain_lengths), "lengths w: .* is not compiled for .*; decorate next_length with length_k"),
     ],
 )
-def test_what_a_rule_must_not_do_is_said(tried: Technique | LengthModel, words: str) -> None:
+def test_forbidden_results_of_a_rule_are_refused(tried: Technique | LengthModel, words: str) -> None:
     with pytest.raises(PluginError, match=words):
         tried_out(tried)
 
@@ -348,7 +348,7 @@ def children() -> set[str]:
     return set(Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split())
 
 
-def test_what_fits_is_taken() -> None:
+def test_allowed_values_are_accepted() -> None:
     before = children()  # of other tests
     for fit in (
         Technique("memo", forgets_its_memo, memo_size=1, memo_per_core=1),
@@ -413,7 +413,7 @@ KILLED += r" \(.*\.py:\d+: \w+\)$"
 
 
 @pytest.mark.skipif(not jit_enabled(), reason="Python does not let a rule go that far")
-def test_what_would_kill_the_command_is_an_error() -> None:
+def test_crashes_of_user_code_are_errors() -> None:
     with pytest.raises(PluginError, match="technique astray:" + KILLED):
         try_out(Technique("astray", goes_astray, memo_size=2))
     with pytest.raises(PluginError, match="lengths astray:" + KILLED):
@@ -503,7 +503,7 @@ def test_each_job_has_its_own(asks: Callable[..., int]) -> None:
         assert asks(rule, one) == 4, "the next time step of the same job"
 
 
-def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., int]) -> None:
+def test_a_request_is_valid_only_during_the_call(asks: Callable[..., int]) -> None:
     kept: list[Ask] = []
 
     class Keeps:
@@ -519,7 +519,7 @@ def test_a_request_can_be_looked_at_only_while_it_is_asked(asks: Callable[..., i
 
 
 @pytest.mark.parametrize("answer", [0, -1, 18, 2**70, 2.0, True, None, "3", np.float64(3.0), np.int64(0)])
-def test_an_impossible_chunk_is_said(answer: Any, asks: Callable[..., int]) -> None:
+def test_an_impossible_chunk_is_refused(answer: Any, asks: Callable[..., int]) -> None:
     class Gives:
         def chunk(self, ask: Ask) -> Any:
             return answer
@@ -533,7 +533,7 @@ def test_an_impossible_chunk_is_said(answer: Any, asks: Callable[..., int]) -> N
 
 
 @pytest.mark.parametrize("method", ["__init__", "begin", "chunk", "finished"])
-def test_what_it_raises_is_said(method: str, asks: Callable[..., int]) -> None:
+def test_its_errors_are_reported(method: str, asks: Callable[..., int]) -> None:
     def fails(*_: Any) -> None:
         raise ValueError("no such thing")
 
@@ -582,7 +582,7 @@ def test_from_a_file(mine: str, name: str, called: str | None, sizes: list[int])
 
 
 @pytest.mark.parametrize(("name", "message"), table_rows(__file__, "what_is_wrong_with_a_file"))
-def test_what_is_wrong_with_a_file_is_said(mine: str, name: str, message: str) -> None:
+def test_faulty_files_are_described(mine: str, name: str, message: str) -> None:
     with pytest.raises((InputError, PluginError)) as caught:
         technique(f"{mine}:{name}")
     assert re.match(message, str(caught.value))

@@ -69,7 +69,7 @@ def starts(order: AnyPolicy, *observers: Observer | AdditionalData, jobs: Worklo
     return found
 
 
-def test_a_policy_goes_by_what_an_observer_computes() -> None:
+def test_a_policy_uses_the_values_of_an_observer() -> None:
     # 80 W where all is idle, 30 W more for each job of two cores: two fit below 140 W.
     assert starts(Capped(), Power(), Headroom(140.0)) == [0, 0, 10 * S, 10 * S]
     assert starts(Capped(), Power(), Headroom(110.0)) == [0, 10 * S, 20 * S, 30 * S]
@@ -79,7 +79,7 @@ def test_a_policy_goes_by_what_an_observer_computes() -> None:
 def test_each_is_computed_once_an_instant_and_only_where_it_is_read() -> None:
     power, headroom = Power(), Headroom(140.0)
     starts(Capped(), power, headroom)
-    # At 20 s nobody waits: nobody reads them.
+    # At 20 s the queue is empty, so they are not read.
     assert power.at == headroom.at == [0, 10 * S]
 
 

@@ -251,7 +251,7 @@ def plain(request: Any) -> int:
         (plain, "allocator mine: plain is not compiled for .*; decorate it with allocator_kernel$"),
     ],
 )
-def test_what_an_allocator_must_not_do_is_said(rule: Any, words: str) -> None:
+def test_forbidden_answers_of_an_allocator_are_refused(rule: Any, words: str) -> None:
     for _ in range(2):  # what failed once is not taken for tried
         with pytest.raises(PluginError, match=words):
             placing(Allocator("mine", rule))
@@ -314,7 +314,7 @@ def prepared(known: KnownJobs) -> tuple[Any, Any]:
         (scores_by_instant, remembers, "changes submit_ns; allowed: numbers, memory, key$"),
     ],
 )
-def test_what_a_policy_must_not_do_is_said(score: Any, account: Any, words: str) -> None:
+def test_forbidden_answers_of_a_policy_are_refused(score: Any, account: Any, words: str) -> None:
     for _ in range(2):
         with pytest.raises(PluginError, match="batch policy mine: its rule " + words):
             scoring(ScorePolicy("mine", score, account, prepared), jobs())

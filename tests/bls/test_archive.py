@@ -38,7 +38,7 @@ def test_a_log_is_found_by_name_alias_and_file() -> None:
     assert all(log.name in text for log in catalogue().logs)
 
 
-def test_every_log_has_its_own_file_and_says_whom_to_thank() -> None:
+def test_every_log_has_its_own_file_and_credits() -> None:
     archive = catalogue()
     assert len({log.path for log in archive.logs}) == len(archive.logs) >= 40
     for log in archive.logs:

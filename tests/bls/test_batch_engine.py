@@ -79,7 +79,7 @@ suspended_cases = cases(SUSPENDED, max_jobs=12).map(as_users_say).filter(lambda 
 @given(case=suspended_cases, data=st.data())
 def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase, data: st.DataObject) -> None:
     """Each job that starts gets its outcome, or a promise, at once, in any order. While a job is due, others may get
-    theirs first, and that job only a later promise; the schedule is the same however it is told."""
+    theirs first, and that job only a later promise; the schedule does not depend on the way."""
     simulator, run_ns = simulator_of(case, recorded=False), [job.run for job in case.jobs]
     promised: dict[int, int] = {}  # running jobs that have no outcome yet
 
@@ -90,7 +90,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
         promised.pop(row, None)
         assert simulator.outcome(row, end_of(row))
 
-    def tell(row: int) -> None:
+    def notify(row: int) -> None:
         if data.draw(st.booleans()):
             end(row)
         else:
@@ -105,11 +105,11 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
         clock = simulator.now_ns
         if status == BatchStatus.STARTED:
             for row in data.draw(st.permutations(simulator.started())):
-                tell(row)
+                notify(row)
         elif status == BatchStatus.DUE:
             assert promised[simulator.due] == clock
             for row in data.draw(st.lists(st.sampled_from(sorted(promised)), max_size=3, unique=True)):
-                tell(row)
+                notify(row)
             if promised.get(simulator.due) == clock:
                 end(simulator.due)
         # An outcome may come at any other time too.
@@ -125,7 +125,7 @@ def test_promises_and_late_outcomes_in_any_order_change_nothing(case: BatchCase,
     case=cases(("orders", "kill", "cancel", "maintenance", "outages", "reservations", "cost"), max_jobs=12),
     data=st.data(),
 )
-def test_a_job_that_is_told_to_stop_and_does_so_is_cut_as_if_its_run_time_were_known(
+def test_a_job_that_stops_on_command_is_cut_like_one_with_a_known_run_time(
     case: BatchCase, data: st.DataObject
 ) -> None:
     said = as_users_say(case)
@@ -164,7 +164,7 @@ def ready(workload: Workload, platform: Platform | None = None, policy: Any = No
     return BatchSimulator(workload, platform or machine(), policy or POLICIES["fcfs"], allocator, **options)
 
 
-def test_what_cannot_be_true_is_refused_and_changes_nothing() -> None:
+def test_impossible_input_is_refused_and_changes_nothing() -> None:
     simulator = ready(jobs((1, 5, 9, 4, 9), (2, 6, 9, 4, 9)))
     assert simulator.advance(100) == BatchStatus.STARTED
     with pytest.raises(RuntimeError, match="await an outcome or a promise"):
@@ -268,7 +268,7 @@ def outages_of(*hosts: list[tuple[int, int]]) -> JobConstraints:
 
 
 @pytest.mark.parametrize("backfill", KINDS)
-def test_a_job_wider_than_what_is_ever_up_is_named(backfill: str) -> None:
+def test_an_error_names_a_job_wider_than_the_hosts_that_are_ever_up(backfill: str) -> None:
     workload = jobs((1, 0, 5, 2, 5), (7, 3, 1, 4, 1), (8, 4, 1, 1, 1))
     rules, constraints = BatchRules(backfill, on_failure="lose"), outages_of([(2 * NS_PER_S, MAX_NS)], [])
     with pytest.raises(InputError, match="stuck at job 7") as error:
@@ -395,7 +395,8 @@ def test_an_engine_is_checked_at_its_end_and_between_calls(monkeypatch: pytest.M
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Who joined the queue when, first attempts only: (instant, -1 from the start, row), and the instants of withdrawals."""
+    """Instants at which jobs joined the queue, first attempts only: (instant, -1 from the start, row), and the instants of
+    withdrawals."""
 
     joined: dict[int, tuple[int, int, int]]
     withdrawn: dict[int, int]
@@ -469,7 +470,7 @@ def test_as_the_slow_way(features: tuple[str, ...]) -> None:
         assert fair(case)[2] == slow(case), case
 
 
-def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
+def test_a_restored_state_continues_as_if_it_had_not_advanced() -> None:
     """At each pause the run goes ahead as far as it has room; then all is put back that jobs that have not ended may change."""
     for case in said_cases(6, 60):
         run = simulator_of(case)
@@ -485,7 +486,7 @@ def test_what_is_put_back_goes_on_as_if_it_had_not_gone_ahead() -> None:
 
 
 def test_with_applications_run_times_are_those_of_the_run() -> None:
-    """Task lengths vary, so that the run times are no longer those of the log; the slow way is told them."""
+    """Task lengths vary, so that the run times differ from the log; the slow way gets them."""
     rows = [(number, 5 * number, 50 + 13 * number % 70, 1 + 29 * number % 64, 130) for number in range(1, 40)]
     options: dict[str, Any] = {"bls": "sjf", "als": "gss", "variation": 0.3, "seed": 2, "backfill": "easy"}
     workload, platform = Workload.from_jobs(rows), Platform((HostGroup(2, 32, 32.0),))
@@ -506,7 +507,7 @@ def test_with_applications_run_times_are_those_of_the_run() -> None:
 
 
 def test_a_job_that_never_ran_would_run_for_its_request() -> None:
-    """By sjf and predictions: job 4 is planned with 1 s, since its user's jobs last so long, and asks for 30; job 6 is planned
+    """By sjf and predictions: job 4 is planned with 1 s, since its user's jobs last 1 s, and requests 30; job 6 is planned
     with half a second and goes before it at 10 s, for longer, so that job 4 is withdrawn at 18. Without job 6, job 4 would run
     until it is withdrawn, and job 5 start then."""
     rows = table_rows(__file__, "a_job_that_never_ran")
@@ -521,7 +522,7 @@ def test_a_job_that_never_ran_would_run_for_its_request() -> None:
 
 
 def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
-    """Outages of a model, of which more are drawn while it runs, fair-share, which keeps accounts, and many attempts."""
+    """Outages of a model, which draws more of them during the run, fair-share with accounts, and many attempts."""
     rows = [(number, 7 * number, 40 + 13 * number % 70, 1 + 29 * number % 8, 130) for number in range(1, 60)]
     platform = Platform((HostGroup(4, 2, 8.0),))
     given_ = {"constraints": ConstraintOptions(failures="mtbf:6m,mttr:30s"), "backfill": "easy", "als": "static"}
@@ -530,7 +531,7 @@ def test_a_run_that_fails_often_under_any_policy_can_be_made_again() -> None:
         table = result.jobs
         assert (table.attempt > 0).any()
         assert (result.fair_start_ns >= table.eligible_ns).all()
-        last = int(table.eligible_ns.argmax())  # nobody joined later
+        last = int(table.eligible_ns.argmax())  # no job joined later
         assert result.fair_start_ns[last] == table.start_ns[last]
 
 

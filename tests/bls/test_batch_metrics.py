@@ -44,7 +44,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Small:
-    """Rows on hosts of so many cores, and when hosts were down: (host, from, to)."""
+    """Rows on hosts with the given cores, and outages of hosts: (host, from, to)."""
 
     sizes: tuple[int, ...]
     rows: tuple[Row, ...]
@@ -62,7 +62,7 @@ class Small:
         return set(range(int(self.host_first[host]), int(self.host_first[host + 1])))
 
     def schedule(self, unit: int = 1) -> Schedule:
-        """Its columns, an instant being so many ns."""
+        """Its columns, with instants in multiples of the given ns."""
 
         def instants(name: str) -> np.ndarray:
             return column(*(value * unit if (value := getattr(row, name)) >= 0 else -1 for row in self.rows))
@@ -342,14 +342,14 @@ def test_the_page_defines_every_metric() -> None:
     cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.MULTILINE)
     named = [name for cell in cells for name in re.findall(r"\w+", cell)]
     assert len(named) == len(set(named))
-    # What cores compute is measured by the application level, and defined beside the utilisation.
+    # The application level measures computing time; its metric is defined next to the utilisation.
     assert set(named) == {*schedule_metrics(SMALL.schedule()), "computing_utilisation"}
 
 
-def test_nobody_at_all() -> None:
-    nobody = Schedule(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
-    assert len(occupancy(nobody).instant_ns) == 0
-    blocks = free_blocks(nobody, Allocations(column(0), column(), column()), column(0, 3))
+def test_metrics_without_jobs() -> None:
+    no_jobs = Schedule(submit_ns=column(), start_ns=column(), end_ns=column(), cores=column(), n_cores=3)
+    assert len(occupancy(no_jobs).instant_ns) == 0
+    blocks = free_blocks(no_jobs, Allocations(column(0), column(), column()), column(0, 3))
     assert (blocks.instant_ns.tolist(), blocks.cores.tolist(), blocks.squares.tolist()) == ([0], [3], [9])
 
 

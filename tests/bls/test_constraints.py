@@ -1,4 +1,4 @@
-"""What surrounds the jobs: partitions, requests for resources, windows, failures and repairs."""
+"""Constraints of jobs: partitions, requests for resources, windows, failures and repairs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_partitions_and_rejects() -> None:
         constrain(JOBS, short, ConstraintOptions())
 
 
-def test_nobody_is_asked_to_accept_fewer_switches_than_it_needs() -> None:
+def test_no_job_must_accept_fewer_switches_than_it_needs() -> None:
     leaves = (Switch("a", hosts="0"), Switch("b", hosts="1-3"), Switch("top", switches=("a", "b")))
     _, constraints = constrain(JOBS, replace(MACHINE, switches=leaves), ConstraintOptions(switches="1"))
     assert constraints.requests is not None
@@ -229,8 +229,8 @@ def test_the_file_may_name_jobs_that_were_not_selected(tmp_path: Path) -> None:
         requests(made, WITH_CARDS, path=path)
 
 
-@pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "who_could_never_run_is_a_reject"))
-def test_who_could_never_run_is_a_reject(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
+@pytest.mark.parametrize(("line", "job", "fits"), table_rows(__file__, "jobs_that_can_never_run_are_rejects"))
+def test_jobs_that_can_never_run_are_rejects(tmp_path: Path, line: str, job: dict[str, int], fits: bool) -> None:
     path = write(tmp_path, f"job_id,unit_cores,gpu,memory_gb,matlab,switches\n1,{line}\n")
     made = jobs_that_ask({}, job)
     assert fitted(made, requests(made, WITH_CARDS, path=path)) == ([0, 1] if fits else [0])
@@ -249,7 +249,7 @@ def jobs_of(*jobs: tuple[int, int, int, int]) -> Workload:
 IN_WINDOWS = ((1, 0, 2, 1800), (17, 0, 7, 3600), (20, 3000, 7, 100), (21, 7100, 1, 100), (22, 0, 9, 9))
 
 
-def test_what_the_engine_sees(tmp_path: Path) -> None:
+def test_constraints_as_columns_of_the_engine(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     path.write_text(THREE_WINDOWS, encoding="utf-8-sig")
     found = load_windows(path, WITH_WINDOWS)
@@ -327,7 +327,7 @@ def test_a_host_s_times_are_its_own() -> None:
     assert lists(modelled_outages(OutageModel(10**15, 10**12, 8), 1)) != lists(few)[:1]
 
 
-def test_the_numbers_stay_what_they_are() -> None:
+def test_numbers_do_not_change() -> None:
     found = modelled_outages(OutageModel(10**15, 10**12, 7), 1, 2)
     assert lists(found) == [[(195967930125525, 196159388196003), (3924187560288203, 3924422595835884)]]
 
@@ -352,7 +352,7 @@ def test_specifications() -> None:
 PLAIN = Platform((HostGroup(2, 2, 2.0),))
 
 
-def test_a_job_that_is_wider_than_what_is_not_drained_is_named(tmp_path: Path) -> None:
+def test_an_error_names_a_job_wider_than_the_undrained_hosts(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
     path.write_text("host,down_s,up_s,state\n0,1,,drain\n")
     workload = Workload.from_jobs([(1, 0, 5, 4, 5), (7, 2, 5, 3, 5)])
@@ -375,7 +375,7 @@ def reserved(text: str | list[str], *jobs: tuple[int, int, int, int]) -> object:
 
 WIDE_WINDOWS = THREE_WINDOWS.replace('jobs = "1"', 'jobs = "17"').replace('"3"', '"1-2"').replace('"0.5h"', '"1h"')
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "switches": (lambda text: ConstraintOptions(switches=text), "switches: "),

@@ -47,8 +47,8 @@ WITHDRAWN = kept(__file__, "withdrawn")
 
 @pytest.mark.parametrize("job", WITHDRAWN.values(), ids=WITHDRAWN.keys())
 @pytest.mark.parametrize("backfill", ["conservative"])
-def test_who_is_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int], backfill: str) -> None:
-    """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; nobody else ever is in the queue."""
+def test_a_job_withdrawn_before_it_is_eligible_never_waits(job: dict[str, int], backfill: str) -> None:
+    """Job 1 runs on one of two cores from 0 to 100, job 3 on both from 120 on; no other job is ever queued."""
     plain = {"run_s": 100, "cores": 1, "estimate_s": 100}
     jobs = [plain | {"job_id": 1, "submit_s": 0}, plain | {"job_id": 2} | job]
     jobs.append(plain | {"job_id": 3, "submit_s": 120, "cores": 2})
@@ -121,7 +121,7 @@ def test_waits_count_from_the_begin_and_the_makespan_from_the_submit() -> None:
     assert (found["mean_queue_length"], found["max_queue_length"]) == (25 / 130, 1)
 
 
-def test_a_job_is_held_until_its_begin_and_a_policy_is_told_so() -> None:
+def test_a_job_is_held_until_its_begin_and_a_policy_is_notified() -> None:
     class Watches:
         name = "watches"
 
@@ -202,7 +202,7 @@ def fairly(log: Workload) -> object:
     return bridge.simulate(log, als="recorded", constraints=ConstraintOptions(dependencies=True)).fair_start_ns
 
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "circles": lambda preceding: dependencies(workload(preceding)),

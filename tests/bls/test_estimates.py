@@ -74,9 +74,9 @@ def sees_no_future(
     for row, start, end, new in zip(rows, first.start_ns // NS_PER_S, first.end_ns // NS_PER_S, later, strict=True):
         changed.append(row | {"run_s": max(t - int(start), 0) + new} if end > t else row)
     second = ran(log(*changed), estimates, SMALL, bls, **rules).jobs
-    told = (first.eligible_ns <= t * NS_PER_S).to_numpy()
-    assert told.tolist() == (second.eligible_ns <= t * NS_PER_S).tolist()
-    assert first.planned_ns[told].tolist() == second.planned_ns[told].tolist()
+    known = (first.eligible_ns <= t * NS_PER_S).to_numpy()
+    assert known.tolist() == (second.eligible_ns <= t * NS_PER_S).tolist()
+    assert first.planned_ns[known].tolist() == second.planned_ns[known].tolist()
 
 
 RANGES = {"submit_s": (0, 20), "run_s": (1, 9), "cores": (1, 4), "estimate_s": (1, 30), "user": (-1, 2)}
@@ -141,8 +141,8 @@ def test_an_estimator_that_cannot_be(levels: Any, options: dict[str, int], says:
         HistoryEstimator("mine", levels, **options)
 
 
-@pytest.mark.parametrize(("answer", "says"), table_rows(__file__, "an_estimator_that_gives_what_cannot_be"))
-def test_an_estimator_that_gives_what_cannot_be(tmp_path: Path, answer: str, says: str) -> None:
+@pytest.mark.parametrize(("answer", "says"), table_rows(__file__, "impossible_estimates_are_refused"))
+def test_impossible_estimates_are_refused(tmp_path: Path, answer: str, says: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         f"class Mine:\n    name = 'mine'\n    def planned_ns(self, workload, seed):\n        return {answer}\nTHREE = 3\n"
@@ -174,13 +174,13 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert out.name in record
 
 
-NOBODY = log(*({"submit_s": 10 * k, "run_s": 5, "user": -1} for k in range(6)))
+NO_USERS = log(*({"submit_s": 10 * k, "run_s": 5, "user": -1} for k in range(6)))
 NAMELESS = log(*({"submit_s": k, "run_s": 5} for k in range(4)))
 
 
 @pytest.mark.parametrize("estimates", ["last-two", "last-two:least=1", "profile", "data-driven"])
 def test_an_estimator_without_its_columns_is_refused(estimates: str) -> None:
-    cases = [(NOBODY, "user of its jobs; allowed: requested, exact, within:X%")]
+    cases = [(NO_USERS, "user of its jobs; allowed: requested, exact, within:X%")]
     if estimates == "data-driven":
         cases.append((NAMELESS, "name of its jobs; allowed: last-two, profile, requested, exact"))
     for workload, words in cases:
@@ -207,13 +207,13 @@ def test_the_share_of_predicted_jobs_is_reported(
     assert ran(workload, "exact").predicted_share is None
 
 
-@pytest.mark.parametrize(("users", "words"), table_rows(__file__, "what_is_recommended_works_for_the_log"))
-def test_what_is_recommended_works_for_the_log(users: tuple[int, ...], words: str) -> None:
+@pytest.mark.parametrize(("users", "words"), table_rows(__file__, "recommended_estimators_work_for_the_log"))
+def test_recommended_estimators_work_for_the_log(users: tuple[int, ...], words: str) -> None:
     found = recommended(log(*({"submit_s": 10 * k, "run_s": 5, "user": user} for k, user in enumerate(users))))
     assert on_command_line(found) == words
 
 
-def test_the_schedule_on_the_page_is_what_the_simulator_gives() -> None:
+def test_the_simulator_gives_the_schedule_on_the_page() -> None:
     text = section(ROOT / "docs" / "reference/batch-estimates.md", "Estimates")
     rows = table(text[text.index("| job |") :])
     given: list[dict[str, int]] = []
@@ -280,8 +280,8 @@ def data_driven_s(workload: Workload, estimates: Any = "data-driven", **options:
     return (result.jobs.planned_ns / NS_PER_S).tolist()
 
 
-@pytest.mark.parametrize(("other", "planned"), table_rows(__file__, "it_goes_from_what_is_closest"))
-def test_it_goes_from_what_is_closest(other: dict[str, Any], planned: int) -> None:
+@pytest.mark.parametrize(("other", "planned"), table_rows(__file__, "the_closest_profile_is_used"))
+def test_the_closest_profile_is_used(other: dict[str, Any], planned: int) -> None:
     first = {**ALIKE, "submit_s": 0, "run_s": 50}
     assert data_driven_s(named_jobs(first, {**ALIKE, "submit_s": 100, "run_s": 1, **other}))[1] == planned
 
@@ -291,7 +291,7 @@ def test_prefixes(name: str, prefix: str) -> None:
     assert name_prefix(name) == prefix
 
 
-def test_resources_are_what_a_job_asks_for(tmp_path: Path) -> None:
+def test_resources_are_those_requested(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("job_id,unit_cores,gpu\n1,2,1\n2,2,1\n3,2,2\n4,4,1\n5,2,1\n")
     rows = [{**ALIKE, "submit_s": 0, "run_s": 10}] * 4 + [{**ALIKE, "submit_s": 0, "run_s": 10, "cores": 2}]
     constraints = ConstraintOptions(requests=str(tmp_path / "r.csv"))

@@ -45,8 +45,8 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     return [-value for value in key.tolist()]
 
 
-@pytest.mark.parametrize(("text", "value"), table_rows(__file__, "what_an_expression_is_worth"))
-def test_what_an_expression_is_worth(text: str, value: float) -> None:
+@pytest.mark.parametrize(("text", "value"), table_rows(__file__, "values_of_expressions"))
+def test_values_of_expressions(text: str, value: float) -> None:
     assert scores(text, [(7, 100, 4)], now=50) == [value]
 
 
@@ -163,7 +163,7 @@ def trees() -> st.SearchStrategy[Tree]:
     wait=st.sampled_from((0, 1, 0.25, 86400)),
     seed=st.integers(0, 3),
 )
-def test_any_expression_is_worth_what_python_says(tree: Tree, rows: Rows, wait: float, seed: int) -> None:
+def test_any_expression_equals_python(tree: Tree, rows: Rows, wait: float, seed: int) -> None:
     now = max(submit for submit, _, _ in rows) + wait
     found = scores(written(tree, random.Random(seed)), rows, now=now)
     for (submit, estimate, cores), value in zip(rows, found, strict=True):

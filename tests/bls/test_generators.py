@@ -314,7 +314,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD)
-def test_what_is_impossible_is_said_in_one_line(changes: dict[str, Any], message: str) -> None:
+def test_impossible_parameters_are_errors_of_one_line(changes: dict[str, Any], message: str) -> None:
     options: dict[str, Any] = {"source": busy(), "n_jobs": 10, "seed": 1, "platform": SETH} | changes
     with pytest.raises(InputError, match=f"^{message}"):
         generate_like(options.pop("source"), options.pop("n_jobs"), **options)
@@ -337,11 +337,11 @@ SHARES = st.lists(st.integers(0, 50), min_size=7, max_size=7).filter(any)
 
 
 @given(SHARES, SHARES, st.integers(0, 6))
-def test_what_goes_round(first: list[int], second: list[int], turn: int) -> None:
+def test_periodic_statistics(first: list[int], second: list[int], turn: int) -> None:
     a, b = (np.array(counts) / sum(counts) for counts in (first, second))
     ks, kuiper, wasserstein = _round(a, b)
     assert ks == pytest.approx(np.abs(np.cumsum(a) - np.cumsum(b)).max())
-    # The least over all places where the circle may be cut, of which each is a line.
+    # The smallest over all places where the circle may be cut into a line.
     lines = [np.abs(np.cumsum(np.roll(a, k)) - np.cumsum(np.roll(b, k))).sum() for k in range(7)]
     assert wasserstein == pytest.approx(min(lines), abs=1e-12)
     turned = _round(np.roll(a, turn), np.roll(b, turn))
@@ -433,7 +433,7 @@ def test_distributions_are_shares() -> None:
     assert sum(one["source"] for one in alike if one["panel"] == "work") == 1.0
 
 
-def test_what_cannot_be_compared() -> None:
+def test_impossible_comparisons_are_refused() -> None:
     one, two = weeks_of([(5, 1, 1)]), weeks_of([(5, 1, 1), (9, 1, 1)])
     for pair in ((one, two), (two, one)):
         with pytest.raises(InputError, match=r"^jobs: a single job has no distributions; allowed: at least 2 jobs"):

@@ -133,8 +133,8 @@ def test_users() -> None:
     assert found.top == (Members(1, "", 3, 30.0), Members(2, "", 2, 200.0), Members(5, "", 1, 4000.0))
     total = 4230.0
     assert found.curve == ((1, 0.5, 4000 / total), (2, 5 / 6, 4200 / total), (3, 1.0, 1.0))
-    nobody = log((0, 1, 1))
-    assert users(nobody, work_core_s(nobody)) is None
+    no_users = log((0, 1, 1))
+    assert users(no_users, work_core_s(no_users)) is None
 
 
 PLATFORM = Platform((HostGroup(1, 8, 8.0),), name="eight")
@@ -205,7 +205,7 @@ def test_header_facts() -> None:
 LOG = Path(__file__).with_name("tables").joinpath("seth.swf").read_bytes()
 
 
-def test_what_the_log_says_of_time_people_and_classes() -> None:
+def test_calendar_users_and_queues_of_a_log() -> None:
     found = describe(fit(parse_swf(LOG, "seth.swf"), PLATFORM.n_cores), PLATFORM)
     # Sunday, 28 July 2002, 9:04 in Stockholm.
     assert (found.arrivals.start, found.arrivals.by_weekday) == ("2002-07-28T09:04:05+02:00", (0, 1, 1, 0, 0, 0, 2))

@@ -141,7 +141,7 @@ def test_a_tree_of_too_many_levels() -> None:
         AccountTree(tuple(accounts))
 
 
-def test_a_user_who_is_in_no_account() -> None:
+def test_a_user_without_an_account() -> None:
     text, jobs = "[[users]]\nnumber = 3", known(cores=[1, 1, 1, 1], user=[3, 8, -1, 8])
     with pytest.raises(InputError, match=r"^p.toml: users: 2 users of the workload are not in the tree, as user -1; "):
         prepare(read(text), jobs)

@@ -1,4 +1,4 @@
-"""Observers see what was, as the ledger tells it afterwards; they change nothing, and cost nothing when absent."""
+"""Observers see the same as the ledger; they change nothing, and cost nothing when absent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def simulated(folder: Path, *observers: Observer, **options: Any) -> bridge.Resu
 
 
 def as_the_ledger_has_it(result: bridge.Result, instants: list[int], seen: Look) -> None:
-    # After everything that happened at an instant: who has come and not started, who has started and not ended.
+    # After all events of an instant: jobs that were submitted and not started, and that started and not ended.
     records = result.ledger.jobs
     down = result.notes.downtime
     for k, now in enumerate(instants):

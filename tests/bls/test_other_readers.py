@@ -48,8 +48,10 @@ def sacct(tmp_path: Path) -> Read:
     return partial(_read, tmp_path / "w.sacct", read_sacct)
 
 
-@pytest.mark.parametrize(("name", "text", "form"), table_rows(__file__, "a_format_is_told_by_name_and_first_lines"))
-def test_a_format_is_told_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "form"), table_rows(__file__, "formats_are_recognised_by_name_and_first_lines")
+)
+def test_formats_are_recognised_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
     (tmp_path / name).write_text(text)
     assert format_of(tmp_path / name) == form
 
@@ -106,7 +108,7 @@ def test_gwf_drawn_by_hand(gwf: Read) -> None:
     assert (found.header, found.n_lines) == (("; Version: 1",), 3)
 
 
-def test_seconds_since_1970_are_told_by_the_earliest_submit(gwf: Read) -> None:
+def test_seconds_since_1970_are_recognised_by_the_earliest_submit(gwf: Read) -> None:
     found = gwf(
         gwf_line(f2="1075803421.5"), gwf_line(f1="2", f2="1075803400.25", f4="0"), gwf_line(f1="3", f2="1075803500")
     )
@@ -128,7 +130,7 @@ WORDS = st.sampled_from(["1", "0", "-1", "5", "2.0", "0.5", "1e3", "4611686019",
 
 @settings(max_examples=200)
 @given(st.lists(st.dictionaries(st.integers(1, 18), WORDS, max_size=5), max_size=8), st.booleans())
-def test_what_swf_has_too_is_read_as_swf_s(
+def test_fields_shared_with_swf_are_read_as_in_swf(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[int, str]], cancelled: bool
 ) -> None:
     fuzzed = tmp_path_factory.getbasetemp() / "fuzzed.gwf"
@@ -276,7 +278,7 @@ def test_other_marks_between_fields_and_parsable_with_its_mark_at_the_end(sacct:
     assert len(sacct("JobID\tNCPUS\tSubmit\tElapsedRaw\tUser", "1\t4\t50\t60\t", "\t\t\t\t")) == 1
 
 
-def test_run_time_and_cores_from_what_there_is(sacct: Read) -> None:
+def test_run_time_and_cores_from_the_available_columns(sacct: Read) -> None:
     found = sacct(
         "jobid|reqtres|alloctres|submit|start|end",
         "1|cpu=9,node=2|cpu=16,node=2|50|60|75",
@@ -420,7 +422,7 @@ def json_job(**more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
-        *table_rows(__file__, "what_a_job_may_lack"),
+        *table_rows(__file__, "optional_columns_of_a_job"),
         ({"job_id": None}, "malformed"),
         ({"time": None}, "malformed"),
         ({"array": {"job_id": 3, "task_id": None, "task": "1-4"}}, "no run time"),
@@ -428,7 +430,7 @@ def json_job(**more: Any) -> dict[str, Any]:
         ({"name": "\ud800", "user": 5}, None),
     ],
 )
-def test_what_a_job_may_lack(tmp_path: Path, more: dict[str, Any], reason: str | None) -> None:
+def test_optional_columns_of_a_job(tmp_path: Path, more: dict[str, Any], reason: str | None) -> None:
     other = json_job(job_id=8)
     found = read_json(tmp_path, json.dumps({"jobs": [json_job(**more), other]}))
     assert {name: count for name, count in found.rejects.items() if count} == ({reason: 1} if reason else {})
@@ -455,12 +457,12 @@ def test_only_the_name_of_a_job_may_have_line_breaks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        *table_rows(__file__, "what_is_no_such_file_is_one_line"),
+        *table_rows(__file__, "files_of_another_kind_are_errors_of_one_line"),
         ('{"jobs": [' + "[" * 100_000 + "]" * 100_000 + "]}", "not valid JSON: it is nested too deeply"),
         ('{"jobs": [{"job_id": ' + "9" * 5000 + "}]}", "not valid JSON: "),
     ],
 )
-def test_what_is_no_such_file_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+def test_files_of_another_kind_are_errors_of_one_line(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
         read_json(tmp_path, text)
     assert words in str(caught.value)
@@ -550,7 +552,7 @@ def test_a_workload_of_batsim_drawn_by_hand(batsim_jobs: Read) -> None:
 def test_seconds_are_exact(tmp_path: Path) -> None:
     text = json.dumps({"jobs": [batsim(1, subtime="S"), batsim(2, subtime="T")], "profiles": PROFILES})
     data = text.replace('"S"', "16777217.0000000015").replace('"T"', "1.1e-7").encode()
-    # It is told by the ending or the first character.
+    # The ending or the first character decides.
     for name in ("a.json", "a.json.gz", "a.txt", "a.workload.gz"):
         (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else b"\n" * (name == "a.txt") + data)
         assert read_workload(tmp_path / name).submit_ns.tolist() == [110, 16777217000000002]
@@ -583,12 +585,12 @@ def test_each_reject_of_batsim_is_counted_under_the_first_reason_that_applies(ba
     ]
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_invalid_files_are_refused(tmp_path: Path) -> None:
     deep = {"type": "composed", "seq": ["d1"]}
     chain = {f"d{k}": {"type": "composed", "seq": [f"d{k + 1}"]} for k in range(1, 300)}
     in_sequence = json.dumps({"jobs": [batsim(1, "d0")], "profiles": {"d0": deep, **chain}})
     for text, message in (
-        *((text.encode(), message) for text, message in table_rows(__file__, "files_that_are_none")),
+        *((text.encode(), message) for text, message in table_rows(__file__, "invalid_files_are_refused")),
         (b'{"jobs": [\xff]}', "not valid JSON: byte 10 is not UTF-8"),
         (b"[" * 100_000, "not usable JSON: nested too deeply"),
         (b'{"jobs": [' + b"9" * 5000 + b"]}", "not usable JSON: a number of thousands of digits"),

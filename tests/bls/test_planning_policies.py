@@ -32,7 +32,7 @@ PLAIN = Platform((HostGroup(2, 4, 4.0),))
 
 
 def jobs_with_cards(seed: int, folder: Path, n: int = 30) -> tuple[Workload, Path]:
-    """Jobs of a few units that want cores, and some of them cards; and the file of what they ask for."""
+    """Jobs of a few units that request cores, and some of them cards; and the file of their requests."""
     chance = np.random.default_rng(seed)
     rows, asked, t = [], ["job_id,unit_cores,gpu,mic"], 0
     for number in range(1, n + 1):
@@ -77,7 +77,7 @@ def test_units_lie_where_the_cards_are_and_all_jobs_run(model: str, search: str,
             assert (left >= 0).all()
 
 
-def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
+def test_plans_are_recorded_with_their_pass(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all", 4, tmp_path)
     passes = result.decisions
     planned = passes[passes.status.notna() & (passes.status != "nothing")]
@@ -94,7 +94,7 @@ def test_what_a_plan_was_stands_beside_its_pass(tmp_path: Path) -> None:
     assert totals == {"planned_passes": len(planned), "fallback_passes": 0, "stopped_passes": 0, "repeatable": True}
 
 
-#: 4 cores: job 1 has 3 of them until 10; job 2 wants all; jobs 3 and 4 fit beside job 1.
+#: 4 cores: job 1 has 3 of them until 10; job 2 needs all; jobs 3 and 4 fit next to job 1.
 PAST = Workload.from_jobs([(1, 0, 10, 3, 10), (2, 1, 5, 4, 5), (3, 2, 8, 1, 8), (4, 10, 20, 1, 20)])
 
 
@@ -111,19 +111,19 @@ def test_a_warm_run_remembers_the_plan_before(warm: str, tmp_path: Path, monkeyp
 
     monkeypatch.setattr(run, "dispatch", noted)
     simulated(f"hcp19:which=all,search=list,warm={warm}", 5, tmp_path)
-    told = [last for _, last in plans]
-    assert told[0] is None
+    last_starts = [last for _, last in plans]
+    assert last_starts[0] is None
     if warm == "false":
-        assert set(map(type, told)) == {type(None)}
+        assert set(map(type, last_starts)) == {type(None)}
         return
-    # Who was planned for later, and waits on, is known by its start; who came since is not.
-    seconds = [sorted(second for second in last.values() if second >= 0) for last in told if last is not None]
+    # Jobs that were planned for later have their planned start; new jobs have none.
+    seconds = [sorted(second for second in last.values() if second >= 0) for last in last_starts if last is not None]
     assert len(seconds) == len(plans) - 1
     assert sum(map(len, seconds)) > 10
-    assert any(-1 in last.values() for last in told if last is not None)
+    assert any(-1 in last.values() for last in last_starts if last is not None)
 
 
-def test_the_clock_stops_solves_and_the_run_says_so(tmp_path: Path) -> None:
+def test_solves_stopped_by_the_clock_are_reported(tmp_path: Path) -> None:
     result = simulated("pcp20:which=all,wall_s=1e-9", 5, tmp_path)
     totals = result.notes.decisions["policy"]
     assert not totals["repeatable"]
@@ -150,7 +150,7 @@ def refused(bls: str = "pcp20", platform: Platform = PLAIN, **options: Any) -> s
     return str(caught.value)
 
 
-def test_what_no_model_knows_of_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_features_outside_the_models_are_refused_in_one_line(tmp_path: Path) -> None:
     for partition in (Partition("small", default=True, max_cores=2), Partition("half", default=True, hosts="1")):
         split = Platform((HostGroup(2, 4, 4.0),), partitions=(partition,))
         assert "partitions and their limits" in refused(platform=split)
@@ -191,7 +191,7 @@ def test_parameters_that_cannot_be(text: str, said: str) -> None:
     assert said in str(caught.value)
 
 
-def test_without_or_tools_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_or_tools_an_error_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     real = importlib.import_module
 
     def missing(name: str, *rest: Any) -> Any:

@@ -51,7 +51,7 @@ TREE = "fat-tree:down=4x4,up=1x2,cables=1x1"
 RICH = Path(__file__).with_name("tables").joinpath("rich_platform.toml").read_text("utf-8")
 
 
-def test_what_hosts_and_machine_have() -> None:
+def test_resources_of_hosts_and_machine() -> None:
     made = parse_platform(RICH)
     assert tomllib.loads(made.to_toml()) == made.as_dict()
     assert hash(made) == hash(pickle.loads(pickle.dumps(made)))
@@ -74,7 +74,7 @@ def test_what_hosts_and_machine_have() -> None:
         made.host_resources[0, 0] = 1
 
 
-def test_a_network_says_what_it_is() -> None:
+def test_the_table_of_a_network() -> None:
     text = hosts() + f'[network]\ntopology = "{TREE}"\nmemory_gbps = 400\n'
     platform = parse_platform(text)
     assert platform.network == Network(TREE, memory_gbps=400.0)
@@ -185,7 +185,7 @@ def of_file(name: str, data: bytes) -> object:
     return load_platform(name)
 
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "resources_partitions_and_switches_are_refused_with_the_key_s_path": (

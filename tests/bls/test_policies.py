@@ -78,7 +78,7 @@ SC17: dict[str, Callable[[float, float, int], float]] = {
         max_size=8,
     )
 )
-def test_the_four_regressions_are_what_python_says(name: str, jobs: list[tuple[float, float, int]]) -> None:
+def test_the_four_regressions_equal_plain_python(name: str, jobs: list[tuple[float, float, int]]) -> None:
     jobs.sort(key=lambda job: job[0])
     expected = [SC17[name](*job) for job in jobs]
     assert policy(name).keys(in_seconds(*map(list, zip(*jobs, strict=True)))).tolist() == expected  # type: ignore
@@ -88,7 +88,7 @@ ROWS = st.tuples(st.integers(0, 9), st.sampled_from((1, 2, 3, 7, 0.5, 86400)), s
 
 
 @given(jobs=st.lists(ROWS, min_size=1, max_size=8), now=st.integers(9, 20) | st.sampled_from((10**6, 9.125)))
-def test_wfp3_and_unicef_are_what_python_says(jobs: list[tuple[float, float, int]], now: float) -> None:
+def test_wfp3_and_unicef_equal_plain_python(jobs: list[tuple[float, float, int]], now: float) -> None:
     jobs.sort(key=lambda job: job[0])
     asked, n = in_seconds(*map(list, zip(*jobs, strict=True))), len(jobs)  # type: ignore[arg-type]
     wfp3 = [-(((now - q) / r) ** 3) * n for q, r, n in jobs]

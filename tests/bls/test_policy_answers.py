@@ -1,4 +1,4 @@
-"""What a policy in Python may say besides which jobs start, and what it is notified of."""
+"""Answers of a policy in Python besides starts, and its notifications."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Notes(Counts):
         yield from chosen
 
 
-def test_notes_stand_beside_their_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_are_rows_of_their_decisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = simulated(Notes, rules=Rules(keep_decisions=True))
     table = result.decisions
     assert list(table) == ["now_ns", "waiting", "started", "decision_ns", "status", "z", "z_exact", "bound", "modelled"]
@@ -192,7 +192,7 @@ def test_wrong_columns(declared: Any, message: str) -> None:
     assert said.startswith(f"batch policy counts: decision_columns: {message}")
 
 
-def test_nobody_else_may_note() -> None:
+def test_only_policies_with_declared_columns_may_note() -> None:
     assert "note() is for a batch policy with decision_columns" in refused(lambda self, view: [view.note(x=1)])
 
 
@@ -222,10 +222,10 @@ def requests(tmp_path: Path) -> ConstraintOptions:
 SPREAD = [(1, 0, 10, 2, 10), (2, 0, 20, 3, 20), (3, 1, 5, 1, 5), (4, 2, 5, 1, 5)]
 
 
-def test_who_has_no_place_waits_and_is_counted(tmp_path: Path) -> None:
+def test_jobs_without_a_place_wait_and_are_counted(tmp_path: Path) -> None:
     constraints = requests(tmp_path)
     result = simulated(Pooled, SPREAD, GPUS, constraints=constraints, rules=Rules(keep_decisions=True))
-    # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen behind it, starts all the same.
+    # At 1 s and 2 s job 3 is chosen, and no host has two cards; job 4, chosen after it, starts all the same.
     assert (result.jobs.start_ns // S).tolist() == [0, 0, 10, 2]
     table = result.decisions
     assert table.now_ns.tolist()[:4] == [0, 1 * S, 2 * S, 7 * S]
@@ -277,7 +277,7 @@ def test_rejected_jobs_never_run() -> None:
     assert "rejected by the policy: asks for 4 of 4 cores" in result.story(4)
 
 
-def test_who_depends_on_it_becomes_eligible() -> None:
+def test_dependent_jobs_become_eligible() -> None:
     jobs = [
         {"job_id": 1, "submit_s": 3, "run_s": 10, "cores": 4},
         {"job_id": 2, "submit_s": 4, "run_s": 10, "cores": 1, "preceding": 1, "think_s": 20},
@@ -312,7 +312,7 @@ THREE = [
 ]
 
 
-def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
+def test_a_run_with_rejected_jobs_only() -> None:
     result = simulated("reject", THREE, rules=Rules(keep_decisions=True))
     assert result.jobs.allocation.tolist() == [""] * 3
     assert result.ledger.jobs.left_ns.tolist() == [3 * S, 5 * S, 5 * S]
@@ -326,7 +326,7 @@ def test_what_is_left_of_a_run_of_rejected_jobs() -> None:
     assert result.jobs.tasks.tolist() == [0] * 3
 
 
-#: Number, submit, run time, cores, estimate: the second waits for the first, the third is not behind it.
+#: Number, submit, run time, cores, estimate: the second waits for the first, the third does not follow it.
 JOBS_NEWS = [(7, 0, 10, 3, 10), (8, 2, 5, 3, 5), (9, 2, 4, 1, 4)]
 
 
@@ -334,7 +334,7 @@ class Keeps:
     name = "keeps"
 
     def __init__(self) -> None:
-        self.told: list[tuple[int, list[AnyNews]]] = []
+        self.events: list[tuple[int, list[AnyNews]]] = []
         self.calls: list[str] = []
 
     def __enter__(self) -> None:
@@ -344,7 +344,7 @@ class Keeps:
         self.calls.append("exit" if kind is None else f"exit {kind.__name__}")
 
     def decide(self, view: View) -> list[SeenJob]:
-        self.told.append((view.now_ns // S, view.news()))
+        self.events.append((view.now_ns // S, view.news()))
         free, chosen = view.free_cores, []
         for job in view.waiting:
             if job.cores <= free:
@@ -353,7 +353,7 @@ class Keeps:
         return chosen
 
     def finish(self, view: View) -> None:
-        self.told.append((view.now_ns // S, view.news()))
+        self.events.append((view.now_ns // S, view.news()))
         self.calls.append("finish")
 
 
@@ -371,10 +371,10 @@ def text(news: AnyNews) -> str:
     return " ".join(words)
 
 
-def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
+def test_news_are_complete_and_in_order() -> None:
     policy = Keeps()
     simulated_news(policy)
-    assert [(at, [text(one) for one in news]) for at, news in policy.told if news] == [
+    assert [(at, [text(one) for one in news]) for at, news in policy.events if news] == [
         (0, ["submitted 7"]),
         (2, ["started 7 0-3", "submitted 8", "submitted 9"]),
         (6, ["started 9 3-4", "ended 9 6 s completed"]),
@@ -384,10 +384,10 @@ def test_it_is_told_once_in_the_order_in_which_it_happened() -> None:
     assert policy.calls == ["enter", "finish", "exit"]
 
 
-def test_it_is_told_how_jobs_end() -> None:
+def test_news_state_how_jobs_end() -> None:
     policy = Keeps()
     ran(policy, [(7, 0, 10, 3, 4), (8, 2, 5, 3, 5)], rules=Rules(kill_at_walltime=True))
-    ends = [text(one) for _, news in policy.told for one in news if isinstance(one, JobEnded)]
+    ends = [text(one) for _, news in policy.events for one in news if isinstance(one, JobEnded)]
     assert ends == ["ended 7 4 s killed", "ended 8 9 s completed"]
 
 
@@ -421,23 +421,23 @@ def test_a_policy_that_fails_is_left_all_the_same(where: str, what: Callable[[],
     assert policy.calls == ["enter", "exit PluginError"]
 
 
-def test_who_is_woken_is_told_so() -> None:
+def test_a_woken_policy_knows_why() -> None:
     class Wakes(Keeps):
         def decide(self, view: View) -> list[SeenJob]:
-            self.told.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
+            self.events.append((view.now_ns // S, view.woken))  # type: ignore[arg-type]
             view.wake_at(3 * S) if view.now_ns < 3 * S else None
             return super().decide(view) if view.now_ns >= 3 * S else []
 
     policy = Wakes()
     simulated_news(policy)
-    assert [one for one in policy.told if isinstance(one[1], bool)] == [
+    assert [one for one in policy.events if isinstance(one[1], bool)] == [
         (0, False), (2, False), (3, True), (7, False), (13, False), (18, False),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("observed", [False, True])
-def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bool) -> None:
-    """Job 7 has promised to end at 10 s, until it is told something as job 8 starts: then it will at 30 s."""
+def test_news_have_promises_and_their_changes(observed: bool) -> None:
+    """Job 7 has promised to end at 10 s, until it receives a command as job 8 starts: then it will at 30 s."""
     policy = Keeps()
     seen: list[tuple[int, list[int]]] = []
 
@@ -459,13 +459,13 @@ def test_it_is_told_what_running_jobs_promise_and_when_that_changes(observed: bo
         if batch.now_ns == 2 * S:
             assert batch.take_back(0)
             assert batch.outcome(0, 30 * S)
-    told = [
+    events = [
         (at, type(one).__name__, one.job.job_id, one.job.expected_end_ns // S)
-        for at, news in policy.told
+        for at, news in policy.events
         for one in news
         if isinstance(one, JobStarted | JobExpected)
     ]
-    assert told == [
+    assert events == [
         (2, "JobStarted", 7, 10), (3, "JobStarted", 8, 7), (3, "JobExpected", 7, 30), (34, "JobStarted", 9, 34),
     ]  # fmt: skip
     assert seen == ([(0, [10]), (2, [30, 7]), (3, [30, 7]), (7, [30]), (30, [34]), (34, [])] if observed else [])

@@ -279,7 +279,7 @@ def test_as_the_slow_reference(kind: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class Loops:
-    """What the jobs of a case compute: the reference runs a job again from its start whenever its speed has changed."""
+    """Programs of the jobs of a case: the reference runs a job again from its start whenever its speed has changed."""
 
     def __init__(
         self, case: Case, als: str, seed: int, overhead_ns: int, variation: float, tasks_per_core: int
@@ -290,8 +290,8 @@ class Loops:
         self.ran: dict[int, application.Run] = {}
         self.known: dict[tuple[int, int, int, tuple[tuple[int, Fraction], ...]], application.Run] = {}
 
-    def end_of(self, job: int, start: int, cores: int, told: tuple[tuple[int, Fraction], ...]) -> int:
-        one, key = self.case.jobs[job], (job, start, cores, told)
+    def end_of(self, job: int, start: int, cores: int, scales: tuple[tuple[int, Fraction], ...]) -> int:
+        one, key = self.case.jobs[job], (job, start, cores, scales)
         if key not in self.known:
             self.known[key] = application.run(
                 task_lengths(self.seed, job + 1, one.cores, one.run, *self.drawing),
@@ -299,7 +299,7 @@ class Loops:
                 self.als,
                 start=start,
                 overhead=self.overhead_ns,
-                later=[(at, core, float(speed)) for at, speed in told for core in range(cores)],
+                later=[(at, core, float(speed)) for at, speed in scales for core in range(cores)],
                 seed=self.seed,
                 job=job + 1,
             )
@@ -369,7 +369,7 @@ def test_moldable_jobs_as_the_slow_reference(easy: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("backfill", ["easy", "2", "conservative"])
 @pytest.mark.parametrize("fallback", ["hold", "dvfs"])
-def test_no_job_starts_that_does_not_fit_what_is_known(
+def test_no_job_starts_that_exceeds_the_known_limits(
     fallback: str, backfill: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All limits are known early. At each start the running jobs fit the limit, in the slowest state that they may have. With
@@ -476,15 +476,15 @@ def test_numbers_of_slowed_jobs_are_as_the_commands(tmp_path: Path) -> None:
         states = [float(speed) for speed, _ in case.machine.states]
         for row in found.power_over_time.itertuples():
             running = jobs[(jobs.start_ns <= row.instant_ns) & (jobs.end_ns > row.instant_ns)]
-            told = scales[scales.job_id.isin(running.job_id) & (scales.told_ns <= row.instant_ns)]
-            state = told.groupby("job_id").factor.last().map(states.index)
+            received = scales[scales.job_id.isin(running.job_id) & (scales.told_ns <= row.instant_ns)]
+            state = received.groupby("job_id").factor.last().map(states.index)
             assert set(state[state > 0].index) <= set(running[running.allowed == 1].job_id)
             assert (row.jobs_slowed, row.level) == ((state > 0).sum(), max(state, default=0))
             tried += row.jobs_slowed > 0
     assert tried > 2
 
 
-def test_who_loses_the_least_for_a_watt_by_hand() -> None:
+def test_the_least_sensitive_job_is_slowed_by_hand() -> None:
     """Cores of host 0 save 40 W for half their speed, those of host 1 30 W for a quarter of it: per part lost these save
     more, though job 2, of as many cores, saves less. To save 20 W one of them is slowed, until the other ends at 100 s."""
     powers = (HostPower(10, [(1, 100), (0.5, 60)]), HostPower(10, [(1, 100), (0.75, 70)]))
@@ -570,16 +570,16 @@ def test_why_power_is_above_a_limit_with_predictions(power: float, limit_w: floa
     assert [one.reason for one in found.power.excesses] == reasons
 
 
-def test_a_policy_is_told_predictions() -> None:
+def test_a_policy_gets_predictions() -> None:
     """And is held to them."""
-    told = []
+    seen = []
 
     class Starts:
         name = "starts"
 
         def decide(self, view: Any) -> Any:
             for job in view.waiting:
-                told.append((job.job_id, view.power_of(job), view.power_of(job, [0]), view.power_left_w))
+                seen.append((job.job_id, view.power_of(job), view.power_of(job, [0]), view.power_left_w))
                 if view.power_left_w is None or view.power_of(job) <= view.power_left_w:
                     yield job
 
@@ -588,8 +588,8 @@ def test_a_policy_is_told_predictions() -> None:
         ("exact", [(1, 20, 10, 100), (2, 100, 100, 80), (2, 100, 100, 100)]),
         ("platform", [(1, 100, 50, 100), (2, 50, 50, 0), (2, 50, 50, 100)]),
     ):
-        told.clear()
+        seen.clear()
         options = Power(limits=[(0, 500 * S, 300)], fallback="hold", job_power=given, estimates=estimates)
         found = bridge.simulate(jobs, MACHINE, bls=Starts(), als="recorded", power=options)
-        assert told == expected
+        assert seen == expected
         assert found.jobs.start_ns.tolist() == [0, 100 * S]

@@ -1,4 +1,4 @@
-"""What is drawn and used: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by it."""
+"""Power and energy: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by power."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _mw(watts: float) -> int:
 
 
 def _state_mw(power: HostPower, factor: float, of_job: float, memory_bound: float) -> int:
-    # The slowest state that is no slower, as this job works; told apart by a billionth, as what was told is.
+    # The slowest state that is no slower, as this job works; distinguished by a billionth, as commands are.
     idle, memory, slowest = _mw(power.idle_w), Fraction(str(memory_bound)), 0
     scale = round(min(factor, 1.0) * 10**9)
     speed = 10**9 + 1
@@ -97,7 +97,7 @@ def _away_mw(power: HostPower, cores: int, state: int) -> int:
 
 
 def used_pj(result: bridge.Result) -> tuple[list[int], int]:
-    """What each row of the table of jobs has used, and the machine from the first submit to the last end: mW · ns.
+    """Energy of each row of the table of jobs, and of the machine from the first submit to the last end: mW · ns.
 
     Of runs in which jobs hold the same cores from start to end, and held cores are active.
     """
@@ -107,10 +107,10 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
     begin = int(result.jobs.submit_ns.min())
     until = max(begin, int(result.jobs.end_ns.max()))
     total = sum(_away_mw(power, group.cores, UP) for power, group in zip(powers, hosts, strict=True)) * (until - begin)
-    told: dict[int, list[tuple[int, int, float]]] = {}
+    by_row: dict[int, list[tuple[int, int, float]]] = {}
     if result.ledger.scales is not None:
         for one in result.scales.itertuples():
-            told.setdefault(one.row, []).append((one.told_ns, one.core, one.factor))
+            by_row.setdefault(one.row, []).append((one.told_ns, one.core, one.factor))
     jobs = []
     for row, job in enumerate(result.jobs.itertuples()):
         used = 0
@@ -118,7 +118,7 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
             for core in range(low, high):
                 power = powers[of_core[core]]
                 now, factor = job.start_ns, 1.0
-                steps = [(at, to) for at, of, to in told.get(row, []) if of in (-1, core)]
+                steps = [(at, to) for at, of, to in by_row.get(row, []) if of in (-1, core)]
                 for at, to in [*steps, (job.end_ns, 1.0)]:
                     own = getattr(job, "power", 1.0), getattr(job, "memory_bound", 0.0)
                     used += _state_mw(power, factor, *own) * (at - now)
@@ -315,7 +315,7 @@ def test_one_column_is_enough(column: str, tmp_path: Path) -> None:
 
 
 def test_by_tasks(tmp_path: Path) -> None:
-    """A core that waits is cheaper, and what is told apart by tasks adds up."""
+    """A waiting core needs less power, and values counted by tasks add up."""
     jobs = Workload.from_jobs([(1, 0, 1000, 2, 1000), (2, 100, 700, 2, 1000)])
     path = signals_file(tmp_path, "from,price_per_kwh\n0,3600\n444.4,7200\n")
     said = {"als": "static", "variation": 0.5, "tasks_per_core": 4}

@@ -119,7 +119,7 @@ def test_options_are_as_of_the_command_line_or_plain_values() -> None:
         assert str(caught.value) == message
 
 
-def test_what_knows_of_power_is_said_in_short() -> None:
+def test_policies_that_respect_power_are_listed_briefly() -> None:
     machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
     jobs = Workload.from_jobs([(1, 0, 100, 2, 100)])
     said = repr(ran([(0, None, 150)], jobs, machine, fallback="dvfs").power)
@@ -130,7 +130,7 @@ def test_what_knows_of_power_is_said_in_short() -> None:
 
 @pytest.mark.parametrize("fallback", ["hold", "submit", "dvfs:slow=fewest"])
 def test_a_part_may_be_the_whole_machine(fallback: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All tables are as with a limit to the machine where cores are told apart, for every allocator."""
+    """All tables are as with a limit to the machine when single cores are tracked, for every allocator."""
     monkeypatch.setattr(PowerPlan, "alike", property(lambda plan: False))
     tried = 0
     for seed in range(6):
@@ -170,10 +170,8 @@ UNLIKE = Platform(
 )
 
 
-@pytest.mark.parametrize(
-    ("allocator", "fallback", "charged"), table_rows(__file__, "no_limit_is_exceeded_by_who_starts")
-)
-def test_no_limit_is_exceeded_by_who_starts(
+@pytest.mark.parametrize(("allocator", "fallback", "charged"), table_rows(__file__, "starting_jobs_exceed_no_limit"))
+def test_starting_jobs_exceed_no_limit(
     allocator: str, fallback: str, charged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On unlike hosts, with limits for ever; decisions may take time. The engine's own account is checked at each step."""
@@ -203,7 +201,7 @@ def test_no_limit_is_exceeded_by_who_starts(
 
 
 def test_a_file_and_shares(tmp_path: Path) -> None:
-    """Parts by their names, in the order in which they are named first; a share is of what their hosts draw."""
+    """Parts by their names, in order of first appearance; a share refers to the power of their hosts."""
     path = tmp_path / "limits.csv"
     path.write_text(
         "where,from,to,limit_w\nswitch:right,0,10,50%\npartition:b,5,,75%\n,0,,900\nhosts:0 2-3,0,9,1\nswitch:right,10,20,300\n"
@@ -238,8 +236,10 @@ def test_parts_that_cannot_be(name: str, where: str, message: str, tmp_path: Pat
         assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("fallback", "resize", "message"), table_rows(__file__, "what_cannot_be_with_parts"))
-def test_what_cannot_be_with_parts(fallback: str, resize: str | None, message: str) -> None:
+@pytest.mark.parametrize(
+    ("fallback", "resize", "message"), table_rows(__file__, "features_that_conflict_with_limits_of_parts")
+)
+def test_features_that_conflict_with_limits_of_parts(fallback: str, resize: str | None, message: str) -> None:
     more: dict[str, Any] = {}
     if resize is not None:
         more = {"als": "gss", "rules": Rules(resize=resize), "constraints": ConstraintOptions(malleable="1")}
@@ -256,7 +256,7 @@ def test_a_job_that_never_fits_a_part_is_named() -> None:
         ran([(10 * S, None, 350, "partition:b"), (0, 9 * S, 300, "switch:left")], jobs, backfill="easy")
 
 
-def test_limits_below_what_a_part_draws_idle_are_said() -> None:
+def test_limits_below_the_idle_power_of_a_part_are_reported() -> None:
     limits = [
         (0, S, 199, "switch:left"),
         (0, S, 200, "switch:left"),

@@ -51,7 +51,7 @@ class Easy:
             chosen.append(waiting.pop(0))
         if not waiting:
             return chosen
-        head, behind = waiting[0], waiting[1:]
+        head, others = waiting[0], waiting[1:]
         # A job that is overdue is expected to end at the next instant.
         ends = [(max(job.expected_end_ns, now + 1), job.cores) for job in view.running]
         ends += [(now + job.estimate_ns, job.cores) for job in chosen]
@@ -62,7 +62,7 @@ class Easy:
             if extra >= head.cores:
                 break
         extra -= head.cores
-        for job in behind:
+        for job in others:
             if job.cores > free:
                 continue
             if now + job.estimate_ns > shadow:
@@ -100,7 +100,7 @@ def test_by_hand_as_compiled(rows: list[tuple[int, int, int, int]]) -> None:
 
 
 def of_users(seed: int, n: int, widest: int) -> Workload:
-    """Jobs of a few users who ask for far more than they need, and mostly need what they needed before: minutes."""
+    """Jobs of a few users who request far more than they need, with similar run times in succession: minutes."""
     draw = np.random.default_rng(seed)
     submit, user = np.sort(draw.integers(0, 4 * n, n)), draw.integers(1, 5, n)
     run = np.where(draw.random(n) < 0.7, user * 3, draw.integers(1, 90, n))
@@ -326,7 +326,7 @@ def test_holds_as_the_slow_way(rows: list[tuple[int, int, int, int]]) -> None:
     simulator.checks = 1
     while simulator.advance(1):
         pass
-    # Second by second: who may start and fits does, in the order of submits.
+    # Second by second: jobs that may start and fit do so, in the order of submits.
     start, now = [-1] * len(rows), 0
     while min(start) < 0:
         free = 4 - sum(row[2] for row, at in zip(rows, start, strict=True) if 0 <= at <= now < at + row[1])
@@ -361,11 +361,11 @@ def test_holds_that_cannot_be(answer: Callable[[View], Any], message: str) -> No
     assert str(caught.value).startswith(message)
 
 
-def test_what_is_beyond_the_last_end_does_not_prolong_the_run() -> None:
+def test_events_after_the_last_end_do_not_prolong_the_run() -> None:
     assert passes(Asks(lambda view, n: view.wake_at(10**15)), [(1, 0, 20, 1, 20)]) == [0, 20 * S]
 
 
-def test_while_the_scheduler_is_busy_it_looks_when_it_is_not() -> None:
+def test_a_busy_scheduler_decides_when_it_is_free() -> None:
     def asked(view: View, n: int) -> None:
         if n == 1:
             view.wake_at(2 * S)

@@ -159,7 +159,7 @@ def test_logs_with_names_are_merged_by_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("logs", "numbers", "expected", "names"), table_rows(__file__, "numbers_with_names"))
-def test_numbers_with_names_are_merged_by_them_beside_others(
+def test_named_and_unnamed_numbers_are_merged(
     logs: list[tuple[str, str]], numbers: str | None, expected: list[int] | str, names: dict[str, str]
 ) -> None:
     made = [
@@ -222,7 +222,7 @@ def test_preceding_jobs_that_a_log_does_not_have_are_left_out(
         ({"cores": [1, 2, 3, 5, 100]}, {"cores": 1.5}, {"cores": [2, 3, 4, 8, 150]}),
         # At a thousandth of the time all are at once, and in the order of their lines.
         ({"submit_s": [2e-9, 1e-9, 0]}, {"load": 1000}, {"submit_ns": [0, 0, 0], "job_id": [1, 2, 3]}),
-        # Who gave up waiting gives up after the same time.
+        # A user cancels after the same wait.
         ({"submit_s": [10, 30], "run_s": [10, None], "estimate_s": [60, 60], "cancel_s": [99, 50]}, {"load": 2, "speed": 4},
          {"submit_ns": [10 * S, 20 * S], "cancel_ns": [99 * S, 40 * S], "wait_ns": [-1, 20 * S],
           "run_ns": [2_500_000_000, 1], "estimate_ns": [15 * S, 15 * S], "run_unknown": [False, True]}),
@@ -265,7 +265,7 @@ def test_which_jobs_are_left(tests: dict[str, Any], left: list[int]) -> None:
     assert made.header[0] == f"; MaxJobs: {len(left)}"
 
 
-def test_a_filter_says_what_it_did() -> None:
+def test_a_filter_describes_itself() -> None:
     note = filter_jobs(PEOPLE, users=[1, 2], cores=(2, 8), run=(S, None)).header[-1]
     assert note == "; Note: the jobs with users 1 2, cores from 2, cores to 8, run from 1 s of a.swf"
 
@@ -285,7 +285,7 @@ def test_a_header_stays_true() -> None:
     assert moved_header(("; UnixStartTime: soon",), 1, S, "y")[0] == "; UnixStartTime: soon"
 
 
-def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
+def test_a_date_in_an_unknown_zone_is_refused() -> None:
     strange = ("; UnixStartTime: 0", "; TimeZoneString: Mars/Olympus")
     with pytest.raises(InputError, match=r"TimeZoneString 'Mars/Olympus' is not a known time zone.*; allowed: as 2003"):
         cut(submits_of(0, 90_000, header=strange), "window:1970-01-02+1d")
@@ -293,7 +293,7 @@ def test_a_date_in_a_zone_that_nobody_knows_is_not_taken_for_utc() -> None:
     assert len(cut(submits_of(0, 90_000, header=(*strange, "; TimeZone: 3600")), "window:1970-01-02+1d")) == 1
 
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "a_cut_that_selects_nothing_is_one_line": (lambda spec: cut(WINTER, spec), "select="),

@@ -106,14 +106,14 @@ class DrawnSchedule:
 
     def _jobs(self) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
         header, *lines = (line.partition("|") for line in _lines(self.table["jobs"]))
-        names, told = header[0].split(), header[2].split()
+        names, columns = header[0].split(), header[2].split()
         given, expected = [], []
         for left, _, right in lines:
             words = dict(zip(names, left.split(), strict=True))
             job = {WORDS.get(name, name): _value(word) for name, word in words.items() if word != "-"}
             if len(job) > 1:
                 given.append(job)
-            expected.append({"job": words["job"]} | dict(zip(told, right.split(), strict=True)))
+            expected.append({"job": words["job"]} | dict(zip(columns, right.split(), strict=True)))
         return given, expected
 
     def _run(self, jobs: list[dict[str, Any]], folder: Path) -> bridge.Result:
@@ -177,7 +177,7 @@ def schedule_text(jobs: pd.DataFrame, n_cores: int, step_s: float) -> list[str]:
 
 
 def _shown(jobs: pd.DataFrame, expected: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return the rows of a table of jobs in the words of what is expected: seconds, and - for an instant that never came."""
+    """Return the rows of a table of jobs in the form of expectations: seconds, and - for an instant that never came."""
     return [
         {name: _word(row, name) for name in expected[0]}
         for _, row in jobs.sort_values(["job_id", "attempt"]).iterrows()

@@ -70,7 +70,7 @@ def test_windows_at_the_end_of_time() -> None:
 
 
 @pytest.mark.parametrize("spec", [*table_rows(__file__, "bad_specifications"), "first:" + "9" * 5000])
-def test_a_bad_specification_shows_what_is_allowed(spec: str) -> None:
+def test_the_error_of_a_bad_specification_lists_the_allowed_forms(spec: str) -> None:
     with pytest.raises(InputError, match=r"^select=.*: .*allowed: (.* as |up to 7625w)") as caught:
         select(workload(1, 2), spec)
     assert len(str(caught.value)) < 360
@@ -100,7 +100,7 @@ def log(rows: list[tuple[int, int, int, int, int]]) -> Workload:
     )
 
 
-def test_who_waits_is_in_the_order_of_lines_and_a_log_that_is_written_anew_has_that_of_submits(tmp_path: Path) -> None:
+def test_waiting_jobs_are_in_the_order_of_lines_and_rewritten_logs_in_that_of_submits(tmp_path: Path) -> None:
     rows = [(1, 50, 0, 5, 5), (2, 40, 30, 5, 5), (3, 20, 40, 5, 5), (4, 30, 40, 5, 5)]
     lines = "".join(
         f"{job} {at} {wait} {run} 1 -1 -1 1 {least} -1 1 1 1 1 1 1 -1 -1\n" for job, at, wait, run, least in rows
@@ -166,7 +166,7 @@ def test_agrees_with_a_slow_count(jobs: list[tuple[int, int, int, int]], start: 
     assert found.waiting == waiting
 
 
-def test_who_runs_at_the_start_needs_a_window_waits_and_room() -> None:
+def test_jobs_running_at_the_start_need_a_window_waits_and_room() -> None:
     for spec in ("all", "first:3"):
         words = r"^select='.*': '.*' has no start .* preset=True needs busiest:, heaviest: or window:"
         with pytest.raises(InputError, match=words):

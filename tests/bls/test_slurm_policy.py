@@ -56,8 +56,8 @@ def running(places: Linear | ConsTres, number: int, on: dict[int, int], end_s: i
     places.take(one, on)
 
 
-def test_a_quick_look_goes_one_job_beyond_the_depth_of_the_queue() -> None:
-    # As slurmctld counts; the third job is left to a look at the whole queue, once a minute.
+def test_a_quick_pass_goes_one_job_beyond_the_queue_depth() -> None:
+    # As slurmctld counts; the third job is left to a pass over the whole queue, once a minute.
     jobs = [(1, 0, 100, 1, 100), (2, 0, 100, 1, 100), (3, 0, 100, 1, 100)]
     found = starts(jobs, 4, 1, "slurm:scheduler=builtin,default_queue_depth=1")
     assert found[1] == found[2] == 500 * MS < found[3]
@@ -113,7 +113,7 @@ def test_cores_come_from_one_node_if_one_of_the_best_set_suffices() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_first_come_first_served_is_ours_where_all_is_looked_at_at_once(seed: int) -> None:
+def test_fcfs_equals_ours_if_all_jobs_are_considered_at_once(seed: int) -> None:
     rng = np.random.default_rng(seed)
     jobs, at = [], 0
     for number in range(1, 41):
@@ -142,7 +142,7 @@ def test_parameters_that_cannot_be_are_refused_by_name(text: str, words: str) ->
         ({"constraints": ConstraintOptions(failures="mtbf:6h,mttr:20m,seed:3")}, "hosts that fail"),
     ],
 )
-def test_what_it_knows_nothing_of_is_refused(options: dict[str, object], words: str) -> None:
+def test_unsupported_features_are_refused(options: dict[str, object], words: str) -> None:
     with pytest.raises(InputError, match=words):
         bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine(2, 1), bls="slurm", als="recorded", **options)
 
@@ -159,7 +159,7 @@ def test_jobs_that_wait_for_others_are_refused_before_any_runs() -> None:
         run(1)
 
 
-def test_a_kill_is_set_by_who_decides_only_where_jobs_are_killed() -> None:
+def test_a_policy_sets_kills_only_if_jobs_are_killed() -> None:
     class Late:
         name = "late"
 

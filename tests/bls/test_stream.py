@@ -34,7 +34,7 @@ from bls.workloads.workload import Workload
 from traces.base.errors import InputError, PluginError
 from traces.ledger import STATES, WHY
 
-#: What may be streamed beside plain jobs on plain hosts.
+#: Features of streams besides plain jobs on plain hosts.
 FEATURES = ("orders", "allocators", "kill", "partitions", "limits", "cost", "outages")
 
 
@@ -169,7 +169,7 @@ def failing(**columns: Any) -> JobConstraints:
         (POLICIES["fcfs"], Rules(keep_decisions=True), None, "keep_decisions"),
     ],
 )
-def test_what_needs_all_jobs_is_refused(
+def test_features_that_need_all_jobs_are_refused(
     order: Any, rules: Rules, constraints: JobConstraints | None, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
@@ -187,7 +187,7 @@ class AsksOfTheEnded(Decides):
         return waiting
 
 
-def test_what_is_not_kept_of_an_ended_job_is_refused() -> None:
+def test_forgotten_facts_of_ended_jobs_are_refused() -> None:
     with pytest.raises(PluginError, match="keeps nothing of a job that has ended but the fields of SeenJob"):
         run(log(200), AsksOfTheEnded())
 
@@ -232,7 +232,7 @@ def test_depths() -> None:
 
 
 def test_columns_are_not_the_callers(tmp_path: Path) -> None:
-    # What a policy is given to look at cannot be written to.
+    # A policy cannot write to the columns that it gets.
     class Writes:
         name = "writes"
 
@@ -278,7 +278,7 @@ def test_memory_does_not_grow_with_the_jobs_that_have_ended(monkeypatch: pytest.
     assert grown(4_000) < grown(400) + 20_000  # bytes
 
 
-def test_a_run_that_nobody_looked_at_is_freed_at_once() -> None:
+def test_an_unused_run_is_freed_at_once() -> None:
     """Without the collector of cycles: many runs of a long log in one process would else pile up."""
     gc.disable()
     try:

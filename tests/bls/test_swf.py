@@ -212,7 +212,7 @@ def test_a_file_that_is_one_endless_line_is_no_text(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) -> None:
+def test_every_reader_describes_faulty_files(name: str, tmp_path: Path) -> None:
     packed = gzip.compress(LINE * 1000)
     (tmp_path / "cut").write_bytes(packed[: len(packed) // 2])
     (tmp_path / "torn").write_bytes(packed[:-6] + b"\0" * 6)
@@ -229,7 +229,7 @@ def test_every_reader_says_what_is_wrong_with_a_file(name: str, tmp_path: Path) 
             read_workload(tmp_path / file, format=name)
 
 
-def test_a_reading_that_fails_half_way_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_error_in_the_middle_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.swf").write_bytes(LINE)
 
     def fail(*_: object) -> object:
@@ -241,7 +241,7 @@ def test_a_reading_that_fails_half_way_is_said_so(tmp_path: Path, monkeypatch: p
             file.readinto(memoryview(bytearray(4)))
 
 
-def test_the_format_is_the_ending_s_even_if_the_file_looks_otherwise(tmp_path: Path) -> None:
+def test_the_ending_determines_the_format(tmp_path: Path) -> None:
     (tmp_path / "a.swf").write_bytes(b"# JobID|NCPUS|Submit|ElapsedRaw\n" + LINE)
     assert len(read_workload(tmp_path / "a.swf")) == 1
     for name in ("a", "a.log", "a.txt.gz"):
@@ -357,8 +357,8 @@ def test_submits_since_1970(header: int | None) -> None:
     assert int(withdrawn.cancel_ns[1]) == int((1_000_000_016.5 - begin) * 10**9)
 
 
-@pytest.mark.parametrize(("text", "place"), table_rows(__file__, "what_is_wrong_with_a_rejected_line"))
-def test_what_is_wrong_with_a_rejected_line(text: str, place: str) -> None:
+@pytest.mark.parametrize(("text", "place"), table_rows(__file__, "errors_of_rejected_lines"))
+def test_errors_of_rejected_lines(text: str, place: str) -> None:
     found = parse(line(f1="7"), text, *[text] * 20)
     assert found.rejected[0].place == place
     assert len(found.rejected) == 10
@@ -378,7 +378,7 @@ _WORDS = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_s
 
 @st.composite
 def swf_workloads(draw: st.DrawFn) -> Workload:
-    """A workload of one to eight jobs, all of which SWF can say, some cancelled before their start."""
+    """A workload of one to eight jobs that SWF can express, some cancelled before their start."""
     n = draw(st.integers(1, 8))
 
     def column(values: st.SearchStrategy[int]) -> np.ndarray[Any, Any]:
@@ -443,7 +443,7 @@ def same_jobs(one: Workload, other: Workload) -> None:
 
 
 @given(swf_workloads())
-def test_what_is_written_is_read_back(workload: Workload) -> None:
+def test_written_workloads_are_read_back(workload: Workload) -> None:
     assume(not any(name.startswith("field") for name in workload.extras))
     assume(int(workload.submit_ns[0]) < 315_532_800 * S)  # later ones are read as seconds since 1970
     assert unwritten(workload) == ()
@@ -475,7 +475,7 @@ def test_extra_columns_keep_their_names_and_places() -> None:
     assert write_swf(with_extras("a", "b", "c", "d"), io.BytesIO()) == ("d",)
 
 
-def test_what_cannot_be_written(tmp_path: Path) -> None:
+def test_unwritable_input_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"comment .* has more than one line"):
         written(with_extras(), ["one\n1 2 3"])
     lines = written(with_extras(), ["half \ud800", "\udcff.swf", "ä"]).splitlines()
@@ -583,7 +583,7 @@ def test_ids_of_jobs_are_comments(name: str, line: str) -> None:
     assert unwritten(log) == ()
 
 
-def test_a_column_is_not_shared_with_who_gave_it() -> None:
+def test_columns_are_not_shared_with_the_caller() -> None:
     column = np.arange(1, 4)
     locked = column.view()
     locked.flags.writeable = False  # the numbers can still be changed through the other
@@ -624,7 +624,7 @@ def test_readers_that_know_no_cancelled_jobs(tmp_path: object, monkeypatch: pyte
 
 @settings(max_examples=200)
 @given(st.lists(st.tuples(*[st.integers(-1, 6)] * 18), min_size=1, max_size=8))
-def test_cancelled_jobs_only_add_to_what_is_read(rows: list[tuple[int, ...]]) -> None:
+def test_cancelled_jobs_only_add_jobs(rows: list[tuple[int, ...]]) -> None:
     lines = [" ".join(map(str, (k, *row[1:]))) for k, row in enumerate(rows)]
     with_one = [line(f1="99"), *lines]
     plain, more = parse(*with_one), parse(*with_one, cancelled=True)
@@ -679,7 +679,7 @@ TWO = Workload.from_jobs([(1, 0, 5, 2, 9), (2, 1, 5, 2, 9)])
 ONE_TO_3 = np.arange(1, 4)
 NO_TEXT = os.fsdecode(b"b\xff.swf")
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "bad files": (lambda data: read_workload(written_as("log", data)), "log: "),

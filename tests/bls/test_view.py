@@ -1,4 +1,4 @@
-"""What the view shows: jobs, hosts, limits, windows and what is free; its columns; and trials of placements."""
+"""The view: jobs, hosts, limits, windows and free resources; its columns; and trials of placements."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_a_job_is_shown_with_all_that_a_scheduler_knows(notes: Notes) -> None:
         assert not hasattr(one.facts, name)
 
 
-def test_what_is_free_at_each_instant(notes: Notes) -> None:
+def test_free_resources_at_each_instant(notes: Notes) -> None:
     seen = notes.seen
     # Job 1 holds 4 cores of host 0 with a gpu for each 2, job 2 two of host 1, which is of both partitions.
     held = [(3, 1, 40 * S, False)]
@@ -125,7 +125,7 @@ def test_what_is_free_at_each_instant(notes: Notes) -> None:
     assert seen[1] == {
         "free": [0, 2, 6], "gpu": [0, 2, 0], "solver": 1, "down": [], "up": [None] * 3, "held": held, "day": (1, 4, (1, 4)),
     }  # fmt: skip
-    # Nobody knows when a host is repaired that has failed.
+    # The repair of a failed host is unknown.
     assert (seen[5]["free"], seen[5]["down"], seen[5]["up"]) == ([0, 2, 0], [2], [None] * 3)
     assert (seen[20]["free"], seen[20]["gpu"], seen[20]["solver"], seen[20]["held"]) == ([4, 4, 0], [2, 2, 0], 3, held)
     assert (seen[50]["free"], seen[50]["down"]) == ([4, 4, 6], [])
@@ -310,7 +310,7 @@ class Tries:
 
 
 class Waits:
-    """The same by the engine alone: everybody is tried, and who has no place waits."""
+    """The same by the engine alone: all jobs are tried, and jobs without a place wait."""
 
     name = "waits"
     may_not_fit = True
@@ -345,7 +345,7 @@ TRIALS = [
 
 
 @pytest.mark.parametrize(("allocator", "kind"), TRIALS)
-def test_a_trial_says_what_the_engine_does(tmp_path: Path, allocator: str, kind: str) -> None:
+def test_a_trial_predicts_the_engine(tmp_path: Path, allocator: str, kind: str) -> None:
     jobs, requests = drawn(60, 11)
     constraints = ConstraintOptions()
     if kind != "plain":

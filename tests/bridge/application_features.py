@@ -1,4 +1,4 @@
-"""What an application level can do, loops and task graphs, as features of runs that every coupling must simulate alike."""
+"""Features of an application level, loops and task graphs, that every coupling must simulate equally."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class BatchFeature:
         return result
 
     def check(self, result: bridge.Result) -> None:
-        """What is meant to happen does."""
+        """Check that the intended events happen."""
         records = result.ledger.jobs
         ends = {STATES[k] for k in records.state.tolist()}
         assert set(self.ends) <= ends, ends

@@ -1,4 +1,4 @@
-"""What tests of processes have in common."""
+"""Fixtures of tests of processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated run: everything is drawn from its seed."""
+"""Faults of a simulated run, drawn from its seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it means that two couplings give one result: every number of it, to the last bit."""
+"""Equality of the results of two couplings: every number, to the last bit."""
 
 from __future__ import annotations
 

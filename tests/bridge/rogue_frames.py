@@ -1,4 +1,4 @@
-"""What simulators that break the protocol send in place of what they should: frames in, spoiled frames out."""
+"""Messages of simulators that break the protocol: frames in, spoiled frames out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of a replay share: whether Slurm is here, small workloads, and a replay in this process."""
+"""Common parts of tests of a replay: whether Slurm is installed, small workloads, and a replay in this process."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Computing:
-    """What all jobs of a case compute, and what they are told; times in ns.
+    """Programs of all jobs of a case, and commands to them; times in ns.
 
     ``slow``: (period, factor, share of the period at full speed) of all cores; ``lost``: the first core that goes for good,
     with all behind it, and when.

@@ -209,7 +209,7 @@ def test_what_is_not_compared_is_counted() -> None:
         (A, A.astype({"start_ns": float}), "B: column start_ns has values that are no whole numbers"),
     ],
 )
-def test_what_cannot_be_compared(a: pd.DataFrame, b: pd.DataFrame, words: str) -> None:
+def test_impossible_comparisons_are_refused(a: pd.DataFrame, b: pd.DataFrame, words: str) -> None:
     with pytest.raises(InputError) as error:
         compare_jobs(a, b)
     assert words in str(error.value)

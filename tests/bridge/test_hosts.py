@@ -338,7 +338,7 @@ class Door:
         return settled(lambda: self.door.refused >= count)
 
     async def said(self, words: bytes, alpn: str = HOST_ALPN) -> bytes:
-        """What somebody is told who agrees upon TLS and then says this."""
+        """The answer to a peer that establishes TLS and then sends this."""
         reader, writer = await connect(self.address, pinned_context(self.certificate.pem.decode(), alpn))
         writer.write(words)
         with contextlib.suppress(OSError):

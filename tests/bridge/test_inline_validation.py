@@ -1,4 +1,4 @@
-"""What is checked of the inline coupling between two calls: every kind of fault is found, and said of whom."""
+"""Checks of the inline coupling between two calls: every kind of fault is found, with the job at fault."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_planted_fault_is_found(
 
 
 def wrong_words(coupled: InlineState) -> list[tuple[str, Any, Any, int]]:
-    """What is wrong if a word of a kept application, or about it, has another value: the error, the column, the place."""
+    """The error if a word of a stored application, or about it, has another value: the message, the column, the place."""
     words, first, ahead = (column(coupled, f"saved.{name}") for name in ("words", "first", "ahead"))
     at, fields = int(first.max()), fields_of(type(coupled.running))
     return [

@@ -1,4 +1,4 @@
-"""What users are given whose jobs may be slowed, in a comparison."""
+"""Rewards of users whose jobs may be slowed, in a comparison."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def test_jobs_and_cores_are_chosen(run: Path, tmp_path: Path, monkeypatch: pytes
     assert seen["utilisation"].axes[0].get_title(loc="right") == f"mean {23 / 36:.3g} (dashed)"
 
 
-def test_what_cannot_be_drawn_is_said(run: Path, tmp_path: Path) -> None:
+def test_impossible_figures_are_refused(run: Path, tmp_path: Path) -> None:
     target = tmp_path / "figures"
     for arguments, options, message in [
         ((["heta"],), {}, r"^unknown figure of a run 'heta'; known: heat, "),

@@ -58,7 +58,7 @@ def decided_by(feature: BatchFeature, **who: Any) -> BatchFeature:
 
 
 def schedule_of(result: bridge.Result) -> Schedule:
-    """What was decided, and when; not what runs from the beginning.
+    """Decisions with their instants, without jobs running from the beginning.
 
     Where deciding takes time, a job starts later than that: when the scheduler is done, or at the instant at which it is cut
     before. In between there is no other decision.

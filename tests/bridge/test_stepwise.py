@@ -86,7 +86,7 @@ def test_forks_of_runs_whose_power_is_limited(kind: str) -> None:
         assert different(one.result(), whole) == ""
 
 
-def test_what_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     simulation = bridge.Simulation(scenario(), drainable=True).run(5 * S)
     with pytest.raises(InputError, match=r"^until_ns: 4 s is past; the simulation is at 5 s$"):
         simulation.run(4 * S)

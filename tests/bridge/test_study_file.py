@@ -260,7 +260,7 @@ def of_file(name: str, folders: list[str]) -> object:
     return load_study(Path(name), folders)
 
 
-test_what_is_refused = refusals(
+test_bad_input_is_refused = refusals(
     __file__,
     {
         "what_is_wrong_is_said_with_its_place": study,

@@ -1,4 +1,4 @@
-"""What a run needs of an application simulator, and which worker gets the next job."""
+"""Requirements of a run on an application simulator, and the choice of the worker for the next job."""
 
 from __future__ import annotations
 

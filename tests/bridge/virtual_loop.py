@@ -23,7 +23,7 @@ class NeverEnds(AssertionError):
 
 
 class _Timer(asyncio.TimerHandle):
-    """Of timers that are due at one instant, asyncio promises no order: it is drawn."""
+    """Order of timers that are due at one instant: asyncio promises none, so it is drawn."""
 
     __slots__ = ("tie",)
 

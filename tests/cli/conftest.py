@@ -1,4 +1,4 @@
-"""What the tests of the command line share: a folder to work in, and one result to look at."""
+"""Fixtures of the tests of the command line: a working folder, and one result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``twolevel run`` wrote of twenty jobs, with their tasks and without a trace."""
+    """Output of ``twolevel run`` for twenty jobs, with their tasks and without a trace."""
     folder = tmp_path_factory.mktemp("result") / "r"
     succeeds(
         *("run", "sample", "--als", "gss", "--variation", 0.25, "--select", "first:20"),

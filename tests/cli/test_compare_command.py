@@ -135,7 +135,7 @@ def test_runs_in_which_nobody_started(runs: Path) -> None:
     assert (refused.code, refused.err) == (2, "twolevel: --job: 1 did not start in both runs\n")
 
 
-def test_what_is_refused(runs: Path) -> None:
+def test_bad_input_is_refused(runs: Path) -> None:
     folder("three", GSS[:3])
     folder("wider", ((1, 0, 0, 1, 255), *STATIC[1:]))
     folder("loop", STATIC)

@@ -1,4 +1,4 @@
-"""What several commands do: cite, doctor, gantt, run --check and --same-as, story, warm-up; and what run loads and says."""
+"""Several commands: cite, doctor, gantt, run --check and --same-as, story, warm-up; modules and messages of run."""
 
 from __future__ import annotations
 

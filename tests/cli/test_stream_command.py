@@ -176,7 +176,7 @@ def test_row_groups_and_stretches_of_any_size(
 
 
 @pytest.mark.parametrize(("words", "error"), table_rows(__file__, "refused"))
-def test_what_needs_all_jobs_is_refused(words: str, error: str, tmp_path: Path) -> None:
+def test_features_that_need_all_jobs_are_refused(words: str, error: str, tmp_path: Path) -> None:
     ran = twolevel("run", "sample", *STREAMED, *words.split(), "--out", tmp_path / "r")
     assert (ran.code, ran.out) == (2, "")
     assert error in ran.err

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of adding a variant: a file and a line, and commands, studies and pages know of it.
+"""Adding a variant as in CONTRIBUTING: with a file and a line, commands, studies and pages know it.
 
 The plug-ins are the examples of the pages. An installed package brings them by entry points; in a copy of the project they, and
 what has no entry point (a figure, a metric, an option), are added with a file and a line.
@@ -98,7 +98,7 @@ def test_the_groups_are_those_of_the_contributing_page() -> None:
     assert set(ENTRY_POINTS) == said
 
 
-def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
+def test_commands_know_the_plug_ins_of_a_package(installed: Path) -> None:
     words = shlex.split("--bls narrow-first:exponent=2 --allocator tightest-gap --estimates mine --backfill easy")
     level = shlex.split(
         "--als fixed-time:seconds=30 --lengths weibull --tasks-per-core 8 --observe every-hour --trace none"
@@ -115,7 +115,7 @@ def test_a_command_knows_what_a_package_adds(installed: Path) -> None:
     assert tasks.core.nunique() == 1  # that is what this planner does
 
 
-def test_a_name_that_is_wrong_is_answered_with_the_packages_names(installed: Path) -> None:
+def test_an_error_lists_the_names_of_a_package(installed: Path) -> None:
     ran = twolevel("run", "log.plain", "--bls", "narow-first", "--out", "r")
     assert ran.code == 2
     assert "narrow-first" in ran.err
@@ -123,7 +123,7 @@ def test_a_name_that_is_wrong_is_answered_with_the_packages_names(installed: Pat
     assert policy("fcfs") is POLICIES["fcfs"]
 
 
-def test_a_study_has_what_a_package_adds_among_its_values(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_studies_know_the_plug_ins_of_a_package(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # of the workers: the kernels are needed once
     Path("study.toml").write_text(
         '[[workload]]\nfile = "log.plain"\n'
@@ -234,7 +234,7 @@ def within(tree: Path, desk: Path, *words: str) -> subprocess.CompletedProcess[s
     )
 
 
-def test_commands_studies_and_figures_know_what_was_added(tree: Path, tmp_path: Path) -> None:
+def test_commands_studies_and_figures_know_added_variants(tree: Path, tmp_path: Path) -> None:
     words = shlex.split(
         "--bls narrow-first --allocator tightest-gap --als fixed-time --estimates mine --backfill easy --few 5"
     )

@@ -1,4 +1,4 @@
-"""What every allocator keeps: these tests run over the registry, so a new allocator is tested by its line there."""
+"""The contract of allocators: these tests run over the registry, so its entry there tests a new allocator."""
 
 from __future__ import annotations
 

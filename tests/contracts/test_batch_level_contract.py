@@ -1,4 +1,4 @@
-"""What every batch level keeps, driven as the couplings with processes drive it."""
+"""The contract of batch levels, driven as the couplings with processes drive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every trace writer keeps: these tests run over the registry, so a new writer is tested by its line there."""
+"""The contract of trace writers: these tests run over the registry, so its entry there tests a new writer."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_it_writes_the_same_files_for_the_same_ledger(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", EXPORTERS)
-def test_it_says_what_it_writes(name: str) -> None:
+def test_it_declares_its_output(name: str) -> None:
     assert exporter(name) is EXPORTERS[name]
     assert name == name.lower()

@@ -245,7 +245,7 @@ def test_the_words_of_a_workload_are_whole_and_apart() -> None:
         _check_words("overview", figure)
 
 
-def test_what_white_is_depends_on_what_is_left_out(run: Any) -> None:
+def test_the_meaning_of_white_depends_on_the_omitted_states(run: Any) -> None:
     machine = run.ledger.machine
     for jobs, gantt, heat in (
         (None, "white: idle", "mean share"),

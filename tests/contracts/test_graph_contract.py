@@ -1,4 +1,4 @@
-"""What every generator of task graphs keeps: these tests run over the registry, so a new one is tested by its line there."""
+"""The contract of generators of task graphs: these tests run over the registry, so its entry there tests a new one."""
 
 from __future__ import annotations
 
@@ -104,9 +104,7 @@ def test_whatever_its_parameters_it_makes_a_graph_without_cycles(
 @settings(max_examples=30)
 @given(data=st.data(), job=JOBS, more=st.integers(0, 50))
 @pytest.mark.parametrize("name", GENERATORS)
-def test_it_depends_on_nothing_but_what_it_is_told(
-    name: str, data: st.DataObject, job: tuple[int, int], more: int
-) -> None:
+def test_it_depends_on_its_arguments_only(name: str, data: st.DataObject, job: tuple[int, int], more: int) -> None:
     """However much room there is it makes the same, and it says how much it needs where there is less."""
     model = data.draw(models(name))
     one = made(model, *job, *room(model, *job))

@@ -1,4 +1,4 @@
-"""What is done in one place of the code: files are written, and numbers that a user has written are read."""
+"""Tasks with one place in the code: writing files, and reading numbers of users."""
 
 from __future__ import annotations
 

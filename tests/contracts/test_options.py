@@ -102,7 +102,7 @@ TRACE_TABLES = ("cut", "convert")
 @pytest.mark.parametrize(
     "command", [*TABLES, *(f"workload {name}" for name in WORKLOAD_TABLES), *(f"trace {name}" for name in TRACE_TABLES)]
 )
-def test_the_tables_of_options_say_what_is_declared(command: str) -> None:
+def test_the_tables_of_options_equal_the_declarations(command: str) -> None:
     rows = table(section(ROOT / "docs" / "reference/cli.md", f"twolevel {command}"))
     options, seen = command_options(command), set()
     for head, default, *meaning in rows:
@@ -143,7 +143,7 @@ def test_levels_know_no_options_of_the_command_line(package: str) -> None:
     assert found == []
 
 
-def test_each_surface_spells_what_a_text_mentions() -> None:
+def test_each_interface_spells_the_options_of_a_text() -> None:
     resize, preset = bls.options.RESIZE, bls.options.PRESET
     text = (
         f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.POWER}; allowed: no {resize}"

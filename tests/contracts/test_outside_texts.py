@@ -315,7 +315,7 @@ def test_a_hostile_text_is_taken_or_refused_in_one_line(tmp_path: Path, reader: 
         ("study", f'[run]\n{NINES} = 1\n[[workload]]\nfile = "sample"', f"[run] '{'9' * 58}…: "),
     ],
 )
-def test_what_is_wrong_with_a_record_or_a_study(tmp_path: Path, reader: str, text: str, message: str) -> None:
+def test_faulty_records_and_studies_are_described(tmp_path: Path, reader: str, text: str, message: str) -> None:
     (tmp_path / "x.txt").write_text(text)
     with pytest.raises(InputError, match=re.escape(message)):
         READ[reader](tmp_path / "x.txt")
@@ -338,7 +338,7 @@ def test_a_metric_that_is_none_is_not_shown(tmp_path: Path) -> None:
         ("{\n", "x: not valid JSON: Expecting property name enclosed in double quotes (at line 2, column 1)"),
     ],
 )
-def test_what_is_wrong_with_json(text: str | bytes, message: str) -> None:
+def test_faulty_json_is_described(text: str | bytes, message: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_json(text, "x")
     assert str(caught.value) == message
@@ -462,7 +462,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def _bounded() -> Iterator[None]:
-    """What takes too long is interrupted, as far as Python can; what has needed too much memory is seen at the end."""
+    """Interrupt code that takes too long, as far as Python can; check its memory at the end."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise AssertionError(f"more than {LONGEST_S} s of processor time")
@@ -519,7 +519,7 @@ def test_a_spoilt_text_is_taken_or_refused_in_one_line(folder: Path, reader: str
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.release)])
 @pytest.mark.parametrize("reader", READ)
-def test_a_word_of_any_length_anywhere(folder: Path, reader: str, every: int) -> None:
+def test_long_words_in_any_field(folder: Path, reader: str, every: int) -> None:
     for text in whole_texts()[reader]:
         words = WORD.findall(text[:100_000])
         solid = [k for k, word in enumerate(words) if not word.isspace()][:WORDS]

@@ -1,4 +1,4 @@
-"""What every planner keeps: these tests run over the registry, so a new one is tested by its line there."""
+"""The contract of planners: these tests run over the registry, so its entry there tests a new one."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_its_plan_can_be_run(
 @settings(max_examples=30)
 @given(gflop=works, speed=speeds, costs=prices, data=st.data())
 @pytest.mark.parametrize("name", PLANNERS)
-def test_it_depends_on_nothing_but_what_it_is_told(
+def test_it_depends_on_its_arguments_only(
     name: str, gflop: list[float], speed: list[float], costs: tuple[float, float, float], data: st.DataObject
 ) -> None:
     """Twice the same; and the same on a machine that has absent cores beside the others."""

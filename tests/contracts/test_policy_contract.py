@@ -1,4 +1,4 @@
-"""What every batch policy keeps: these tests run over the registry, so a new policy is tested by its line there."""
+"""The contract of batch policies: these tests run over the registry, so its entry there tests a new policy."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_policy_is_of_a_kind() -> None:
     assert sorted(STATIC + DYNAMIC + DECIDING) == sorted(POLICIES)
 
 
-def test_those_that_decide_have_a_state_of_their_own_in_each_run_and_declare_what_can_be() -> None:
+def test_deciding_policies_have_their_own_state_per_run_and_valid_declarations() -> None:
     for name in DECIDING:
         kept = policy(name)
         assert for_one_run(kept, named=True) is not kept
@@ -68,7 +68,9 @@ def test_it_is_found_under_its_own_name(name: str) -> None:
 @settings(max_examples=50)
 @given(values=rows)
 @pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
-def test_it_gives_one_number_a_job_and_looks_only(name: str, values: list[tuple[int, int, int, int, int]]) -> None:
+def test_it_gives_one_number_per_job_and_changes_nothing(
+    name: str, values: list[tuple[int, int, int, int, int]]
+) -> None:
     jobs, kept = known(values), POLICIES[name]
     assert isinstance(kept, Policy)
     before = columns_of(jobs)
@@ -83,7 +85,7 @@ def test_it_gives_one_number_a_job_and_looks_only(name: str, values: list[tuple[
 @settings(max_examples=50)
 @given(values=rows, later=st.integers(0, 10**6), data=st.data())
 @pytest.mark.parametrize("name", DYNAMIC)
-def test_it_gives_every_waiting_job_a_number_whenever_it_is_asked_and_looks_only(
+def test_it_scores_every_waiting_job_at_any_time_and_changes_nothing(
     name: str, values: list[tuple[int, int, int, int, int]], later: int, data: st.DataObject
 ) -> None:
     jobs, kept = known(values), POLICIES[name]
@@ -126,6 +128,6 @@ def test_under_it_every_job_runs_once_and_the_records_are_sound(name: str, case:
 
 
 @pytest.mark.parametrize(("lower", "upper"), [("bls.view", "bls.policies"), ("bls.policies", "bls.simulator")])
-def test_what_a_policy_is_shown_knows_neither_policies_nor_the_simulator(lower: str, upper: str) -> None:
+def test_views_import_neither_policies_nor_the_simulator(lower: str, upper: str) -> None:
     graph = grimp.build_graph("bls", cache_dir=None)  # with what is imported only for the sake of types
     assert graph.find_shortest_chain(lower, upper, as_packages=True) is None

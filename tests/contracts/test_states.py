@@ -94,7 +94,7 @@ def test_a_state_is_made_as_it_is_declared() -> None:
         state.part.found_ns = np.zeros(4)
 
 
-def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
+def test_a_fork_shares_constant_columns_only() -> None:
     state = whole()
     fork = state.fork()
     assert np.shares_memory(fork.weight, state.weight)
@@ -115,7 +115,7 @@ def test_a_fork_shares_what_does_not_change_and_nothing_else() -> None:
 
 
 class Queue(State, dim="entries"):
-    """What waits."""
+    """A waiting state."""
 
     first: int = 0
     end: int = 0
@@ -145,7 +145,7 @@ def change(state: Busy) -> None:
     state.log.found_ns[:], state.n_log = 8, 3
 
 
-def test_a_snapshot_has_what_is_in_use_and_the_rows_that_may_change() -> None:
+def test_a_snapshot_has_the_used_parts_and_the_rows_that_may_change() -> None:
     state = busy()
     snapshot, before = Snapshot(state), held(state)
     snapshot.keep({"rows": np.array([1])})
@@ -157,7 +157,7 @@ def test_a_snapshot_has_what_is_in_use_and_the_rows_that_may_change() -> None:
     assert found == [[7, 2, 7], [4, 8, 8], [9, 9]]
 
 
-def test_a_fork_for_a_while_shares_some_dimensions_and_what_is_not_saved() -> None:
+def test_a_temporary_fork_shares_some_dimensions_and_unsaved_columns() -> None:
     state = busy()
     before, fork = held(state), state.fork({"rows"})
     assert held(fork) == before
@@ -224,7 +224,7 @@ class Codes(State, dim="rows"):
     way: int = Kind.TWO
 
 
-def test_a_state_says_what_its_columns_cannot_be() -> None:
+def test_wrong_columns_of_a_state_are_described() -> None:
     state = Codes.new({"rows": 2})
     assert list(state.faults()) == []
     assert state.entry(0) == {"kind": "one", "other": -1}
@@ -236,7 +236,7 @@ def test_a_state_says_what_its_columns_cannot_be() -> None:
     ]
 
 
-def test_what_is_none_is_as_declared() -> None:
+def test_missing_parts_are_as_declared() -> None:
     assert Codes.new({"rows": 2}, kind=None, way=None).kind.tolist() == [1, 1]
 
 
@@ -265,7 +265,7 @@ def test_a_number_of_codes_may_begin_with_the_code_0() -> None:
     assert fields_of(Settings)["order"].codes is QueueOrder
 
 
-def test_what_is_constant_of_jobs_is_given() -> None:
+def test_constant_columns_of_jobs_come_from_the_input() -> None:
     constant = [name for name, field in fields_of(Jobs).items() if field.constant]
     assert {"submit_ns", "origin", "user"} <= set(constant)
     assert not {"start_ns", "estimate_ns", "cores"} & set(constant)

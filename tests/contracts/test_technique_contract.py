@@ -1,4 +1,4 @@
-"""What every loop-scheduling technique keeps: these tests run over the registry, so a new one is tested by its line there."""
+"""The contract of loop-scheduling techniques: these tests run over the registry, so its entry there tests a new one."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_it_gives_every_task_once_in_chunks(
 @settings(max_examples=20)
 @given(works=lengths, core_speeds=speeds, pauses=st.lists(st.integers(0, 400), max_size=6))
 @pytest.mark.parametrize("name", TECHNIQUES)
-def test_it_depends_on_nothing_but_what_it_is_told(
+def test_it_depends_on_its_arguments_only(
     name: str, works: list[float], core_speeds: list[float], pauses: list[int]
 ) -> None:
     """Suspended at any instants, and with another job of the same technique in between, it answers the same."""

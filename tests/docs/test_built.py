@@ -1,4 +1,4 @@
-"""What is built of the project: wheels, source distributions, notebooks, and the gallery of pictures."""
+"""Builds of the project: wheels, source distributions, notebooks, and the gallery of pictures."""
 
 from __future__ import annotations
 

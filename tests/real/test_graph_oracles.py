@@ -122,7 +122,7 @@ def links_between(kind: str, a: int, b: int) -> set[tuple[Any, int]]:
 
 
 def depths(graph: Case, theirs: dict[str, Any], kind: str) -> tuple[dict[int, int], dict[int, int]]:
-    """Of each task and each transfer, how many of them at most lie on a way to its end.
+    """For each task and each transfer, the largest number of them on a path to its end.
 
     A way leads through producers, through transfers, through what the core has computed before, and through transfers that
     a transfer met on a link.

@@ -92,7 +92,7 @@ def log(folder: Path) -> Log:
 
 
 class Ended(NamedTuple):
-    """What a command said, and the most memory that it had."""
+    """Output of a command, and its peak memory."""
 
     err: str
     peak_bytes: int

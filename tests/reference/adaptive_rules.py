@@ -38,7 +38,7 @@ class Report:
 
 @dataclass
 class Rule:
-    """What the rules have in common: the reports of each core."""
+    """Common part of the rules: the reports of each core."""
 
     min: int = 1
     round: str = "up"

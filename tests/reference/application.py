@@ -52,7 +52,7 @@ class Ran:
 
 @dataclass(frozen=True)
 class Run:
-    """What became of a job.
+    """Result of a job.
 
     ``tasks``: None for a task that never began. ``finish``, ``busy``: of each core: when it finished; how long it
     was at work. ``scheduling``: sum over the chunks of the time between asking for it and its first task.
@@ -398,7 +398,7 @@ class Job(Generic[Real]):
             self.call_back(now)
 
     def begin_anew(self, now: int) -> None:
-        """What techniques know is void; the loop's begins anew."""
+        """Discard the knowledge of techniques; that of the loop begins again."""
         self.resized = True
         self.learned.clear()
         if self.serial or self.rule is None:
@@ -492,7 +492,7 @@ class Job(Generic[Real]):
         self.requests += 1
 
     def report(self, core: Core, idle: int) -> Report | None:
-        """What is known of a core's last chunk, which it has ended."""
+        """Measurements of a core's last chunk, which has ended."""
         if core.chunk is None:
             return None
         rows = self.walk(core.number, core.chunk, self.made)
@@ -624,7 +624,7 @@ class Job(Generic[Real]):
     # The end.
 
     def result(self, stop: int | None) -> Run:
-        """What became of it; what lies beyond the stop is cut."""
+        """The result; events after the stop are cut."""
         under_way = self.asking
         late = not self.over and bool(self.left or self.part < len(self.parts) - 1)
         for core in under_way:

@@ -22,7 +22,7 @@ class Placed:
 
 
 def key(job: Job, policy: str, slack: float) -> float | int:
-    """What the queue is ordered by at the job's submit, smallest first."""
+    """Sort key of the queue at the job's submit, smallest first."""
     return deadline(job, slack) if policy == "edf" else ORDERS[policy](job, job.submit)
 
 

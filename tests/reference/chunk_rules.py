@@ -54,7 +54,7 @@ def seen(number: Number) -> Decimal:
 
 
 def after(left: int, size: int, told: int | None) -> int:
-    """What is left behind a chunk: as the arithmetic has it, or as was told."""
+    """Remaining tasks after a chunk: by the arithmetic, or as given."""
     return left - size if told is None else told
 
 

@@ -30,7 +30,7 @@ Wishes = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Wide:
-    """Of a job whose width may change: what it started with; when it is thought to end, and its walltime ends; what it was
+    """State of a job whose width may change: initial cores; expected end and end of its walltime; commands that it
     told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others.
 
     Then all that it wishes for, by what is known; how many of these wishes it has made; and how many cores the last was for.
@@ -123,7 +123,7 @@ class Ways:
 
 
 def run(jobs: Sequence[Job], machine: Machine, rules: Rules, *ways: Any, **more: Any) -> list[Attempt]:
-    """What becomes of every attempt, by row and attempt, of jobs in workload order (ascending submit), in these :class:`Ways`.
+    """Results of all attempts, by row and attempt, of jobs in workload order (ascending submit), in these :class:`Ways`.
 
     Raises NeverFinishes.
     """
@@ -410,7 +410,7 @@ class Cluster:
         self.busy_until = now + rules.cost
 
     def hear_promises(self) -> None:
-        """Of all that have started now and are not stopped by what nobody knows yet."""
+        """Jobs that started now and are not stopped by unknown events."""
         for row, job in self.running.items():
             if not job.promised and job.state in ("completed", "killed"):
                 thought = self.expected(row)
@@ -756,7 +756,7 @@ class Cluster:
     def become(
         self, row: int, start: int, cores: frozenset[int], why: str, hints: Hints, wide: Wide | None = None
     ) -> Running:
-        """What becomes of a job from now on, that starts, or has started, on these cores, and has been told this."""
+        """Future of a job that starts, or has started, on these cores, and received these commands."""
         job = self.jobs[row]
         stops: list[tuple[int, int, str]] = []
         if self.rules.kill:

@@ -92,7 +92,7 @@ def available(case: Case, kind: str) -> Cells:
 
 
 def held(case: Case, kind: str) -> list[tuple[int, Cells]]:
-    """What each running job holds, and until when; positions are packed from each node's lowest, job by job."""
+    """Resources of each running job with their ends; positions are packed from each node's lowest, job by job."""
     found = []
     if kind == "classes":
         for left in sorted({job.left for job in case.busy}):
@@ -194,7 +194,7 @@ def least_z(case: Case, kind: str, goal: str = "slowdown", rates: list[Fraction]
 def violations(
     case: Case, kind: str, jobs: list[int], starts: list[int], nodes: list[list[int]], lows: list[list[list[int]]]
 ) -> list[str]:
-    """What is wrong with a plan.
+    """Errors of a plan.
 
     ``jobs``, ``starts``: which of ``case.waiting`` are planned, and when they start. ``nodes``: by job, the node of
     each unit, or its class; not looked at for ``pool``. ``lows``: by job, unit and resource the first position;

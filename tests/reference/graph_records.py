@@ -1,4 +1,4 @@
-"""What the engine takes and records of one graph, in the words of the reference."""
+"""Inputs and records of the engine for one graph, in the form of the reference."""
 
 from __future__ import annotations
 

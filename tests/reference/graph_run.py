@@ -30,7 +30,7 @@ from reference.sharing import Network, Transfers
 
 @dataclass
 class GraphRun:
-    """What became of a job.
+    """Result of a job.
 
     ``tasks``: None for a task that never began. ``sent``, ``arrived``: of each edge; -1 if it never was, or had no
     need to be. ``finish``, ``busy``: of each core: when it last ended a task, or was stopped; how long it computed.
@@ -424,7 +424,7 @@ class Job:
     # The end.
 
     def result(self, stop: int | None) -> GraphRun:
-        """What became of it; what lies beyond the stop is cut."""
+        """The result; events after the stop are cut."""
         cut = [core for core in self.cores if core.under_way or core.in_flight]
         for core in self.cores:
             if core.task is None:

@@ -36,7 +36,7 @@ Waiting = list[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Plan:
-    """Of each task its core, and its place among that core's tasks: any numbers that ascend."""
+    """Core of each task, and its place among that core's tasks: any ascending numbers."""
 
     core: Sequence[int]
     place: Sequence[int]
@@ -281,7 +281,7 @@ class InRounds(Way):
         )
 
     def report(self, core: Core, t: int) -> Report | None:
-        """What is known of a core's last chunk, once."""
+        """Measurements of a core's last chunk, reported once."""
         times, core.times = core.times, []
         if not times:
             return None

@@ -160,7 +160,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of an attempt: -1 for an instant that never came."""
+    """Result of an attempt: -1 for an instant that never came."""
 
     number: int
     attempt: int

@@ -1,4 +1,4 @@
-"""What the queue is ordered by, smallest first: keys of (job, now). Times are seconds where a constant has a unit."""
+"""Sort keys of the queue, smallest first: functions of (job, now). Times are seconds where a constant has a unit."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ORDERS: dict[str, Callable[[Job, int], float | int]] = {
 
 
 def key(job: Job, now: int, rules: Rules, planned: int) -> float | int:
-    """What a job's place in the queue is decided by at an instant; its deadline follows from its request in any case."""
+    """Sort key of a job at an instant; its deadline always follows from its request."""
     if rules.order == "edf":
         return deadline(job, rules.slack)
     job = replace(job, estimate=planned)

@@ -48,7 +48,7 @@ class Problem:
         return {task: [j for i, j in self.edges if i == task] for task in self.order}
 
     def cost(self, i: int, j: int, p: int, q: int) -> float:
-        """Of the edge from i on core p to j on core q; of no bytes, it only says the order."""
+        """Cost of the edge from i on core p to j on core q; without bytes it only determines the order."""
         latency, across, within = self.costs
         if p == q or self.edges[i, j] == 0.0:
             return 0.0

@@ -158,7 +158,7 @@ class _World:
         return Fraction(found, billion)
 
     def more(self, job: int, state: int, thought: bool = False) -> int:
-        """What a core draws beyond an idle one, or is thought to."""
+        """Power of a core above an idle one, actual or predicted."""
         machine = self.machine
         factor = self.out.thought[job] if thought else self.case.jobs[job].power
         return floor((machine.states[state][1] - machine.idle) * factor + Fraction(1, 2))
@@ -241,7 +241,7 @@ class _World:
     def power(
         self, runs: list[tuple[int, int, int]], hosts: Collection[int] | None = None, *, thought: bool = False
     ) -> int:
-        """What hosts draw with cores of jobs in states, (number, job, state) each."""
+        """Power of hosts with cores of jobs in states, (number, job, state) each."""
         hosts = range(self.machine.hosts) if hosts is None else hosts
         return sum(map(self.host_power, hosts)) + sum(n * self.more(job, state, thought) for n, job, state in runs)
 
@@ -442,7 +442,7 @@ class _World:
 
 
 def run(case: Case) -> Outcome | None:
-    """What happens; None if some job never starts."""
+    """The simulation; None if some job never starts."""
     world, now, wanted, busy = _World(case), 0, False, 0
     while True:
         wanted = wanted or now in world.instants()

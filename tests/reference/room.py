@@ -93,7 +93,7 @@ def available(
 def place(
     job: Job, cores: set[int], begin: int, end: int, holds: Sequence[Hold], machine: Machine, rules: Rules
 ) -> set[int] | None:
-    """What the allocator answers on these cores, less what the other resources of the hosts do not allow."""
+    """The allocator's answer on these cores, unless other resources of the hosts forbid it."""
     for name, amount in job.licences:
         if amount > min(_left(dict(machine.licences)[name], name, at) for at in _held_at(begin, end, holds)):
             return None

@@ -156,7 +156,7 @@ class Transfers:
         return None if due is None else self.base + round(due)
 
     def step(self) -> list[Hashable]:
-        """What arrives where something happens next, in the order in which it began."""
+        """Transfers that arrive at the next event, in the order in which they began."""
         arrived = []
         now = self.next()
         assert now is not None

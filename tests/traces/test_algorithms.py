@@ -37,7 +37,7 @@ def test_one_that_is_no_number_makes_both_none(at: int) -> None:
         assert np.isnan(extremes(values)).all()
 
 
-def test_what_kernels_take_as_it_is_is_not_copied() -> None:
+def test_columns_that_kernels_accept_are_not_copied() -> None:
     fit = np.arange(4.0)
     assert own(fit, np.float64) is fit
     others = (fit[::2], fit.astype(np.float32), np.frombuffer(fit.tobytes()), fit.astype(">f8"), [0.0, 2.0], fit[::-1])
@@ -121,7 +121,7 @@ def test_columns_keep_the_mean_and_the_extremes(
 
 @settings(max_examples=200, deadline=None)
 @given(ledgers())
-def test_it_counts_what_holds_after_each_instant(of: Ledger) -> None:
+def test_it_counts_the_state_after_each_instant(of: Ledger) -> None:
     jobs, found = of.jobs, load_series(of)
     columns = (column.tolist() for column in (jobs.eligible_ns, jobs.start_ns, jobs.end_ns, jobs.held_cores))
     rows = [row for row in zip(*columns, strict=True) if row[1] != -1]

@@ -1,4 +1,4 @@
-"""What is said while kernels are compiled, and what no clock counts."""
+"""Messages during compilation of kernels, and time that no clock counts."""
 
 from __future__ import annotations
 
@@ -63,14 +63,16 @@ def test_a_bar_on_a_terminal_that_goes() -> None:
     assert "8 of 8 kernels" in shown[-2]
 
 
-def test_why_nothing_is_kept_is_said_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_for_not_caching_is_reported_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(units, "_SAID", set())
     units.not_kept("for a test")
     units.not_kept("for another")
     assert capsys.readouterr().err == "kernels are compiled again in every run: for a test\n"
 
 
-def test_what_was_waited_is_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_the_compiler_is_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(units, "time", SimpleNamespace(monotonic=clock))
     spent_s, working_s = units.spent_s(), units.working_s()

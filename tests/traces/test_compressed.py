@@ -43,7 +43,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_what_is_held_is_read_in_pieces_of_any_size(tmp_path: Path, kind: str) -> None:
+def test_buffered_text_is_read_in_pieces_of_any_size(tmp_path: Path, kind: str) -> None:
     for size, data in ((1, TEXT[:500]), (1 << 20, TEXT)):
         (tmp_path / "x").write_bytes(KINDS[kind][1](data))
         assert held(tmp_path / "x", size) == data

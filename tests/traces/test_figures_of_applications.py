@@ -31,7 +31,7 @@ def chunks(*rows: tuple[int, int, int, int, int]) -> LoopChunks:
 SMALL = chunks((2, 5, 0, 3, 10), (0, 4, 0, 0, 4), (0, 1, 6, 7, 9))
 
 
-def test_what_cores_did_by_hand() -> None:
+def test_cores_over_time_by_hand() -> None:
     intervals = np.stack(loop_intervals(SMALL, 3, 0, 12), axis=1).tolist()
     assert intervals == table_rows(__file__, "what_cores_did")
 
@@ -119,7 +119,7 @@ def test_bars_waits_lines_and_the_critical_path() -> None:
     assert shown == ["level 0", "level 1", "level 2", "waits for data", "critical path", "transfer", "makespan"]
 
 
-def test_many_tasks_are_a_picture_of_what_they_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_tasks_become_an_image_of_their_union(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "SINGLE_BARS", 3)
     axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
     pixels = np.asarray(axes.images[0].get_array())
@@ -196,7 +196,7 @@ def test_names_stand_where_they_fit() -> None:
     assert [text.get_text() for text in axes.texts] == ["0", "2"]
 
 
-def test_of_many_transfers_the_largest_are_drawn_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_largest_of_many_transfers_are_drawn_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule, "MOST_LINES", 1)
     axes = schedule_figure(TASKS, TRANSFERS, **OPTIONS).axes[0]
     (lines,) = [one for one in axes.collections if one.get_label() == "transfers"]

@@ -68,7 +68,7 @@ def test_bars_colours_and_the_legend() -> None:
 
 
 @pytest.mark.parametrize("single_bars", [2, 10])
-def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_that_never_ran_are_not_drawn(single_bars: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither one by one nor as what it covers."""
     monkeypatch.setattr(bars, "SINGLE_BARS", single_bars)
     rows = np.array([[1, 0, 2 * S, 4 * S], [1, -1, -1, -1], [2, 1, 4 * S, 9 * S], [2, 2, 3 * S, 4 * S]])
@@ -79,7 +79,7 @@ def test_what_never_ran_is_not_drawn(single_bars: int, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("block", [1, 2, 1_000_000])
-def test_very_many_bars_are_drawn_as_what_they_cover(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_bars_are_drawn_as_their_union(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bars, "SINGLE_BARS", 4)
     monkeypatch.setattr(bars, "_BLOCK", block)
     axes = gantt_figure(*COLUMNS, **HOSTS).axes[0]
@@ -100,7 +100,7 @@ def test_files_of_every_format_are_equal_when_drawn_twice(tmp_path: Path, suffix
     assert first == second
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+def test_impossible_figures_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot draw into a file ending in '.gif'; allowed: .png, .svg, .pdf"):
         save(gantt_figure(*COLUMNS, **HOSTS), tmp_path / "g.gif")
     with pytest.raises(InputError, match="nothing to draw"):
@@ -203,7 +203,7 @@ def test_the_curves_by_hand() -> None:
     assert (left.lines[0].get_marker(), left.lines[0].get_markevery()) == ("o", [2])
 
 
-def test_a_short_job_counts_as_one_of_ten_seconds_and_no_slowdown_is_below_1() -> None:
+def test_bounded_slowdown_uses_ten_seconds_and_is_at_least_1() -> None:
     assert waits_figure(JOBS[:2]).axes[1].get_title(loc="right") == "median 1"  # also of the job that ran for 1 s
     _, right = waits_figure(jobs_of([{"submit": 0, "start": 15, "end": 20, "cores": 1}])).axes
     assert curves(right)[0][0][0] == 2
@@ -432,7 +432,7 @@ def test_the_unit_goes_at_least_three_times_into_the_span() -> None:
     assert [time_unit(span)[1] for span in spans] == ["ns", "ns", "µs", "ms", "s", "min", "h", "d", "d"]
 
 
-def test_a_late_window_is_told_from_its_begin() -> None:
+def test_a_late_window_counts_from_its_beginning() -> None:
     axis = time_axis(2 * S, 10 * S)
     assert (axis.limits, axis.label, axis.at(5 * S)) == ((0, 10), "time since the start of the workload [s]", 5)
     assert time_axis(2 * S, 8 * S).limits == (2, 8)
@@ -440,7 +440,7 @@ def test_a_late_window_is_told_from_its_begin() -> None:
     assert (axis.limits, axis.label, axis.at(7230 * S)) == ((0, 60), "time since 2 h 00 min of the workload [s]", 30)
 
 
-def test_marks_say_what_they_are() -> None:
+def test_marks_have_labels() -> None:
     assert [at // S for at, _ in duration_marks(1e9, 4e13)] == [1, 10, 60, 600, 3600, 36_000]
     for (first, last), names in {
         (1e9, 4e13): "1 s, 10 s, 1 min, 10 min, 1 h, 10 h",
@@ -474,7 +474,7 @@ def test_marks_say_what_they_are() -> None:
         (lambda: task_lengths_figure(CHUNKED[-2:]), "^nothing to draw: no task ran$"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_of_a_run(draw: Callable[[], object], message: str) -> None:
+def test_impossible_figures_of_a_run_are_refused(draw: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw()
 

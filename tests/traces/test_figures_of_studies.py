@@ -43,7 +43,7 @@ def test_combinations_of_results() -> None:
     assert cells.seeds_text() == "means of 6 seeds; 95 % intervals"
 
 
-def test_what_did_not_finish_is_left_out() -> None:
+def test_unfinished_cells_are_left_out() -> None:
     frame = results(plain)
     failed = (frame.als == "gss") & (frame.seed < 2)
     frame["makespan_ns"] = frame.makespan_ns.astype("Int64")
@@ -85,7 +85,7 @@ COST = "^4 seeds a combination give no interval, and no ratio is drawn without o
         (lambda: cost_figure(costs(0.001, [10]).assign(wall_s=0.0)), "not positive"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_of_a_study(draw: Callable[[], object], message: str) -> None:
+def test_impossible_figures_of_a_study_are_refused(draw: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw()
 
@@ -255,7 +255,7 @@ def names_of(axes: Any) -> list[str]:
     return [text.get_text() for text in axes.get_yticklabels()]
 
 
-def test_comparisons_are_points_beside_a_line() -> None:
+def test_comparisons_are_points_next_to_a_line() -> None:
     frame = results(grows)
     frame["mean_imbalance"] -= 4.0  # some are negative: no ratio
     comparisons = paired_comparisons(frame, "als", "ss", ["makespan_ns", "mean_imbalance"])

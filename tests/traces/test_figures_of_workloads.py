@@ -122,7 +122,7 @@ def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
          "^likeness: a row has no generated; needed: panel, at, source, generated"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn(draw: Callable[[], object], message: str) -> None:
+def test_impossible_figures_are_refused(draw: Callable[[], object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         draw()
 
@@ -223,7 +223,7 @@ def every(n_jobs: int, step_s: int, *header: str) -> Description:
     return describe(replace(made, header=header), PLATFORM)
 
 
-def test_the_head_says_what_it_is(sample: Description, drawn: Any) -> None:
+def test_the_title_describes_the_workload(sample: Description, drawn: Any) -> None:
     title, facts = (text.get_text() for text in drawn.axes[0].texts)
     assert title == "Synthetic cluster of 4 hosts with 64 cores each  (sample.swf)"
     assert facts.startswith("320 jobs  ·  submitted in 23 h 44 min, 2024-01-01 to 2024-01-01  ·  24 users")

@@ -53,7 +53,7 @@ def test_ranges_with_and_without_ends(text: str, found: list[tuple[int, int]], a
 
 
 @pytest.mark.parametrize("part", ["-", "x", "5-3", "--3", "3--", "1-2-3", "-1", "1.5", "+3", "\u0663", "9" * 19])
-def test_what_is_no_range(part: str) -> None:
+def test_texts_that_are_not_ranges_are_refused(part: str) -> None:
     with pytest.raises(InputError) as caught:
         parse_intervals(f"0 {part}", "cores")
     assert str(caught.value) == f"cores: {part!r} is not a number or a range; allowed: as 0-63 128 256-"
@@ -123,7 +123,7 @@ def test_durations_that_people_write() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1h", "1y", "h", "1e3", "1h30m", "nan", "٣h", "0.0 ms", "000us"])
-def test_what_is_no_duration(text: str) -> None:
+def test_texts_that_are_not_durations_are_refused(text: str) -> None:
     words = r"--select: .* is not a duration; allowed: a positive number and ns, us, ms, s, m, h, d or w"
     with pytest.raises(InputError, match=words):
         parse_duration_ns(text, "--select")
@@ -152,7 +152,7 @@ def test_times_with_a_unit_and_without(unit: str, whole: bool, text: str, expect
 @pytest.mark.parametrize(
     ("text", "whole"), [("", False), ("ms", False), ("1y", False), ("0.5ns", True), ("1e3", True), ("-1s", True)]
 )
-def test_what_is_no_time(text: str, whole: bool) -> None:
+def test_texts_that_are_not_times_are_refused(text: str, whole: bool) -> None:
     with pytest.raises(InputError) as caught:
         time_in("ns", text, "--x", whole=whole)
     said = str(caught.value)
@@ -229,12 +229,12 @@ def test_names_of_a_file_are_listed_within_bounds() -> None:
     assert many.count("g") - "unknown group".count("g") == 250
 
 
-@pytest.mark.parametrize(("told", "name"), table_rows(__file__, "the_first_model_name_or_the_kind_of_machine"))
-def test_the_first_model_name_or_the_kind_of_machine(monkeypatch: Any, told: str | None, name: str | None) -> None:
+@pytest.mark.parametrize(("text", "name"), table_rows(__file__, "the_first_model_name_or_the_kind_of_machine"))
+def test_the_first_model_name_or_the_kind_of_machine(monkeypatch: Any, text: str | None, name: str | None) -> None:
     def read(path: str, **_: Any) -> io.StringIO:
-        if path != "/proc/cpuinfo" or told is None:
+        if path != "/proc/cpuinfo" or text is None:
             raise FileNotFoundError(path)
-        return io.StringIO(told)
+        return io.StringIO(text)
 
     monkeypatch.setattr(builtins, "open", read)
     assert processor_model() == (name or os.uname().machine)

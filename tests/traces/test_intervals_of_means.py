@@ -21,7 +21,7 @@ def coverage(values: np.ndarray, true: float, confidence: float = 0.95) -> float
 
 
 # 1,000 samples tell a coverage to ± 1.4 % (two standard errors); docs/explanation/statistics.md has it from 6,000.
-def test_intervals_cover_what_they_say() -> None:
+def test_intervals_have_their_stated_coverage() -> None:
     drawn = np.random.default_rng(10).standard_normal((2, 10, ROWS))
     assert 0.93 <= coverage(drawn[0], 0.0) <= 0.97
     # Skewed values are covered less when they are few: there is no telling from ten values how long the tail is.
@@ -71,7 +71,7 @@ def test_columns_are_samples_of_their_own() -> None:
         assert (low[k], high[k]) == pytest.approx((one.low, one.high), rel=1e-12)
 
 
-def test_what_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     with pytest.raises(InputError, match="not finite"):
         mean_interval([1, 2, 3, 4, math.inf])
     for confidence in (0.4, 1.0, 95, math.nan):

@@ -83,7 +83,7 @@ def test_others_can_neither_read_nor_write_it(cache: Path) -> None:
     assert all(path.stat().st_mode & 0o022 == 0 for path in folder.glob("*.code"))
 
 
-def test_a_damaged_file_is_dropped_and_made_anew(cache: Path) -> None:
+def test_a_damaged_file_is_dropped_and_made_again(cache: Path) -> None:
     path = folder_of(cache) / _UNIT
     whole, flipped = path.read_bytes(), bytearray(path.read_bytes())
     flipped[-20] ^= 4
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_dropped_and_made_anew(cache: Path) -> None:
     assert not compiled_anew(call(cache))
 
 
-def test_what_others_may_write_to_or_own_is_not_used(cache: Path) -> None:
+def test_files_that_other_users_may_change_are_not_used(cache: Path) -> None:
     folder, unit = folder_of(cache), folder_of(cache) / _UNIT
     unit.chmod(0o666)
     assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
@@ -162,7 +162,7 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> 
 _SLOW = table_text(__file__, "slow")
 
 
-def test_who_comes_second_waits_for_the_lock(tmp_path: Path) -> None:
+def test_the_second_process_waits_for_the_lock(tmp_path: Path) -> None:
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     environment.pop("NUMBA_CACHE_DIR", None)
 
@@ -202,7 +202,7 @@ def test_a_users_kernel_that_reads_something_else_is_another(tmp_path: Path) -> 
         assert (done.returncode, done.stdout.split()) == (0, answers), done.stderr
 
 
-def test_a_users_kernel_that_reads_what_does_not_change_is_kept(tmp_path: Path) -> None:
+def test_a_users_kernel_that_reads_constants_is_kept(tmp_path: Path) -> None:
     kernel = "from bls.engine.state import REQUEUED\n@compiled()\ndef kernel(x: float) -> float:\n"
     kernel += "    return math.floor(abs(x)) + np.sqrt(x) + REQUEUED\n"
     (tmp_path / "mine.py").write_text(f"{_BEFORE}{kernel}kernel(4.0)\nprint('address', 'numba' in sys.modules)\n")
@@ -252,7 +252,7 @@ def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
     assert kept == set(mine)
 
 
-def test_what_a_killed_process_left_goes(cache: Path) -> None:
+def test_files_of_a_killed_process_are_removed(cache: Path) -> None:
     path = folder_of(cache) / _UNIT
     left = path.with_name(".new-als.lengths.contract-killed")
     left.write_bytes(b"x")
@@ -347,7 +347,7 @@ def test_a_library_of_other_sources_or_form_is_not_used(
 
 
 @pytest.mark.parametrize("how", ["missing", "emptied", "cut", "flipped", "no index"])
-def test_a_damaged_library_is_not_used_and_that_is_said_once(
+def test_a_damaged_library_is_reported_once_and_not_used(
     how: str, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, index = shipped.library_files(copy)

@@ -156,7 +156,7 @@ def test_functions_are_called_by_their_address() -> None:
     assert adds(4, column) == 8
 
 
-def test_what_a_users_function_raises_is_raised() -> None:
+def test_errors_of_a_users_function_are_raised() -> None:
     assert fails(2) == 2
     with pytest.raises(ValueError, match="too many"):
         fails(3)
@@ -190,7 +190,7 @@ def first(values: Any) -> float:
         (first, np.zeros(3, np.int16), "an array of int16; allowed: of int64, float64"),
     ],
 )
-def test_what_kernels_cannot_do_is_a_line(kernel: Any, given: Any, wrong: str) -> None:
+def test_unsupported_code_in_kernels_gives_one_line(kernel: Any, given: Any, wrong: str) -> None:
     if jit_enabled():
         with pytest.raises((TypeError, CannotCompile), match=wrong):
             kernel(given)

@@ -51,7 +51,7 @@ def test_jobs_that_never_started_were_cut_and_tried_again_are_sound() -> None:
     check_ledger(ledger(machine(1), [never_started(1, 3)]))
 
 
-def test_what_never_ran_is_no_bar() -> None:
+def test_tasks_that_never_ran_have_no_bar() -> None:
     bars = core_bars(ledger(machine(2, 2), CUT))
     assert list(zip(bars.job.tolist(), bars.task.tolist(), strict=True)) == [
         *[(0, 0), (0, 2), (3, 0)],

@@ -56,7 +56,7 @@ def test_nothing_is_compared_without_an_interval() -> None:
 @pytest.mark.parametrize(
     ("base", "other"), [([0.0] * 5, [1, 2, 3, 4, 5]), ([-1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), ([1, 2, 3, 4, 5], [0.0] * 5)]
 )
-def test_there_is_no_ratio_of_what_is_not_positive(base: list[float], other: list[float]) -> None:
+def test_values_that_are_not_positive_have_no_ratio(base: list[float], other: list[float]) -> None:
     found = paired(base, other)
     assert all(math.isnan(one) for one in (found.ratio, found.ratio_low, found.ratio_high))
     assert found.difference_low <= found.difference <= found.difference_high
@@ -100,8 +100,10 @@ def test_runs_are_paired_by_seed() -> None:
     assert found.mean_base.tolist() == pytest.approx([mean_of([1, 2, 4, 5, 6, 7]), mean_of([1, 2, 3, 4, 5, 6, 7])])
 
 
-@pytest.mark.parametrize(("option", "base", "metrics", "message"), table_rows(__file__, "what_cannot_be_compared"))
-def test_what_cannot_be_compared(option: str, base: str, metrics: list[str], message: str) -> None:
+@pytest.mark.parametrize(
+    ("option", "base", "metrics", "message"), table_rows(__file__, "impossible_comparisons_are_refused")
+)
+def test_impossible_comparisons_are_refused(option: str, base: str, metrics: list[str], message: str) -> None:
     frame = results(plain)
     with pytest.raises(InputError, match=message):
         paired_comparisons(frame, option, base, metrics)
@@ -121,9 +123,11 @@ def test_the_page_is_true(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert shown.startswith("Estimate(n=6, mean=44.93")
     assert "share_greater=0.0" in shown
-    told = [name for row in table(section(page, "Columns of a comparison")) for name in re.findall(r"`(\w+)`", row[0])]
+    expected = [
+        name for row in table(section(page, "Columns of a comparison")) for name in re.findall(r"`(\w+)`", row[0])
+    ]
     found = paired_comparisons(results(plain), "als", "ss", ["makespan_ns"])
-    assert told == [
+    assert expected == [
         "workload",
         *(name for name in found.columns if name not in ("workload", "bls", "backfill", "variation")),
     ]

@@ -56,7 +56,7 @@ def test_a_row_an_attempt_and_none_of_tasks_that_never_ran() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(of=ledgers())
-def test_what_is_read_back_is_what_was_shown(of: Ledger) -> None:
+def test_reading_returns_what_was_written(of: Ledger) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "jobs.parquet"
         write_jobs(of, path)
@@ -123,7 +123,7 @@ def test_columns_come_back(kind: str, order: str) -> None:
 @pytest.mark.parametrize(
     "column", [np.zeros((2, 2)), np.array(["a"]), np.array([1], np.uint64), np.array([True]), np.array([1], np.float16)]
 )
-def test_what_a_page_has_no_array_for_is_refused(column: npt.NDArray[Any]) -> None:
+def test_types_without_an_array_on_the_page_are_refused(column: npt.NDArray[Any]) -> None:
     with pytest.raises(ValueError, match=r"column 'a': .* cannot be packed"):
         packed_bytes({"a": column}, {})
 
@@ -169,7 +169,7 @@ def test_a_run_of_no_jobs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["batsim", "swf"])
-def test_what_is_there_is_not_replaced(name: str, tmp_path: Path) -> None:
+def test_existing_files_are_not_replaced(name: str, tmp_path: Path) -> None:
     path = exporter(name)(LEDGER, tmp_path)
     before = path.read_bytes()
     with pytest.raises(InputError, match="exists already"):

@@ -36,29 +36,29 @@ def shown(name: str, of: Ledger) -> Shown:
 
 
 def check(name: str, of: Ledger) -> None:
-    found, told = shown(name, of), expected(of)
+    found, wanted = shown(name, of), expected(of)
     if name == "otf2":
-        told = told._replace(causes=[])
+        wanted = wanted._replace(causes=[])
     if name == "paje":
         # Of states without length that begin at one instant pj_dump shows one, and of a link its lanes, not its jobs.
-        for mine, said in ((found.cores, told.cores), (found.jobs, told.jobs)):
+        for mine, said in ((found.cores, wanted.cores), (found.jobs, wanted.jobs)):
             assert set(mine) <= set(said)
             assert [one for one in mine if one[2] < one[3]] == [one for one in said if one[2] < one[3]]
-        assert [at for _, _, at in found.causes] == sorted(at for _, _, at in told.causes)
+        assert [at for _, _, at in found.causes] == sorted(at for _, _, at in wanted.causes)
     else:
-        assert found.cores == told.cores
-        assert found.jobs == told.jobs
-        assert sorted(found.causes) == sorted(told.causes)
-    assert found.counters == told.counters
-    assert found.transfers == told.transfers
+        assert found.cores == wanted.cores
+        assert found.jobs == wanted.jobs
+        assert sorted(found.causes) == sorted(wanted.causes)
+    assert found.counters == wanted.counters
+    assert found.transfers == wanted.transfers
     if name != "csv":
-        assert found.submits == told.submits
+        assert found.submits == wanted.submits
 
 
 @pytest.mark.parametrize("name", READ)
 @QUICK
 @given(of=ledgers() | messaging_ledgers())
-def test_what_is_read_back_is_what_the_ledger_says(name: str, of: Ledger) -> None:
+def test_traces_contain_the_ledger(name: str, of: Ledger) -> None:
     check(name, of)
 
 
@@ -132,7 +132,7 @@ def test_the_text_of_each_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS[:4])
-def test_what_cannot_be_written(name: str, tmp_path: Path) -> None:
+def test_unwritable_input_is_refused(name: str, tmp_path: Path) -> None:
     of = ledger(machine(1), [Job(3, -5, 0, 4, [(0, 1)], eligible=0)])
     with pytest.raises(InputError, match=r"^job 3 is submitted at -5 ns; a trace cannot show what is before time 0$"):
         exporter(name)(of, tmp_path / "before")

@@ -73,13 +73,13 @@ def check_window(of: Ledger, begin: int, end: int) -> None:
 
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), window=st.tuples(st.integers(0, 90), st.integers(1, 60)))
-def test_a_window_shows_what_the_whole_shows_then(of: Ledger, window: tuple[int, int]) -> None:
+def test_a_window_shows_its_part_of_the_whole(of: Ledger, window: tuple[int, int]) -> None:
     check_window(of, window[0], window[0] + window[1])
 
 
 @QUICK
 @given(of=ledgers() | messaging_ledgers(), cores=st.sets(st.integers(0, 11), min_size=1))
-def test_some_cores_show_what_they_did(of: Ledger, cores: set[int]) -> None:
+def test_selected_cores_show_their_events(of: Ledger, cores: set[int]) -> None:
     part = Excerpt(cores=[(core, core + 1) for core in sorted(cores)])
     if max(cores) >= of.machine.n_cores:
         with pytest.raises(InputError, match=r"^cores: \d+ goes beyond what exists: the machine has 0-\d+$"):
@@ -130,8 +130,8 @@ def test_chunks_are_their_tasks_put_together(of: Ledger) -> None:
         else:
             groups[where, what, chunk].append((begin, end))
     found = shown(with_detail(of, "chunk"))
-    told = [(*key[:2], min(a for a, _ in ends), max(b for _, b in ends), key[2]) for key, ends in groups.items()]  # type: ignore[index]
-    assert sorted((*one[:4], one[5]) for one in found.cores) == sorted([*told, *((*one[:4], -1) for one in alone)])
+    grouped = [(*key[:2], min(a for a, _ in ends), max(b for _, b in ends), key[2]) for key, ends in groups.items()]  # type: ignore[index]
+    assert sorted((*one[:4], one[5]) for one in found.cores) == sorted([*grouped, *((*one[:4], -1) for one in alone)])
     assert found.transfers == []
     for one in found.cores:
         assert one[4] == one[5], "a chunk's row is its number, where one core ran it"
@@ -214,7 +214,7 @@ def wide() -> Ledger:
         ("lane", set(), False),
     ],
 )
-def test_only_what_is_used_of_a_wide_machine_has_rows(
+def test_only_used_parts_of_a_wide_machine_have_rows(
     name: str, detail: str, cores: set[str], hosts: bool, tmp_path: Path
 ) -> None:
     of = wide()
@@ -257,6 +257,6 @@ def test_the_detail_follows_from_the_machine(counts: tuple[int, ...], detail: st
 
 def test_jobs_whose_cores_were_released_are_shown_as_they_held_them(tmp_path: Path) -> None:
     of = with_detail(small(), "job")
-    told = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
-    assert told == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
+    slices = [(name, *when) for name, what, *when, _, _ in shown(of).cores if what == "job 1"]
+    assert slices == [("host 0 core 0", 0, 20), ("host 0 core 1", 0, 15)]
     check_nesting(write_otf2(of, tmp_path))

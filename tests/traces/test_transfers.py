@@ -77,7 +77,7 @@ def test_the_table() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(of=messaging_ledgers())
-def test_what_is_read_back_is_what_was_shown(of: Ledger, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_reading_returns_what_was_written(of: Ledger, tmp_path_factory: pytest.TempPathFactory) -> None:
     check_ledger(of)
     path = tmp_path_factory.mktemp("t") / "transfers.parquet"
     TRANSFERS.write(of, path)

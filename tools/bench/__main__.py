@@ -5,7 +5,7 @@
     python -m tools.bench --page                           # put the last table on docs/reference/benchmarks.md
     TWOLEVEL_SHARED=/data python -m tools.bench
 
-Real logs are looked for in ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` beside the project); a case whose
+Real logs are read from ``traces/`` of the folder ``TWOLEVEL_SHARED`` (default: ``shared`` next to the project); a case whose
 log is not there is not run. Every case asserts what it computed. The exit code is 1 if a figure misses its bound by more than
 half, with the slowness of the machine taken into account, or if a case fails. The page says what the columns mean.
 """

@@ -169,7 +169,7 @@ def _graphs() -> Iterator[Case]:
         yield run_of_paper(f"planned loops {planner}", **{**_LEVEL, "als": planner}, variation=0.4)
 
 
-#: What applications elsewhere are told and asked: everything that a message may hold.
+#: Messages to applications elsewhere, with every part that a message may have.
 _TOLD: dict[str, dict[str, Any]] = {
     "plain": {"als": "static"},
     "varied": {"als": "gss", "variation": 0.3},
@@ -186,9 +186,9 @@ _TOLD: dict[str, dict[str, Any]] = {
 def _couplings() -> Iterator[Case]:
     for name, given in _TOLD.items():
         for coupling in ("inline", "pool", "process"):
-            told = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8, **given}
+            common = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8, **given}
             yield run_of_paper(
-                f"{name} by {coupling}", **told, coupling=coupling, workers=2 if coupling == "pool" else None
+                f"{name} by {coupling}", **common, coupling=coupling, workers=2 if coupling == "pool" else None
             )
 
 
@@ -206,12 +206,12 @@ def _keeping_work() -> Iterator[Case]:
         given = {**_LEVEL, "platform": "star.toml"}
         yield run(f"work: {maps}", **given, als="fac", variation=0.4, level={"applications": maps})
     yield run("work: sample × gss", workload="sample", als="gss", variation=0.25, tasks_per_core=2, seed=1, bls="sjf")
-    told: dict[str, Any] = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8}
+    common: dict[str, Any] = {"workload": "few", "platform": "plain.toml", "tasks_per_core": 4, "seed": 8}
     programs = {"level": {"applications": "work-programs.toml", "lengths": "gamma:cov=0.5"}}
     for name, given in (("varied", _TOLD["varied"]), ("programs", _TOLD["programs"] | programs)):
         for coupling in ("inline", "pool", "process"):
             workers = 2 if coupling == "pool" else None
-            yield run(f"work: {name} by {coupling}", **told, **given, coupling=coupling, workers=workers)
+            yield run(f"work: {name} by {coupling}", **common, **given, coupling=coupling, workers=workers)
 
 
 def application_cases() -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""What one run of the matrix is: a name, the kind of run, and what is given to it."""
+"""One run of the matrix: its name, its kind, and its arguments."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Case:
     Attributes
     ----------
     name : str
-        Says what is in it; no two cases have the same.
+        Describes its contents; all names differ.
     kind : str
         A key of ``tools.digest_runs.RUNS``.
     given : mapping
-        What that takes.
+        The arguments of that function.
     """
 
     name: str
@@ -37,7 +37,7 @@ def paper_draw(lengths: str) -> str:
 
 
 def run_of_paper(name: str, /, **given: Any) -> Case:
-    """As :func:`run`; its tasks are drawn as the two-level paper draws them."""
+    """:func:`run` with task lengths drawn as in the two-level paper."""
     if given.get("als", "recorded") != "recorded":
         level = given.get("level", {})
         given["level"] = {**level, "lengths": paper_draw(level.get("lengths", ""))}
@@ -45,6 +45,6 @@ def run_of_paper(name: str, /, **given: Any) -> Case:
 
 
 def run(name: str, /, **given: Any) -> Case:
-    """A run of both levels: what ``bridge.simulate`` takes, ``rules``, ``constraints`` and ``level`` as mappings, ``workload``
-    by its name in ``tools.digest_cases.workloads``; ``als`` is ``recorded`` where nothing else is said."""
+    """A run of both levels: arguments of ``bridge.simulate``, with ``rules``, ``constraints`` and ``level`` as mappings and
+    ``workload`` by its name in ``tools.digest_cases.workloads``; ``als`` is ``recorded`` by default."""
     return Case(name.replace(f"{PLUGINS}:", "plugins.py:"), "run", {"als": "recorded", **given})

@@ -303,7 +303,7 @@ hosts = "5-6"
 
 
 def _requests() -> str:
-    # Of what the busy jobs ask for beside cores: units of 2 or 4 cores, a few GPUs, memory, licences.
+    # Requests of the busy jobs besides cores: units of 2 or 4 cores, a few GPUs, memory, licences.
     rows = ["job_id,unit_cores,gpu,memory_gb,matlab"]
     jobs = workload("busy")
     for number, cores in zip(jobs.job_id.tolist(), jobs.cores.tolist(), strict=True):

@@ -95,9 +95,7 @@ def pair_cases() -> Iterator[Case]:
             more, level = _application(draw)
             words, given = [*words, *more], {**given, **level}
             if "network" in level["level"] and "failures" in given["constraints"]:
-                given["constraints"]["failures"] = (
-                    "failures.csv"  # a graph may take so long that a host always fails before its end
-                )
+                given["constraints"]["failures"] = "failures.csv"  # a host always fails before the end of a long graph
             given["select"] = "first:45"
         title = " × ".join(words).replace(f"{PLUGINS}:", "plugins.py:")
         yield run_of_paper(f"pair {number}: {title}", **given)

@@ -1,4 +1,4 @@
-"""Plug-ins of the matrix, one of every kind that a user may write; they are named by this file's path."""
+"""Plug-ins of the matrix, one of every kind that a user may write, named by this file's path."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from traces.compiled import Array
 
 
 class Greedy:
-    """Starts whatever fits, in the order of arrival."""
+    """Starts all jobs that fit, in the order of arrival."""
 
     name = "greedy"
 
@@ -40,7 +40,7 @@ class Sleeper:
     name = "sleeper"
 
     def decide(self, view: View) -> list[SeenJob]:
-        """One job a quarter of an hour, as many as fit where all have waited for an hour."""
+        """One job per quarter of an hour; if all have waited for an hour, all that fit."""
         quarter = 900 * 10**9
         if view.now_ns % quarter:
             view.wake_at((view.now_ns // quarter + 1) * quarter)
@@ -57,7 +57,7 @@ class Sleeper:
 
 @dataclass(frozen=True)
 class Widest:
-    """A key a job, with a parameter: the widest first, or with ``turn`` the narrowest."""
+    """A key per job, with a parameter: the widest first, or with ``turn`` the narrowest."""
 
     name: str = "widest"
     turn: bool = False
@@ -92,17 +92,17 @@ LAST_THREE = HistoryEstimator("last-three", (("user", "cores"), ("queue",)), mea
 
 
 class Half:
-    """Half of what was asked for."""
+    """Half of the request."""
 
     name = "half"
 
     def planned_ns(self, workload: Workload, seed: int) -> Array:
-        """Of every job, and 1 ns."""
+        """Half of every job's request, plus 1 ns."""
         return np.asarray(workload.estimate_ns // 2 + 1)
 
 
 class EveryHour:
-    """Notes every hour how many jobs wait and run, and how many cores are free."""
+    """Notes the numbers of waiting and running jobs and of free cores every hour."""
 
     name = "every-hour"
     every_ns = 3600 * 10**9
@@ -113,7 +113,7 @@ class EveryHour:
 
 
 class Always:
-    """Notes at every instant who waits longest, if anybody does."""
+    """Notes the job with the longest wait at every instant, if there is one."""
 
     name = "always"
     every_ns = None
@@ -133,7 +133,7 @@ class Careful:
         self.last: list[int] = [max(1, loop.n_tasks // (10 * loop.n_cores))] * loop.n_cores
 
     def chunk(self, ask: Any) -> int:
-        """Of one request."""
+        """The chunk for one request."""
         share: int = ask.remaining // (3 * ask.n_cores)
         size: int = max(1, min(share, 3 * self.last[ask.core]))
         self.last[ask.core] = size
@@ -142,20 +142,20 @@ class Careful:
 
 @dataclass
 class Measured:
-    """A rule in plain Python with a parameter, which learns from what chunks took and hears of each core's last."""
+    """A rule in plain Python with a parameter, which learns from the duration of chunks and is notified of each core's last."""
 
     part: float = 0.5
     seen_ns: int = 0
 
     def chunk(self, ask: Any) -> int:
-        """More where chunks were quick."""
+        """Larger chunks after fast ones."""
         self.seen_ns += ask.last_work_ns
         quick = int(ask.last_total_ns <= 1.2 * ask.last_work_ns)
         remaining: int = ask.remaining
         return max(1, min(remaining, int(self.part * remaining / ask.n_cores) + quick))
 
     def finished(self, ask: Any) -> None:
-        """The core's last."""
+        """The core's last chunk."""
         self.seen_ns += ask.last_work_ns
 
 

@@ -1,4 +1,4 @@
-"""The jobs of the demand response paper's experiments (S. Matsui et al., ISGC 2021, Tables 3 and 4), drawn anew for each seed.
+"""The jobs of the demand response paper's experiments (S. Matsui et al., ISGC 2021, Tables 3 and 4), drawn again for each seed.
 
 All that the paper says is how many there are and between which bounds they lie; here they are uniformly distributed, whole
 seconds and whole nodes of 14 cores, submitted within 24 h. A workload of a run or a study: ``FILE.py:NAME``.
@@ -19,7 +19,7 @@ DAY_S: Final = 86_400
 
 
 class _Jobs(NamedTuple):
-    # Of which experiment, how many, and between which numbers their run times, s, and their nodes are.
+    # Experiment, number of jobs, and the ranges of their run times (s) and nodes.
     experiment: int
     n: int
     run_s: tuple[int, int]

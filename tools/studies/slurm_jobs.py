@@ -19,7 +19,7 @@ _REQUESTS_H = (1, 2, 4, 6, 8, 9, 10, 12, 24)
 
 _JOBS = 250
 
-#: How wide the jobs are of which some ask for few switches, by their number.
+#: Widths of the jobs, some of which request few switches, by their number.
 SWITCHED_CORES = np.random.default_rng(1).choice(
     (1, 2, 4, 8, 16, 32, 48), 300, p=(0.25, 0.25, 0.2, 0.15, 0.1, 0.035, 0.015)
 )

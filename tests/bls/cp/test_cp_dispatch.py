@@ -30,7 +30,7 @@ SOLVED = tuple(one for one in SEARCHES if one not in ("list", "lns"))
 
 LONG = Parameters(which="all", limit_s=5.0)
 
-#: The module, which the package hides behind the function of its name.
+#: The module, which the function of its name in the package hides.
 of_dispatch = import_module("bls.cp.dispatch")
 
 
@@ -99,7 +99,7 @@ def test_a_plan_that_is_cut_short_is_within_its_bounds(case: Case, model: str, s
     assert again.schedule.unit_low.tolist() == found.schedule.unit_low.tolist()
 
 
-#: Six jobs for one core, of which one can start.
+#: Six jobs for one core, so that only one can start.
 CROWD = Case(
     ((2,), (2,)), (Busy(4, {0: 2}, (1,)), Busy(7, {1: 1}, (1,))), tuple(Waiting(k, 2 + k, 1, (1,)) for k in range(6))
 )
@@ -111,7 +111,7 @@ PAIRS = Case(
 
 
 @pytest.mark.parametrize("model", MODELS[::3])
-def test_what_the_clock_ends_is_said_not_to_be_repeatable(model: str) -> None:
+def test_solves_stopped_by_the_clock_are_not_repeatable(model: str) -> None:
     # No machine counts 1000 deterministic seconds, or proves what is best of sixty jobs, in so little time.
     waiting = tuple(Waiting(7 * k % 50, 97 + 89 * k % 61, 1 + k % 3, (1 + k % 4,)) for k in range(60))
     case = Case(((8,),) * 4, (Busy(40, {0: 1, 1: 1}, (5,)), Busy(90, {2: 2}, (3,))), waiting)
@@ -131,7 +131,7 @@ def test_a_solve_that_the_clock_stopped_is_not_used(model: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_plan_that_starts_nobody_on_an_empty_machine_is_not_used(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_that_leaves_an_empty_machine_idle_is_not_used(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(*a: Any, **b: Any) -> Solved:
         found = solve(*a, **b)
         return replace(found, status="feasible", values=[value + (k < 6) for k, value in enumerate(found.values)])
@@ -173,7 +173,7 @@ def test_a_model_that_is_too_large_is_not_made() -> None:
     assert dispatch(instance_of(PAIRS), "pcp19", Parameters(which="all", most_variables=18)).variables == 18
 
 
-def test_which_of_the_queue_is_planned_and_nothing_where_nobody_fits_or_waits() -> None:
+def test_modelled_jobs_and_none_without_fitting_or_waiting_jobs() -> None:
     case = Case(((2,),), (Busy(4, {0: 2}, (1,)),), (Waiting(3, 4, 1, (1,)), Waiting(3, 4, 1, (5,))))
     for which in ("all", "fits"):
         found = dispatch(instance_of(case), "pcp20", Parameters(which=which))

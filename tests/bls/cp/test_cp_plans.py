@@ -27,8 +27,8 @@ from traces.compiled import Array
 #: Of each dispatcher, the cells of the reference.
 CELLS = {"hcp19": "pool", "cp-classes": "classes", "pcp19": "nodes", "pcp20": "boxes"}
 
-#: Drawn by hand; and the least Z of each in the pool, by classes, on nodes and in boxes, found by hand where there is a reason
-#: beside it.
+#: Drawn by hand, with the smallest Z of each in the pool, by classes, on nodes and in boxes, found by hand if a reason is
+#: given.
 CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
     # Two jobs that need all of a node: Z is 3/3 + 9/6 if the short one is first, else 6/6 + 9/3.
     "order": (Case(((4,),), (), (Waiting(0, 6, 1, (4,)), Waiting(0, 3, 1, (4,)))), ("5/2", "5/2", "5/2", "5/2")),
@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
         Case(((3,), (3,)), (Busy(9, {0: 2}, (1,)),), (Waiting(0, 4, 1, (2,)), Waiting(0, 4, 1, (2,)))),
         ("2", "3", "3", "3"),
     ),
-    # Two units of three fit two nodes of four, and three units of two would, too; but none of two beside two of three.
+    # Two units of three fit two nodes of four, and three units of two would, too; but none of two in addition to two of three.
     "classes lie": (
         Case(((4,), (4,)), (), tuple(Waiting(0, 4, 1, (asked,)) for asked in (3, 3, 2))),
         ("3", "3", "4", "4"),
@@ -164,7 +164,9 @@ def column(*values: int) -> Array:
 
 @settings(max_examples=150)
 @given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS)), st.sampled_from(list(ORDERS)), st.booleans())
-def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: str, order: str, reduce: bool) -> None:
+def test_serial_schedules_are_valid_and_no_job_could_start_earlier(
+    case: Case, kind: str, order: str, reduce: bool
+) -> None:
     problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
     nodes = np.arange(len(case.capacity))
     if reduce and kind == "boxes":
@@ -181,7 +183,7 @@ def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: 
 
     everybody = list(range(len(starts)))
     assert violations(case, kind, everybody, starts, of_units(on, everybody), of_units(lows, everybody)) == []
-    if kind == "pool":  # a job may not start a second earlier beside those that were placed before it
+    if kind == "pool":  # no job could start a second earlier among the jobs placed before it
         for k, job in enumerate(places):
             before = places[: k + 1]
             earlier = [starts[one] - (one == job) for one in before]
@@ -194,7 +196,7 @@ def test_serial_schedules_obey_and_nobody_could_start_earlier(case: Case, kind: 
     st.integers(1, 12),
 )
 def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
-    # Pairs that differ by less than a float can tell.
+    # Pairs that differ by less than the precision of a float.
     jobs = [*jobs, (2**33 - 2, 2**33 - 1, 1), (2**33 - 3, 2**33 - 2, 1), (2**32 - 1, 2**33 - 2, 1), (1, 2, 1)]
     n = len(jobs)
     waited, duration, units = (column(*values) for values in zip(*jobs, strict=True))
@@ -207,7 +209,7 @@ def test_priority_is_exact(jobs: list[tuple[int, int, int]], most: int) -> None:
     assert ranked(queue, np.arange(n), most).tolist() == sorted(range(n), key=priority)[:most]
 
 
-def test_who_starts_now_takes_nodes_that_are_in_use_and_leaves_empty_ones() -> None:
+def test_starting_jobs_take_used_nodes_and_leave_empty_ones() -> None:
     """The empty node 0 is as good as any other; were it alone kept, no node would stay whole."""
     busy = (Busy(9, {2: 1}, (3, 1)), Busy(7, {1: 1}, (2, 1)), Busy(9, {3: 1}, (4, 2)))
     narrow, wide = Waiting(5, 3, 1, (1, 1)), Waiting(0, 1, 1, (4, 2))
@@ -333,7 +335,7 @@ def test_a_class_model_that_is_too_large_is_not_made() -> None:
     assert dispatch(instance_of(case), "cp-classes", replace(few, most_variables=8)).variables == 8
 
 
-def test_who_has_no_place_waits_and_the_clock_leaves_it_to_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_without_a_place_wait_and_a_stopped_solve_uses_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     # All three start by classes, and nodes have room for two.
     case = Case(((4,), (4,)), (), tuple(Waiting(k, 4, 1, (asked,)) for k, asked in enumerate((3, 3, 2))))
     instance = instance_of(case)
@@ -385,11 +387,11 @@ TWO = ((4, 9), (2, 6))
         ((Busy(9, {1: 1}, (0, 1)),), (Waiting(0, 3, 1, (1, 2)),), False),
         # At 5 the lowest core is free, and its memory is not.
         ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 2))), (Waiting(0, 3, 1, (1, 2)),), False),
-        # Nobody who runs has memory.
+        # No running job has memory.
         ((Busy(5, {0: 1}, (1, 0)), Busy(9, {0: 1}, (1, 0))), (Waiting(0, 3, 1, (1, 2)),), True),
     ],
 )
-def test_what_follows(busy: tuple[Busy, ...], waiting: tuple[Waiting, ...], follows: bool) -> None:
+def test_resources_that_follow_another_one(busy: tuple[Busy, ...], waiting: tuple[Waiting, ...], follows: bool) -> None:
     case = Case(TWO, busy, waiting)
     _, followers = without_followers(problem_for(case))
     assert bool(followers) == follows
@@ -428,7 +430,7 @@ def test_plans_obey_and_are_repeatable(case: Case, data: st.DataObject, pooled: 
         assert known.value <= found.value
 
 
-def test_who_knows_what_comes_leaves_cores_idle_for_it() -> None:
+def test_knowledge_of_future_jobs_leaves_cores_idle_for_them() -> None:
     """Two jobs of all cores, of 100 s and, a second later, of one second: every policy starts the first one at once."""
     columns = {"submit_s": [10, 11], "duration_s": [100, 1], "units": [1, 1], "per_unit": [[4], [4]]}
     found = plan_ahead(np.array([[4]]), **{name: np.array(column) for name, column in columns.items()})
@@ -436,7 +438,7 @@ def test_who_knows_what_comes_leaves_cores_idle_for_it() -> None:
     assert found.unit_node.tolist() == [0, 0]
 
 
-def test_what_cannot_be_planned_is_said_in_one_line() -> None:
+def test_impossible_plans_are_errors_of_one_line() -> None:
     good = {"submit_s": np.array([0]), "duration_s": np.array([5]), "units": np.array([1]), "per_unit": np.array([[3]])}
     for wrong, said in (
         ({"per_unit": np.array([[5]])}, "plan ahead: job 0 (from 0) does not fit the empty machine"),
@@ -451,8 +453,8 @@ def test_what_cannot_be_planned_is_said_in_one_line() -> None:
             plan_ahead(np.array([[4]]), **{**good, **wrong})  # type: ignore[arg-type]
         assert said in str(error.value)
         assert "\n" not in str(error.value)
-    nobody = {name: column[:0] for name, column in good.items()}
-    assert plan_ahead(np.array([[4]]), **nobody).value == 0
+    no_jobs = {name: column[:0] for name, column in good.items()}
+    assert plan_ahead(np.array([[4]]), **no_jobs).value == 0
 
 
 @pytest.mark.parametrize(

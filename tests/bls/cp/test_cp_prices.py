@@ -189,7 +189,7 @@ def test_a_job_is_held_back_to_cheaper_energy() -> None:
         assert [start.row for start in found.starts] == [0]
 
 
-def test_what_comes_too_late_is_not_known() -> None:
+def test_later_prices_are_unknown() -> None:
     instants = np.array([0, 3, 5, 9]) * S
     columns = np.array([4, 3, 2, 1]), np.array([0, 0, 0, 0])
     known = Prices.at(4 * S, instants, *columns, ahead_s=3)
@@ -239,7 +239,7 @@ def test_jobs_are_held_back_to_the_cheap_hour_and_start_exactly_then(signals: Pa
     found = simulate(signals, chosen, ROWS).jobs
     cheap = 2 * H + S // 4
     assert sorted(found.start_ns.tolist()) == [cheap, cheap, cheap + 1800 * S]
-    # Where energy counts less, nobody waits for it.
+    # If energy counts less, no job waits for it.
     at_once = simulate(signals, chosen.replace("energy=100", "energy=1"), ROWS).jobs
     assert at_once.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
 
@@ -262,13 +262,13 @@ def test_every_cheap_hour_is_waited_for(tmp_path: Path) -> None:
     assert simulate(signals, chosen, rows).jobs.start_ns.tolist() == [2 * H, 6 * H]
 
 
-def test_prices_that_are_not_known_yet_hold_nobody_back(signals: Path) -> None:
+def test_unknown_prices_hold_no_job_back(signals: Path) -> None:
     chosen = "hcp19:which=all,goal=weighted,slowdown=0,wait=1,energy=100,ahead_h="
     assert simulate(signals, f"{chosen}1", ROWS).jobs.start_ns.tolist() == [60 * S, 120 * S, 1860 * S]
     assert min(simulate(signals, f"{chosen}2", ROWS).jobs.start_ns.tolist()) == 2 * H + S // 4
 
 
-def test_what_a_weight_of_energy_needs(signals: Path) -> None:
+def test_requirements_of_a_weight_of_energy(signals: Path) -> None:
     """One line before the run begins: signals, and the column that is weighed."""
     jobs, one = Workload.from_jobs(ROWS), Platform((HostGroup(2, 1, 1.0, power=WATTS),))
     with pytest.raises(
@@ -282,7 +282,7 @@ def test_what_a_weight_of_energy_needs(signals: Path) -> None:
 LONG_WEIGHTS = Parameters(which="all", limit_s=5.0, goal="weighted")
 
 
-def test_a_user_of_many_jobs_goes_behind_where_users_count_alike() -> None:
+def test_jobs_of_a_busy_user_come_later_if_users_count_alike() -> None:
     """One core, four jobs of 10 s of user 1 that came first and one of 11 s of user 2."""
     case = Case(((1,),), (), (*(Waiting(5, 10, 1, (1,)) for _ in range(4)), Waiting(0, 11, 1, (1,))))
     for fair, first in ((0.0, [0]), (1.0, [4])):
@@ -290,7 +290,7 @@ def test_a_user_of_many_jobs_goes_behind_where_users_count_alike() -> None:
             instance = priced(case, [0] * 5, [(0, 0, 0)], [1, 1, 1, 1, 2])
             found = dispatch(instance, "hcp19", replace(LONG_WEIGHTS, fairness=fair, search=search))
             assert [start.row for start in found.starts] == first, (fair, search)
-    # Who is nobody's is one user's.
+    # All unknown users count as one.
     found = dispatch(instance_of(case), "hcp19", replace(LONG_WEIGHTS, fairness=1.0))
     assert [start.row for start in found.starts] == [0]
 

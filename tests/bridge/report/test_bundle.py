@@ -1,4 +1,4 @@
-"""What ``tools/page`` builds is what the project ships."""
+"""The shipped assets equal the build of ``tools/page``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a timeline is packed of is what the tables say: read back as the page reads it, in plain Python."""
+"""A packed timeline contains the tables: read back as the page reads it, in plain Python."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_tasks_come_back_by_core_and_time() -> None:
     assert found == sorted(made.tasks[names].itertuples(index=False, name=None), key=lambda task: (task[0], task[4]))
 
 
-def test_what_was_held_ends_where_cores_are_released() -> None:
+def test_held_intervals_end_at_releases() -> None:
     _, columns = unpacked(timeline_text(tables()))
     names = ("hold_job", "hold_lo", "hold_cores", "hold_late", "hold_early")
     assert list(zip(*(columns[name] for name in names), strict=True)) == [
