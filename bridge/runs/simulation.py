@@ -33,6 +33,7 @@ from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, PassRecords
+from traces.lifecycle import Ending
 
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
@@ -126,11 +127,21 @@ def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applicat
 
 
 def _loops(scenario: ReadyScenario, applications: Applications, ledger: Ledger) -> Array:
-    if ledger.widths is None:
+    # If a job's width has changed, its efficiency is relative to the work that its cores could have done while it held them.
+    jobs, widths = ledger.jobs, ledger.widths
+    if widths is None or not len(widths):
         return applications.loops
-    from bridge.runs.presence import efficient  # only needed here
+    from als.metrics.loops import LOOP_METRICS
+    from traces.holdings import core_spans
 
-    return efficient(ledger, applications.loops, scenario.platform.core_speed_gflops)
+    changed = np.zeros(len(jobs), np.bool_)
+    changed[widths.job[widths.change != 0]] = True
+    held, speed = core_spans(ledger, changed), scenario.platform.core_speed_gflops
+    could = np.bincount(held.job, (held.end_ns - held.start_ns) * speed[held.core] * 1e-9, len(jobs))
+    done = changed & (jobs.state == Ending.COMPLETED) & (could > 0)
+    found = applications.loops.copy()
+    found[done, [name for name, _ in LOOP_METRICS].index("efficiency")] = jobs.length_gflop[done] / could[done]
+    return found
 
 
 def application_notes(

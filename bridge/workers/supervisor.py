@@ -26,7 +26,7 @@ from bridge.workers.connection import Connection
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import Listener
 from bridge.workers.outstanding_jobs import OutstandingJobs
-from bridge.workers.workforce import Workforce
+from bridge.workers.workforce import Workforce, loop_s
 from traces.base.errors import InputError, at, begins_at
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Supervisor:
         Raises InputError or PeerError if that is impossible.
         """
         self.jobs.expected = expected_jobs
-        self._workforce.alone_since = self._now()
+        self._workforce.alone_since = loop_s()
         if self._wanted is not None:
             await self._open_hosts(self._wanted)
         if self._simulating:
@@ -212,9 +212,6 @@ class Supervisor:
         if isinstance(error, Exception):
             self.jobs.fail(error)  # no task awaits this one; the run must not wait for it either
 
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()
-
     # Connections
 
     def _admit(self, hello: Hello) -> str | None:
@@ -237,7 +234,7 @@ class Supervisor:
 
     async def _serve(self, hello: Hello, connection: Connection) -> None:
         worker = self._workforce.workers[hello.worker]
-        worker.hello, worker.connection, worker.since = hello, connection, self._now()
+        worker.hello, worker.connection, worker.since = hello, connection, loop_s()
         place = self._workforce.place_of[worker.name]
         place.processes.greeted(worker.name)
         place.stillborn, self._workforce.met = 0, True

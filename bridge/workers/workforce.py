@@ -36,6 +36,11 @@ _PARTING_S: Final = 5.0
 PAUSE_S: Final = 0.2
 
 
+def loop_s() -> float:
+    """Time of the running event loop, s."""
+    return asyncio.get_running_loop().time()
+
+
 class Workforce:
     """The application processes of a run; a ``bridge.workers.launchers.Owner``.
 
@@ -77,8 +82,8 @@ class Workforce:
                 return
             place = min(places, key=lambda one: len(one.names) / one.alive)
             if not self.launched:
-                self._unmet_since = self._now()
-            worker = Worker(f"w{self.launched}" + ("" if place.here else f"@{place.name}"), self._now())
+                self._unmet_since = loop_s()
+            worker = Worker(f"w{self.launched}" + ("" if place.here else f"@{place.name}"), loop_s())
             self.launched += 1
             place.launched += 1
             self.workers[worker.name], self.place_of[worker.name] = worker, place
@@ -138,7 +143,7 @@ class Workforce:
         if place in self.places:
             self.places.remove(place)
         if not self.places:
-            self.alone_since = self._now()
+            self.alone_since = loop_s()
         for name in list(place.names):
             worker = self.workers.get(name)
             if worker is None:
@@ -198,10 +203,10 @@ class Workforce:
     async def watch(self) -> None:
         """Kill workers that hold a job, or have not connected, and have been silent for too long; until cancelled."""
         period = min(1.0, self._timeout_s / 4)
-        before = self._now()
+        before = loop_s()
         while True:
             await asyncio.sleep(period)
-            now = self._now()
+            now = loop_s()
             stopped = now - before > max(1.0, 4 * period)  # this process was suspended; the others may have been, too
             if stopped:
                 self._unmet_since = now
@@ -244,12 +249,12 @@ class Workforce:
         place.names.discard(worker.name)
         del self.workers[worker.name]
         worker.connection.send(Quit())
-        self._parting[worker.name] = self._now()
+        self._parting[worker.name] = loop_s()
         self.recruit()
 
     def take(self, worker: Worker, message: Message) -> None:
         """Handle a message of an active worker."""
-        worker.since = self._now()
+        worker.since = loop_s()
         self._jobs.take(self.place_of[worker.name], worker, message)
         if isinstance(message, Outcome):
             if worker.served == self._jobs_per_worker:
@@ -273,6 +278,3 @@ class Workforce:
     def fail(self, error: Exception) -> None:
         """Stop the run: no process can be started any more, or for another reason."""
         self._jobs.fail(error)
-
-    def _now(self) -> float:
-        return asyncio.get_running_loop().time()

@@ -74,14 +74,14 @@ def test_what_a_simulator_cannot_do(
 def test_a_start_that_does_not_fit_into_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "MAX_FRAME", 100)
     message = "cannot be sent to a simulator: start cannot be sent: job 0: a frame of .* allowed: 1 to 100$"
-    with pytest.raises(InputError, match=f"^job 100: a simulator {message}"):
+    with pytest.raises(InputError, match=f"^job 100: {message}"):
         simulated("pool", 1, als_command=TOY)
 
 
 def test_what_a_simulator_says_cannot_steer_a_terminal() -> None:
     with pytest.raises(PeerError) as caught:
         simulated("pool", als_command=rogue("escapes"))
-    assert str(caught.value).endswith(r"says: out\x1b[2J of\x07 luck  \x9b31m")
+    assert str(caught.value).endswith(r"reports: out\x1b[2J of\x07 luck  \x9b31m")
     assert str(caught.value).isprintable()
 
 

@@ -494,7 +494,7 @@ def test_tokens(tmp_path: Path) -> None:
         others = rf"others may read '.*' \(mode {mode:o}\); allowed: only its owner: chmod 600"
         with pytest.raises(InputError, match=others):
             read_token(str(path))
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         read_token(str(tmp_path))
 
 

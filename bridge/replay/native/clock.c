@@ -1,17 +1,16 @@
-/* A clock that stands still, for a program with many threads that it is preloaded into (LD_PRELOAD).
+/* A clock that stands still, for a program with many threads; preloaded into it (LD_PRELOAD).
  *
- * Of slurmctld's threads one runs at a time. It keeps its turn until it waits: for a lock, a condition, another thread, a message
- * or an instant. Then the one that has been ready for longest goes on. When all wait nothing but the clock, or a message, can
- * make one go on, so there is nothing to guess: the clock moves to the next instant that somebody waits for, and if the
- * conductor (bridge/replay/clock.py) has said that something happens before, or if a message was sent, it is its turn.
- * Time does not pass while a thread computes. What a run does hence depends on its input alone, not on the machine or its load.
+ * One of slurmctld's threads runs at a time, until it waits: for a lock, a condition, another thread, a message or an instant. Then
+ * the thread that has been ready for longest continues. When all wait, only the clock or a message can wake one: the clock moves to
+ * the next instant for which a thread waits, unless the conductor (bridge/replay/clock.py) has an earlier event, or a message was
+ * sent: then it is the conductor's turn. No time passes while a thread computes, so a run depends on its input alone.
  *
- * A timer's instant and the date are two numbers: the conductor may move the date without timers noticing (`skipped`).
- * With `rate` > 0 the clock runs so many times as fast as real time instead, while threads compute, too.
+ * The timer and the date are two numbers: the conductor may move the date without effect on timers (`skipped`).
+ * With `rate` > 0 the clock runs this many times as fast as real time instead, also while threads compute.
  *
- * No port is opened. What would listen on one, or connect to one, uses sockets in the folder TWOLEVEL_REPLAY_SOCKETS: a
- * program with the clock listens on `slurmctld` and connects to `nodes`, first telling the address that it meant; another,
- * without TWOLEVEL_REPLAY_CLOCK, connects to `requests`. Data are there as soon as they are sent, which no network promises.
+ * No port is opened. Sockets that would listen on one, or connect to one, are in the folder TWOLEVEL_REPLAY_SOCKETS: a program with
+ * the clock listens on `slurmctld` and connects to `nodes`, and first sends the intended address; another program, without
+ * TWOLEVEL_REPLAY_CLOCK, connects to `requests`. Data arrive as soon as they are sent, which no network guarantees.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -44,18 +43,18 @@
 #define PROGRAM 1
 #define SMALL_BYTES 1032 /* of the largest piece that glibc keeps for its thread */
 
-/* What the conductor and the program share (bridge/replay/clock.py). Only whose turn it is writes, all but `turn`. */
+/* Shared by the conductor and the program (bridge/replay/clock.py). All but `turn` is written only by the one whose turn it is. */
 struct shared {
     _Atomic uint32_t turn;
-    uint32_t threads;    /* that there are */
+    uint32_t threads;    /* number */
     int64_t timer;       /* the instant, ns */
     int64_t skipped;     /* date - timer */
-    int64_t until;       /* who waits for an instant before this one goes on without the conductor */
+    int64_t until;       /* waits for earlier instants end without the conductor */
     int64_t since;       /* with a rate: CLOCK_MONOTONIC at which the clock showed `timer` */
     double rate;
     int64_t wake;        /* the next instant that a thread waits for, or NEVER */
-    int64_t wakes, turns; /* how often the clock has moved to one, and the conductor had its turn */
-    int64_t no_room;     /* why the program could not write a file, an errno; 0: it could */
+    int64_t wakes, turns; /* number of moves to such instants, and of turns of the conductor */
+    int64_t no_room;     /* errno if the program could not write a file; else 0 */
 };
 
 enum kind { NONE, MUTEX, RWLOCK, CONDITION, THREAD, MESSAGE };
@@ -414,11 +413,11 @@ int sched_yield(void) {
 }
 int sigwait(const sigset_t *set, int *signal) {
     if (!me) return real_sigwait(set, signal);
-    for (;;) wait_for(NONE, 0, NEVER); /* nobody sends one: the program is killed when it has done its work */
+    for (;;) wait_for(NONE, 0, NEVER); /* none is sent: the program is killed at the end of its work */
 }
 
-/* slurmctld packs all jobs and nodes into files every few seconds, so that it could be started again: a replay begins anew instead, and
- * the thread that does so is known by its name and never goes on once it waits. */
+/* slurmctld saves all jobs and nodes every few seconds for a restart, which a replay does not need: the thread that does this is
+ * recognised by its name and never continues once it waits. */
 int prctl(int option, ...) {
     unsigned long a[4];
     va_list more;
@@ -430,7 +429,7 @@ int prctl(int option, ...) {
     return real_prctl(option, a[0], a[1], a[2], a[3]);
 }
 
-/* ---- what tells the time, and what waits for an instant ---- */
+/* ---- reading the time, and waiting for an instant ---- */
 time_t time(time_t *to) {
     time_t t = date() / NS;
     if (to) *to = t;
@@ -495,8 +494,8 @@ void *calloc(size_t n, size_t size) { /* glibc's does not look among the small p
     void *p = __libc_malloc(bytes);
     return p ? memset(p, 0, bytes) : 0;
 }
-/* Slurm ignores SIGPIPE around whatever it sends, for which the kernel looks at all threads, and there may be one a node: the
- * signal is ignored from the beginning on, and what a caller has asked for is only kept. */
+/* Slurm ignores SIGPIPE during each send, which makes the kernel visit all threads, perhaps one per node: the signal is ignored from
+ * the beginning on, and the callers' settings are only stored. */
 static struct sigaction of_pipes;
 int sigaction(int number, const struct sigaction *new, struct sigaction *old) {
     if (!real_sigaction) find();
@@ -566,13 +565,13 @@ int connect(int fd, const struct sockaddr *a, socklen_t n) {
         if (own >= 0) real_close(own);
         return -1;
     }
-    if (me) { /* whom it means */
-        unsigned char whom[6] = {0};
+    if (me) { /* the intended address */
+        unsigned char meant[6] = {0};
         if (a->sa_family == AF_INET) {
-            memcpy(whom, &((const struct sockaddr_in *)a)->sin_addr, 4);
-            memcpy(whom + 4, &((const struct sockaddr_in *)a)->sin_port, 2);
+            memcpy(meant, &((const struct sockaddr_in *)a)->sin_addr, 4);
+            memcpy(meant + 4, &((const struct sockaddr_in *)a)->sin_port, 2);
         }
-        if (real_send(own, whom, sizeof whom, MSG_NOSIGNAL) != sizeof whom) {
+        if (real_send(own, meant, sizeof meant, MSG_NOSIGNAL) != sizeof meant) {
             real_close(own);
             errno = ECONNREFUSED;
             return -1;
@@ -651,7 +650,7 @@ __attribute__((constructor)) static void begin(void) {
     me->self = pthread_self();
     struct sigaction ignored = {.sa_handler = SIG_IGN};
     real_sigaction(SIGPIPE, &ignored, &of_pipes);
-    real_sigaction(SIGXFSZ, &ignored, 0); /* it is told why instead */
+    real_sigaction(SIGXFSZ, &ignored, 0); /* errors are returned instead */
     pthread_atfork(before_fork, 0, in_child);
 }
 

@@ -1,4 +1,4 @@
-/* What is asked of slurmctld, through libslurm: a line in, a line out, and no process for a job.
+/* Requests to slurmctld, through libslurm: a line in, a line out, and no process for a job.
  *
  * in:  submit <tab> key=value <tab> ...         a job: the keys are those of describe() below
  *      allocate <tab> key=value <tab> ...       a job that starts now, or not at all
