@@ -152,7 +152,7 @@ def _delay_line(compared: Comparison, row: int) -> str:
         ]
         more = len(held) - _NAMED
         text = f"in {run} it waited for " + ", which waited for ".join(causes)
-        text += f", and so on over {_jobs(more)} more" if more > 0 else ""
+        text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
         parts += [f"{text}, back to {_root_text(compared, root)}", *_sums(held, compared, more > 0)]
     if booted := _booted(compared, first.row, run):
         parts.append(f"in {run} it {booted}")

@@ -96,7 +96,7 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     cells, seeds = len(study.cells), len(study.seeds)
     of = _many(seeds, study.replicates.unit)
     first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
-    first += "all have ended" if finished else f"{len(results):,} have ended so far"
+    first += "all finished" if finished else f"{len(results):,} finished so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
     main = _main(cells, seeds, results, state.total)
     return Page("Study", study.name or folder.name, lead, main, sections, live_s)

@@ -53,7 +53,7 @@ def test_two_runs_are_compared_and_the_page_may_be_replaced(here: Path, results:
     ran = twolevel("report", results / "run", results / "other", "-o", "both.html")
     assert (ran.code, ran.err.splitlines()[-1]) == (0, "page: both.html")
     before = Path("both.html").read_bytes()
-    assert "<h1>batch policy " in before.decode()
+    assert "<h1>technique " in before.decode()
     again = ("report", results / "run", results / "other", "-o", "both.html")
     ran = twolevel(*again)
     assert (ran.code, ran.err) == (
@@ -153,7 +153,7 @@ def test_a_study_is_followed_to_its_end(under_way: Path, results: Path) -> None:
     assert len(lines) == 4
     (study / "journal.jsonl").write_bytes(b"".join(lines[:3]) + lines[3][:20])  # the last line is being written
     succeeds("report", "study", "-o", "half.html")
-    assert "2 combinations × 1 seed: 2 runs; 1 have ended so far." in Path("half.html").read_text()
+    assert "2 combinations × 1 seed: 2 runs; 1 finished so far." in Path("half.html").read_text()
     pages: list[str] = []
 
     def write() -> bool:
@@ -163,7 +163,7 @@ def test_a_study_is_followed_to_its_end(under_way: Path, results: Path) -> None:
 
     looks = iter((lambda: None, lambda: _go_on(study, b"".join(lines)), lambda: _finish(study, results)))
     follow(study, write, lambda seconds: next(looks)())
-    said = ["1 have ended so far", "2 of them have ended so far", "all of them have ended"]
+    said = ["1 finished so far", "2 finished so far", "all finished"]
     assert [words in page for words, page in zip(said, pages, strict=True)] == [True] * 3
 
 

@@ -106,6 +106,8 @@ def test_every_page_is_there(site: Path) -> None:
 def test_names_and_options_have_anchors(read: dict[Path, Page], site: Path) -> None:
     python = read[site / VERSION / "reference" / "python" / "bridge.html"]
     assert {f"bridge.{name}" for name in bridge.__all__} <= python.anchors
+    story = read[site / VERSION / "reference" / "story.html"]
+    assert "python/bridge.html#bridge.simulate" in " ".join(story.links)
     run = (site / VERSION / "reference" / "commands" / "run.html").read_text(encoding="utf-8")
     assert "--kill-at-walltime" in run
     assert "Kill jobs that have run for their request." in run
@@ -206,6 +208,9 @@ def test_in_a_browser(served: str, chromium: Browser, width: int, scheme: str) -
     assert "batch-backfilling.html" in " ".join(
         link.get_attribute("href") or "" for link in page.query_selector_all("ul.search li a")
     )
+    page.goto(f"{served}/{VERSION}/search.html?q=sacct")
+    page.wait_for_selector("ul.search li a")
+    assert "how-to/sacct.html" in (page.locator("ul.search li a").first.get_attribute("href") or "")
     page.wait_for_load_state("networkidle")
     assert said == [], said
     page.close()

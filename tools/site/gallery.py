@@ -1,4 +1,4 @@
-"""The gallery: all pictures of the pages, each with what makes it.
+"""The gallery: all pictures of the pages, each with its command.
 
     python -m tools.site.gallery
 
@@ -20,7 +20,7 @@ PAGE = DOCS / "reference" / "gallery.md"
 
 
 def _shown() -> dict[str, tuple[str, Path]]:
-    # Picture → (what a page says that it shows, the page): the reference before other groups, pictures before links to some.
+    # Picture → (its caption, its page): pages of the reference come first, pictures before links.
     folders = ["reference", *(name for name in GROUPS if name != "reference"), "."]
     pages = [page for folder in folders for page in sorted((DOCS / folder).glob("*.md")) if page != PAGE]
     pages.append(ROOT / "bridge" / "PROTOCOL.md")
@@ -34,10 +34,6 @@ def _shown() -> dict[str, tuple[str, Path]]:
     return found
 
 
-def _title(page: Path) -> str:
-    return page.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-
-
 def gallery() -> str:
     """The page."""
     shown = _shown()
@@ -45,21 +41,21 @@ def gallery() -> str:
         "# Gallery",
         "",
         "<!-- generated: python -m tools.site.gallery -->",
-        "All pictures of these pages. With each is the command that makes one like it from results of yours, if there is one,",
-        "and what made this one.",
+        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command below it draws such a",
+        "picture of your own results.",
         "",
     ]
     for section in PICTURES:
         lines += [f"## {section.heading}", ""]
         by = f"`{section.made_by}`" if re.match("(python|make|twolevel) ", section.made_by) else section.made_by
-        lines += [" ".join(filter(None, [section.about, f"These were made by {by}."])), ""]
+        made = [] if section.made_by == "python -m tools.pictures" else [f"Made by {by}."]
+        lines += [" ".join([section.about, *made]).strip(), ""] if section.about or made else []
         for name, command in section.pictures.items():
             words, page = shown[name]
             if len(words.split()) == 1:  # a page has a link to it only
                 words = f"{section.heading}: {words.strip('`')}"
-            lines += [f"![{words}](../images/{name})", ""]
-            lines += [f"*{words}.* [{_title(page)}]({os.path.relpath(page, PAGE.parent)})", ""]
-            lines += ["```text", command, "```", ""] if command else []
+            caption = f"[{words}]({os.path.relpath(page, PAGE.parent)})" + (f": `{command}`" if command else "")
+            lines += [f"[![{Path(name).stem}](../images/{name})](../images/{name})", "", caption, ""]
     return "\n".join(lines)
 
 

@@ -8,10 +8,12 @@ index has.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +43,17 @@ PROJECT = """# Project
 #: Settings of the theme for the first page, whose sections are cards.
 _NO_CONTENTS = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
+#: Words whose search finds these pages first.
+KEYWORDS = {
+    "how-to/sacct.md": ("sacct", "slurm log"),
+    "how-to/replay.md": ("slurmctld", "slurm"),
+    "how-to/which-policy.md": ("policy", "which policy"),
+    "how-to/choosing-a-technique.md": ("technique", "which technique"),
+}
+
+#: Dotted public names in code, with arguments, which become links to their documentation.
+_API = re.compile(r"`((?:bridge|bls|als|traces)\.(\w+))(\([^`]*\))?`")
+
 _FENCES = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINKS = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _CONTENTS = re.compile(r"^1\. \[[^\n]* · 2\. (?:.+\n)+\n", re.MULTILINE)
@@ -68,7 +81,26 @@ def _relinked(text: str, page: Path, place: str) -> str:
     # A page's own list of its sections goes: the site has one beside each page. What the pattern of a fence splits off is every
     # second part.
     parts = _FENCES.split(_CONTENTS.sub("", text, count=1))
-    return "".join(part if n % 2 else _LINKS.sub(link, part) for n, part in enumerate(parts))
+    return "".join(part if n % 2 else _LINKS.sub(link, _with_api_links(part)) for n, part in enumerate(parts))
+
+
+def _with_api_links(text: str) -> str:
+    # Headings keep their anchors, and the words of links stay as they are.
+    def name(found: re.Match[str]) -> str:
+        package, _, attribute = found[1].partition(".")
+        if attribute not in importlib.import_module(package).__all__:
+            return found[0]
+        return f"{{py:obj}}`{found[1]}{found[3] or ''} <{found[1]}>`"
+
+    lines = []
+    for line in text.split("\n"):
+        if not line.startswith("#"):
+            ends = [0, *(end for found in _LINKS.finditer(line) for end in found.span()), len(line)]
+            line = "".join(
+                _API.sub(name, line[a:b]) if k % 2 == 0 else line[a:b] for k, (a, b) in enumerate(pairwise(ends))
+            )
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _relinked_notebook(text: str, page: Path, place: str) -> str:
@@ -129,6 +161,9 @@ def _contents(made: Mapping[str, str]) -> dict[str, bytes]:
     texts["reference/index.md"] = title + _made(further, made) + sections + rest
     for place in indexes:
         texts[place] += _trees(listed(texts[place]))
+    for place, words in KEYWORDS.items():
+        title, rest = texts[place].split("\n", 1)
+        texts[place] = "\n".join([title, "", *(f"```{{index}} {word}\n```\n" for word in words), rest])
     top = [
         *((title, f"{group}/index") for group, title in GROUPS.items()),
         ("FAQ", "faq"),

@@ -116,7 +116,7 @@ def shows_replay(page: Page, made: Made) -> None:
 def shows_study(page: Page, made: Made) -> None:
     """Combinations, comparisons and runs."""
     assert page.locator("h1").inner_text() == "<b>bold</b> & study"
-    assert "2 combinations × 5 seeds: 10 runs; all have ended." in page.locator(".lead").first.inner_text()
+    assert "2 combinations × 5 seeds: 10 runs; all finished." in page.locator(".lead").first.inner_text()
     assert [counted(page, name) for name in ("cells-data", "results-data")] == ["2 rows", "10 rows"]
     assert page.locator("[data-table=compared-data] [data-column=ratio]").count() == 1
     mean = pd.read_parquet(made.folder / "study" / "results.parquet").groupby("cell")["makespan_ns"].mean()
