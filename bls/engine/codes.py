@@ -67,15 +67,11 @@ class PowerRule(IntEnum):
 
 
 class SlowOrder(IntEnum):
-    """Which jobs are slowed first: all alike, or those who …"""
+    """The order in which running jobs are slowed."""
 
-    TOGETHER = 0
-    FEWEST = 1  # save the most
-    WIDEST_FIRST = 2
-    NARROWEST_FIRST = 3
-    LATEST = 4  # have started last
-    EARLIEST = 5
-    LEAST_SENSITIVE = 6  # save the most for what their cores lose of speed
+    TOGETHER = 0  # all at once, at one level
+    FEWEST = 1  # first the job that saves the most power
+    LEAST_SENSITIVE = 2  # first the job that saves the most power per lost speed of its cores
 
 
 class HostState(IntEnum):

@@ -53,7 +53,6 @@ class Settings(State):
 
     # Where power is limited:
     powered: int = codes.PowerRule.UNPOWERED  # what a limit to power does
-    stretches: int = 0  # what is slowed may run beyond its walltime by as much
     host_log_room: int = 0  # so much may become of hosts at one instant
 
     # Where hosts that idle fall asleep:

@@ -15,7 +15,6 @@ class Slowing(State, dim="slowing"):
     state: Ints = column()  # which it is to be in
     saves: Ints = column()  # what it saves in its slowest one, mW
     loses: Ints = column()  # what its cores lose of speed there
-    key: Ints = column()  # its place by a rule that is a number
     heap: Ints = column()  # of entries
 
 
