@@ -75,7 +75,6 @@ POWER: Final[tuple[Conflict, ...]] = (
     Conflict(_SLEEP_AFTER, _STOPPING, "which has hosts shut down and boot itself", _UNSTOPPED),
     _unlimited(o.FALLBACK, "fallback", "hold"),
     _unlimited(o.ALLOWED, "allowed", "none"),
-    _unlimited(o.STRETCH_WALLTIME, "stretch_walltime", True),
     _unlimited(o.POWER_ESTIMATES, "estimates", "platform"),
 )
 
@@ -281,13 +280,6 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         _SLEEPS, _CHANGES, "as cores come to running jobs at once, and those of a host that sleeps cannot",
         f"{o.RESIZE:none} or mold"
-    ),
-    needs(
-        has(
-            str(o.STRETCH_WALLTIME), lambda run: run.limits and run.limits.options.stretch_walltime, **_LIMITED,
-            fallback="dvfs", stretch_walltime=True,
-        ),
-        o.KILL_AT_WALLTIME, lambda run: not run.rules.kill_at_walltime, ", as no job is killed without it"
     ),
     Conflict(
         _DVFS, _CHARGES, "as levels are set after passes, and the scheduler makes none while it decides",

@@ -135,10 +135,6 @@ PUE = Option[str | None](
     name="pue", panel=Panel.POWER, default=None, metavar="PUE",
     help="Compute the facility's power from its PUE: 1.4, or at loads, '0%:2 50%:1.5 100%:1.3'",
 )  # fmt: skip
-STRETCH_WALLTIME = Option(
-    name="stretch-walltime", panel=Panel.LIMITS, default=False,
-    help=f"What is slowed under a limit may run for as much longer than its walltime; needs {KILL_AT_WALLTIME}",
-)  # fmt: skip
 SLEEP_AFTER = Option[str | None](
     name="sleep-after", python="sleep_after_ns", panel=Panel.POWER, default=None, metavar="TIME",
     help="Shut down hosts that were idle for this time; they boot when a job is placed on them",

@@ -18,12 +18,10 @@ from traces.kernels.signatures import Floats, Ints
 #: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
 LOOP_METRICS = (
     ("cov", "1"),
-    ("cov_sample", "1"),
     ("imbalance", "1"),
     ("load_balance", "1"),
     ("percent_imbalance", "1"),
     ("max_minus_mean_ns", "ns"),
-    ("sakellariou_l_ns", "ns"),
     ("sakellariou_lr", "1"),
     ("efficiency", "1"),
     ("scheduling_ns", "ns"),
@@ -74,17 +72,16 @@ def measure(
     scheduling_ns: int,
     chunks: int,
 ) -> None:
-    """Find all :data:`LOOP_METRICS` of one job, in their order: all NaN if no core did anything.
+    """Compute all :data:`LOOP_METRICS` of one job, in their order: all NaN if no core did anything.
 
-    - ``cov``: σ(t)/mean(t) with the population's σ; ``cov_sample`` with the sample's, NaN for P = 1.
+    - ``cov``: σ(t)/mean(t) with the population's σ.
     - ``imbalance``: max(t)/mean(t) - 1. ``load_balance``: mean(t)/max(t), as POP has it.
     - ``percent_imbalance``: (max(t) - mean(t))/max(t) · P/(P - 1) (DeRose, Homer and Johnson 2007,
       doi:10.1007/978-3-540-74466-5_17), as a fraction: 1 if one core did everything; 0 for P = 1.
     - ``max_minus_mean_ns``: max(t) - mean(t).
-    - ``sakellariou_l_ns``: max(W) - ΣW/P. ``sakellariou_lr``: 1 - ΣW/(P·max(W)).
-    - ``efficiency``: work/(T · Σ speed), of the speeds at the job's start; T_seq/(P·T) where all cores are equal. Where
-    speeds
-      change later it may exceed 1.
+    - ``sakellariou_lr``: 1 - ΣW/(P·max(W)).
+    - ``efficiency``: work/(T · Σ speed), with the speeds at the job's start; T_seq/(P·T) if all cores are equal. It may
+      exceed 1 if speeds change later.
     - ``scheduling_ns`` as given, and ``scheduling_share``, its share of P·T.
     - ``rounds``: the chunks that were assigned. ``length_cov`` as given. ``computing_ns``: ΣW.
 
@@ -102,22 +99,19 @@ def measure(
         values[:] = math.nan
         return
     most, mean = float(last), total / n
-    cov = finish_cov(finish_ns, start_ns)
     beyond = max(0.0, most - mean)
-    values[0] = cov
-    values[1] = cov * math.sqrt(n / (n - 1.0)) if n > 1 else math.nan
-    values[2] = finish_imbalance(finish_ns, start_ns)
-    values[3] = min(1.0, mean / most)
-    values[4] = beyond / most * (n / (n - 1.0)) if n > 1 else 0.0
-    values[5] = beyond
-    values[6] = max(0.0, float(busiest) - busy / n)
-    values[7] = max(0.0, 1.0 - busy / (n * float(busiest))) if busiest > 0 else math.nan
-    values[8] = total_gflop / (most * 1e-9 * speed) if speed > 0.0 else math.nan
-    values[9] = float(scheduling_ns)
-    values[10] = float(scheduling_ns) / (n * most)
-    values[11] = float(chunks)
-    values[12] = length_cov
-    values[13] = busy
+    values[0] = finish_cov(finish_ns, start_ns)
+    values[1] = finish_imbalance(finish_ns, start_ns)
+    values[2] = min(1.0, mean / most)
+    values[3] = beyond / most * (n / (n - 1.0)) if n > 1 else 0.0
+    values[4] = beyond
+    values[5] = max(0.0, 1.0 - busy / (n * float(busiest))) if busiest > 0 else math.nan
+    values[6] = total_gflop / (most * 1e-9 * speed) if speed > 0.0 else math.nan
+    values[7] = float(scheduling_ns)
+    values[8] = float(scheduling_ns) / (n * most)
+    values[9] = float(chunks)
+    values[10] = length_cov
+    values[11] = busy
 
 
 def by_name(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, float]:

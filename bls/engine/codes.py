@@ -67,15 +67,11 @@ class PowerRule(IntEnum):
 
 
 class SlowOrder(IntEnum):
-    """Jobs that are slowed first."""
+    """The order in which running jobs are slowed."""
 
-    TOGETHER = 0  # all alike
-    FEWEST = 1  # largest saving
-    WIDEST_FIRST = 2
-    NARROWEST_FIRST = 3
-    LATEST = 4  # latest start
-    EARLIEST = 5  # earliest start
-    LEAST_SENSITIVE = 6  # largest saving per loss of speed
+    TOGETHER = 0  # all at once, at one level
+    FEWEST = 1  # first the job that saves the most power
+    LEAST_SENSITIVE = 2  # first the job that saves the most power per lost speed of its cores
 
 
 class HostState(IntEnum):

@@ -53,7 +53,6 @@ class Settings(State):
 
     # Limited power:
     powered: int = codes.PowerRule.UNPOWERED  # effect of a power limit
-    stretches: int = 0  # slowed jobs get a longer walltime
     host_log_room: int = 0  # most changes of host states at one instant
 
     # Sleeping hosts:

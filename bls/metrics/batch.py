@@ -13,7 +13,6 @@ The span of every metric that has one is [min submit, max f] over started rows: 
 ==============================  ====================================================================================
 jobs                            number of jobs that ran (final rows)
 makespan_ns                     max f - min q (two-level paper: max FT - min AT), started rows
-makespan_batsim_ns              max f - min q: Batsim's is the same
 makespan_rm_replay_ns           max f - min s (RM-Replay), started rows
 wait                            s - q, measured rows (RM-Replay calls this "response time")
 wait since eligible             s - instant at which the job's row joined the queue, measured rows
@@ -296,7 +295,6 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
     done = STATES.index("completed")
     completed = _total(parts, lambda part: int(np.count_nonzero(part.of_counted(part.started) & (part.state == done))))
     return {
-        "makespan_batsim_ns": until - begin,
         "makespan_rm_replay_ns": until - first_start,
         "utilisation_of_up_capacity": _utilisation(parts, n_cores, begin, until, downtime),
         "down_core_hours": _down(begin, until, downtime) / _NS_PER_HOUR,

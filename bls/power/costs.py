@@ -37,14 +37,14 @@ class FinishedPower:
     series: PowerSeries  # of the machine
 
 
-class Costs(NamedTuple):
+class EnergyCosts(NamedTuple):
     """Costs and emissions of a run."""
 
     metrics: dict[str, float]  # those of :data:`COST_METRICS` that the signals have
     jobs: dict[str, Array]  # float64 (rows,): ``cost`` and ``co2e_g`` of each row of the table of jobs
 
 
-def costs(power: FinishedPower, signals: Signals) -> Costs:
+def costs(power: FinishedPower, signals: Signals) -> EnergyCosts:
     """Compute the costs and emissions of a run: of its machine from the first submit to the last end, and of its jobs."""
     series = power.series
     ends = np.append(series.instant_ns[1:], series.until_ns)
@@ -57,7 +57,7 @@ def costs(power: FinishedPower, signals: Signals) -> Costs:
         for metric in machine.total
         for name, value in ((metric, machine.total[metric]), (names[metric], jobs.total[metric]))
     }
-    return Costs(found, jobs.each)
+    return EnergyCosts(found, jobs.each)
 
 
 def facility_metrics(power: FinishedPower, pue: "Pue") -> dict[str, float | None]:

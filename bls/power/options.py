@@ -18,14 +18,9 @@ from traces.base.options import check, holds, knows_its_keywords, recorded
 #: What is done under a limit.
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 
-#: In which order running jobs are slowed with ``dvfs``.
+#: Orders in which ``dvfs:slow=`` slows running jobs one by one.
 SLOW: Final = {
-    "together": int(SlowOrder.TOGETHER),
     "fewest": int(SlowOrder.FEWEST),
-    "widest": int(SlowOrder.WIDEST_FIRST),
-    "narrowest": int(SlowOrder.NARROWEST_FIRST),
-    "latest": int(SlowOrder.LATEST),
-    "earliest": int(SlowOrder.EARLIEST),
     "least-sensitive": int(SlowOrder.LEAST_SENSITIVE),
 }
 
@@ -59,8 +54,6 @@ class Power:
         order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: so many hosts are out of service that the others fit.
     allowed : str, path, or number
         Which jobs may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
-    stretch_walltime : bool
-        Whether what is slowed may run for as much longer than its walltime.
     job_power : path, or mapping of str to sequence, optional
         What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
         ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them. None and NaN are as empty fields.
@@ -86,7 +79,6 @@ class Power:
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
     fallback: str = holds(o.FALLBACK)
     allowed: str | os.PathLike[str] | float = holds(o.ALLOWED)
-    stretch_walltime: bool = holds(o.STRETCH_WALLTIME)
     job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = holds(o.JOB_POWER)
     estimates: str = holds(o.POWER_ESTIMATES)
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
@@ -155,9 +147,9 @@ class Power:
         return "submit", int(match[1])
 
     @property
-    def slow(self) -> str:
-        """In which order ``dvfs`` slows jobs, one of :data:`SLOW`."""
-        return self.fallback.removeprefix(_SLOW) if self.fallback.startswith(_SLOW) else "together"
+    def slow_order(self) -> int:
+        """The order in which ``dvfs`` slows jobs, a number of ``SlowOrder``."""
+        return SLOW.get(self.fallback.removeprefix(_SLOW), int(SlowOrder.TOGETHER))
 
     def names(self) -> dict[str, Any]:
         """The options as plain values, for a record of the run; nothing where nothing is to be known."""

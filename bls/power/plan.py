@@ -17,7 +17,7 @@ from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
 from bls.power.limits import NO_LIMITS, Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
-from bls.power.options import SLOW, Power
+from bls.power.options import Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
 from bls.workloads.workload import Workload
@@ -97,7 +97,7 @@ class PowerPlan:
     @property
     def one_by_one(self) -> bool:
         """Whether each running job that may be slowed is in a state of its own."""
-        return self.fallback == "dvfs" and (self.options.slow != "together" or bool(self.domains))
+        return self.fallback == "dvfs" and (self.options.slow_order != b.TOGETHER or bool(self.domains))
 
     @property
     def least_mw(self) -> int:
@@ -120,7 +120,7 @@ class PowerPlan:
         if not self.slows:
             return {"powered": b.HOLD}
         powered = {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback]
-        return {"powered": powered, "stretches": int(self.options.stretch_walltime)}
+        return {"powered": powered}
 
     def stop_state(self) -> StopState | None:
         """What the engine knows of hosts that are to be stopped; None where none are."""
@@ -205,7 +205,7 @@ class PowerPlan:
             states=table.n_states,
             one_speed=int((table.speed == table.speed[:, :1]).all()),
             noticed=int(self.limits.noticed),
-            slow_order=SLOW[self.options.slow] if self.slows else b.TOGETHER,
+            slow_order=self.options.slow_order if self.slows else b.TOGETHER,
             kind=kind,
             factor=power,
             alike=self.of_user.copy() if learns and self.of_user is not None else nothing,

@@ -33,7 +33,7 @@ from traces.ledger import STATES, Ledger
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bls.power.costs import Costs, FinishedPower
+    from bls.power.costs import EnergyCosts, FinishedPower
     from bls.power.report import PowerReport
     from bridge.report.page import Page
     from bridge.runs.figures import Plots
@@ -306,7 +306,7 @@ class Result:
             raise InputError(f"the power of this run is not known; simulate it with {POWER}")
         return self.power.finished
 
-    def costs(self, signals: str | Path) -> Costs:
+    def costs(self, signals: str | Path) -> EnergyCosts:
         """Compute costs and emissions of the run (docs/reference/power.md#prices-and-carbon).
 
         Parameters
@@ -316,7 +316,7 @@ class Result:
 
         Returns
         -------
-        Costs
+        EnergyCosts
             ``metrics``, a dict; and ``jobs``, an array for each column, with a value for each row of ``jobs``.
 
         Raises

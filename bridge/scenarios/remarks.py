@@ -205,18 +205,15 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
             yield (
                 f"{b.LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
             )
-    options, slows = plan.options, plan.fallback in ("submit", "dvfs")
-    nobody = f"of no effect, as {b.FALLBACK:{options.fallback}} slows nobody"
+    options = plan.options
     if plan.stops and options.allowed != b.ALLOWED.default:
-        yield f"{b.ALLOWED}: {nobody}"
+        yield f"{b.ALLOWED}: of no effect, as {b.FALLBACK:{options.fallback}} slows no job"
     if plan.fallback == "none" and plan.limits.noticed:
         yield f"{b.LIMITS}: notices have no effect, as {b.FALLBACK:none} ignores limits"
     if plan.predicts and plan.fallback == "none":
         yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
         yield f"{b.POWER_ESTIMATES}: of no effect, as nobody says what jobs draw"
-    if options.stretch_walltime and not slows:
-        yield f"{b.STRETCH_WALLTIME}: {nobody}"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
         yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"

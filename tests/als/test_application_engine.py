@@ -467,12 +467,10 @@ def test_all_metrics_by_hand() -> None:
     found = measured(finish, busy, [1.0, 1.0, 2.0, 2.0], 10**10, (24.0, 0.125, 10**9, 9))
     by_hand = {
         "cov": math.sqrt(5) / 5,
-        "cov_sample": math.sqrt(20 / 3) / 5,
         "imbalance": 8 / 5 - 1,
         "load_balance": 5 / 8,
         "percent_imbalance": (8 - 5) / 8 * 4 / 3,
         "max_minus_mean_ns": 3e9,
-        "sakellariou_l_ns": 7e9 - 18e9 / 4,
         "sakellariou_lr": 1 - 18 / (4 * 7),
         "efficiency": 24 / (8 * 6),
         "scheduling_ns": 1e9,
@@ -498,14 +496,14 @@ def test_the_distribution_over_jobs() -> None:
     k = len(LOOP_METRICS)
     nothing = np.full(k, math.nan)
     jobs = [np.arange(k) + 10.0 * j for j in (3, 0, 4, 1, 2)]
-    jobs[0][NAMES.index("cov_sample")] = math.nan  # a job of one core
+    jobs[0][NAMES.index("sakellariou_lr")] = math.nan  # a job of which no core was busy
     loops = np.array([jobs[0], nothing, *jobs[1:], nothing]).T
     zeros, none = np.zeros(7, np.int64), np.full(7, math.nan)
     distribution = application_metrics(zeros, zeros, none, none, loops, 0.0)["distribution"]
     assert list(distribution) == NAMES
     words = ("mean", "median", "p10", "p90", "max")
     for at, name in enumerate(NAMES):
-        numbers = (17.5, 15.0, 3.0, 34.0, 40.0) if name == "cov_sample" else (20.0, 20.0, 4.0, 36.0, 40.0)
+        numbers = (17.5, 15.0, 3.0, 34.0, 40.0) if name == "sakellariou_lr" else (20.0, 20.0, 4.0, 36.0, 40.0)
         expected = {word: number + at for word, number in zip(words, numbers, strict=True)}
         assert distribution[name] == pytest.approx(expected, rel=1e-14), name
     empty = application_metrics(zeros, zeros, none, none, np.full((k, 7), math.nan), 0.0)["distribution"]

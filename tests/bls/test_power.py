@@ -35,7 +35,7 @@ pytestmark = pytest.mark.whole
 S = 10**9
 FALLBACKS = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 THREE = ("hold", "submit", "dvfs")
-ORDERS = tuple(order for order in SLOW if order != "together")
+ORDERS = tuple(SLOW)
 POWERS = (0, 0.25, 0.8, 0.999999999, 1, 1, 1.3, 2.5)
 SHARES = (0, 0, 0.3, 0.5, 0.999999999, 1)
 
@@ -226,11 +226,11 @@ KINDS: dict[str, tuple[tuple[str, ...], int]] = {
     "predicted requested": (THREE, 6),
     "predicted noticed": (THREE, 6),
     "predicted downs": (("hold", "stop:idle", "stop:off"), 9),
-    "slowed by cores": (SLOWED, 3),
-    "slowed predicted": (SLOWED, 4),
-    "slowed downs": (SLOWED, 3),
-    "slowed application": (SLOWED, 3),
-    "parts": (("none", *THREE, "dvfs:slow=fewest", "dvfs:slow=latest", "dvfs:slow=narrowest"), 4),
+    "slowed by cores": (SLOWED, 9),
+    "slowed predicted": (SLOWED, 12),
+    "slowed downs": (SLOWED, 9),
+    "slowed application": (SLOWED, 9),
+    "parts": (("none", *THREE, "dvfs:slow=fewest", "dvfs:slow=least-sensitive"), 4),
     "parts predicted": ((*THREE, "dvfs:slow=fewest", "dvfs:slow=least-sensitive"), 5),
     "parts downs": (("hold", "dvfs", "dvfs:slow=fewest"), 4),
     "parts noticed": (("hold", "dvfs", "dvfs:slow=fewest"), 4),

@@ -214,16 +214,6 @@ def test_a_job_whose_hosts_boot_receives_changes_in_every_coupling(fallback: str
     assert inline.metrics["host_boots"] > 2
 
 
-@pytest.mark.parametrize(("fallback", "coupling"), [("dvfs", "inline"), ("submit", "pool")])
-def test_a_walltime_is_stretched_of_a_job_that_starts_slowed(fallback: str, coupling: str) -> None:
-    machine = Platform((HostGroup(1, 2, 2.0, power=HostPower(50, [(1, 100), (0.5, 70)])),))
-    power = Power(limits=[(0, None, 130)], fallback=fallback, stretch_walltime=True)
-    said: dict[str, Any] = {"als": "static", "tasks_per_core": 5, "variation": 0.0, "coupling": coupling}
-    said |= {"rules": Rules(kill_at_walltime=True), "power": power}
-    found = bridge.simulate(Workload.from_jobs([(1, 0, 10, 1, 10)]), machine, **said)
-    assert (found.jobs.end_ns.tolist(), found.jobs.state.tolist()) == ([20 * S], ["completed"])
-
-
 @st.composite
 def cases(draw: Any) -> Case:
     small = st.integers(0, 6)

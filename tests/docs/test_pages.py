@@ -169,8 +169,8 @@ def test_the_further_columns_of_the_jobs_are_those_of_the_page(tmp_path: Path) -
     loop = [name for name, _ in LOOP_METRICS if name not in (*JOB_COLUMNS, "rounds")]
     assert plain - recorded == set(loop)
     assert [unquoted(row[0]) for row in table(text)][-len(loop) :] == loop
-    assert "The last eleven are" in text
-    assert len(loop) == 11
+    assert "The last nine are" in text
+    assert len(loop) == 9
     below = set(re.findall(r"`(\w+)`\s+\((?:string|int64)[,)]", text))
     assert (
         mapped - plain
@@ -241,8 +241,8 @@ def test_what_the_model_page_lists_is_what_there_is() -> None:
     assert sorted(named) == sorted(TECHNIQUES)
     tour = section(DOCS / "tutorials/tour.md", "The application level")
     assert f"{len(TECHNIQUES) - 1} techniques" in tour  # fac2 is fac
-    assert len(LOOP_METRICS) == 14
-    assert "Fourteen" in tour
+    assert len(LOOP_METRICS) == 12
+    assert "Twelve" in tour
     assert len(LENGTHS) == 12
     assert "twelve distributions" in " ".join(tour.split())
     costs = section(page, "Application level").partition("### What a chunk costs")[2]

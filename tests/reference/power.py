@@ -410,10 +410,6 @@ class _World:
                 continue
             measure = {
                 "fewest": lambda place, held=held: -held[place] * self.saves(place, states),
-                "widest": lambda place: -len(self.running[place].cores),
-                "narrowest": lambda place: len(self.running[place].cores),
-                "latest": lambda place: -self.running[place].start,
-                "earliest": lambda place: self.running[place].start,
                 "least-sensitive": lambda place: -self.saves_for_speed(place, states),
             }[self.case.order]
             may = [place for place in may if self.saves(place, states)]

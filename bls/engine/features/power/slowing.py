@@ -40,7 +40,7 @@ def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
 def _goes_first(state: BatchState, k: int, other: int) -> bool:
     """Whether entry k is slowed before another one."""
     of, number = state.power.slowing, state.jobs.number
-    order = of.key[other] - of.key[k]
+    order = of.saves[k] - of.saves[other]
     if state.power.slow_order == b.LEAST_SENSITIVE:
         order = _compare(of.saves[k], of.loses[k], of.saves[other], of.loses[other])
     if order != 0:
@@ -64,25 +64,13 @@ def _settle(state: BatchState, n: int, at: int) -> None:
 
 @compiled(inner=True)
 def _enter(state: BatchState, k: int, domain: int) -> None:
-    """Compute the saving and the loss of speed of entry k in its slowest state, and its key: the least is first."""
-    of, jobs = state.power.slowing, state.jobs
+    """Compute the power that entry k saves in its slowest state, and the speed that its cores lose."""
+    of = state.power.slowing
     job, at = of.job[k], of.state[k]
-    slowest, rule, draws = planned_state(state, job), state.power.slow_order, state.power.more_mw
-    saves = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
-    of.saves[k] = saves
-    if rule == b.LEAST_SENSITIVE:
-        speed = state.power.speed
+    slowest, draws, speed = planned_state(state, job), state.power.more_mw, state.power.speed
+    of.saves[k] = sum_within(state, job, domain, draws, at) - sum_within(state, job, domain, draws, slowest)
+    if state.power.slow_order == b.LEAST_SENSITIVE:
         of.loses[k] = sum_within(state, job, domain, speed, at) - sum_within(state, job, domain, speed, slowest)
-    key = -saves
-    if rule == b.WIDEST_FIRST:
-        key = -jobs.held_cores[job]
-    elif rule == b.NARROWEST_FIRST:
-        key = jobs.held_cores[job]
-    elif rule == b.LATEST:
-        key = -jobs.start_ns[job]
-    elif rule == b.EARLIEST:
-        key = jobs.start_ns[job]
-    of.key[k] = key
 
 
 @compiled(inner=True)

@@ -15,7 +15,6 @@ class Slowing(State, dim="slowing"):
     state: Ints = column()  # new power state
     saves: Ints = column()  # saving in its slowest state, mW
     loses: Ints = column()  # loss of speed there
-    key: Ints = column()  # order by the rule
     heap: Ints = column()  # entries
 
 

@@ -8,7 +8,7 @@ If the scheduler uses promised ends, the application gives a new promise.
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
-from bls.engine.features.running.reached import end_as_directed, hears, set_stop_again, stretch_walltime, write_down
+from bls.engine.features.running.reached import end_as_directed, hears, write_down
 from bls.engine.heaps import move
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.profile import drop_plan, hold_until
@@ -131,11 +131,6 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
         after, thought = _mean_scale(state, job), jobs.expected_end_ns[job]
         if thought > at:
             expect(state, job, at + scaled(thought - at, before, after, max(thought, MAX_NS) - at))
-        if state.settings.stretches == 1:
-            stretch_walltime(state, job, at, before, after)
-            # Otherwise when its end is reopened; a job that has just started has no end yet.
-            if jobs.run_ns[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):
-                set_stop_again(state, job)
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
             return False
     if jobs.run_ns[job] >= 0:
