@@ -64,7 +64,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     few = ("sample", "--select", "first:12", "--als", "gss", "--variation", "0.25")
     succeeds("grid", *few, "--bls", "fcfs,sjf", "--seeds", 5, "--workers", 1, "--out", folder / "grid")
     for policy in ("fcfs", "sjf"):
-        succeeds("run", *few, "--bls", policy, "--no-trace", "--out", folder / policy)
+        succeeds("run", *few, "--bls", policy, "--trace", "none", "--out", folder / policy)
     return folder
 
 

@@ -96,10 +96,11 @@ def _with_api_links(text: str) -> str:
     for line in text.split("\n"):
         if not line.startswith("#"):
             ends = [0, *(end for found in _LINKS.finditer(line) for end in found.span()), len(line)]
-            line = "".join(
-                _API.sub(name, line[a:b]) if k % 2 == 0 else line[a:b] for k, (a, b) in enumerate(pairwise(ends))
-            )
-        lines.append(line)
+            pieces = [line[a:b] for a, b in pairwise(ends)]
+            pieces[::2] = [_API.sub(name, piece) for piece in pieces[::2]]
+            lines.append("".join(pieces))
+        else:
+            lines.append(line)
     return "\n".join(lines)
 
 
