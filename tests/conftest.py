@@ -4,8 +4,7 @@
 tools computed); without it, a folder ``shared`` next to the checkout is used. Where there is none, the
 tests in ``tests/real`` do not exist.
 
-Any test may run in any process, in any order, in parallel with others: ``make test`` has as many processes as there are
-processors.
+Any test may run in any process, in any order, in parallel: ``make test`` has as many processes as there are processors.
 """
 
 from __future__ import annotations
