@@ -1,25 +1,25 @@
-# make demo    simulate the shipped workload under every combination of both levels, draw it, write its trace and a page of it
-# make check   linters, types, the tests of the parts; a minute and a half on two processors, to run while one works
-# make test    every check and test: what must hold of every commit
-# make release what takes minutes: an installation into every Python, the whole site in a browser, all of SimGrid's cases
-# make soak    look for what nobody has seen: 300 times as many examples as make test takes, and others each time; and 100,000
-#              runs of the bridge on a simulated network (tests/bridge/test_simulated_network.py); and 20 replays that are killed
-#              (tests/bridge/replay_soak.py); and 20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
+# make demo    simulate the shipped workload under every combination of both levels, with a figure, a trace and a report page
+# make check   linters, types and unit tests, to run while you work; about a minute and a half on two processors
+# make test    every check and test; must pass for every commit
+# make release slow tests: an installation into every Python, the whole site in a browser, all of SimGrid's cases
+# make soak    long searches: 300 times as many examples as make test, different in each run; 100,000 runs of the bridge on a
+#              simulated network (tests/bridge/test_simulated_network.py); 20 killed replays (tests/bridge/replay_soak.py); and
+#              20 interrupts of a study on a Dask cluster (tests/bridge/interrupt_soak.py)
 # make faults  plant the faults of tests/faults, one at a time, and run the tests that must find each (tools/faults.py)
-# make bench   the benchmark, some nine minutes on two quiet processors (docs/reference/benchmarks.md)
-# make wheel   a wheel that holds the machine code of all kernels, in dist (docs/how-to/wheels.md)
-# make page    the script and the style of report pages, from tools/page, to bridge/report/assets
+# make bench   the benchmark, about nine minutes on two quiet processors (docs/reference/benchmarks.md)
+# make wheel   a wheel with the machine code of all kernels, in dist (docs/how-to/wheels.md)
+# make page    build the script and the style of report pages from tools/page into bridge/report/assets
 # make docs    the site of the documentation, in build/site (tools/site)
-# make clean   remove what the others made
+# make clean   remove the results of the other targets
 #
-# All that is needed is Python 3.11 or newer; another one than python3 is chosen by  make PYTHON=python3.12 …
+# Requires only Python 3.11 or newer. To use another one than python3:  make PYTHON=python3.12 …
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-# How many processes the tests are run in; one that has nothing left takes over half of what another has.
+# Number of processes for the tests; an idle process takes over half of another one's tests.
 WORKERS ?= $(shell nproc)
 PYTEST := $(BIN)/python -m pytest -q --numprocesses $(WORKERS) --dist worksteal
 
@@ -42,7 +42,7 @@ demo: $(VENV)/installed
 	@echo "its cores over time   demo/gantt.png"
 	@echo "its OTF2 trace        demo/run/trace/traces.otf2"
 
-# Tests and cases start hundreds of processes, whose modules are parsed once.
+# Tests and cases start hundreds of processes; bytecode saves parsing in each.
 check test release soak faults bench: export PYTHONDONTWRITEBYTECODE :=
 
 check: $(VENV)/installed-dev system-packages
@@ -68,7 +68,7 @@ static: $(VENV)/installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.words
 
-# Once, before there are workers that would wait for each other.
+# Once, before workers would wait for each other.
 kernels: $(VENV)/installed-dev
 	$(BIN)/twolevel warm-up --all
 
