@@ -31,7 +31,7 @@ from reference.machine import (
 ORDERS = ("fcfs", "sjf", "ljf", "edf", "saf", "wfp3", "unicef", "f1", "f2", "f3", "f4")
 ALLOCATORS = ("first-fit", "best-fit", "worst-fit", "contiguous", "whole-host", "random", "topology")
 
-#: What a case may have beside plain jobs on plain hosts. Orders are others than fcfs and sjf, allocators others than first-fit;
+#: Features of a case besides plain jobs on plain hosts. Orders are others than fcfs and sjf, allocators others than first-fit;
 #: jobs may ask for given cores, units of several cores, and resources of hosts; ``unknown`` run times have a cancel instant;
 #: estimates are others than the requests; with promises running jobs are planned with their ends.
 FEATURES = (
@@ -44,14 +44,14 @@ FEATURES = (
 #: switches for a time only; with ``held cancel`` jobs that depend on another are withdrawn at their submit or soon after it.
 LATER = ("drains", "gaps", "patience", "held cancel", "begins")
 
-#: Pairs of features of which a case has one at most: one allocator, one source of what jobs are planned with.
+#: Pairs of features that exclude each other: one allocator, one source of estimates.
 APART = [("allocators", "given"), ("allocators", "switches"), ("given", "switches")]
 APART += [("estimates", "promises"), ("drains", "licences")]
 
 #: What a step of time is worth, ns: at 1 every rounding of an instant shows, at a second cases are like logs.
 SCALES = (1, 1000, 10**9)
 
-#: Who predicts: nobody, those there are, and others.
+#: Estimators: none, the built-in ones, and others.
 PREDICTORS = (
     None,
     LAST_TWO,

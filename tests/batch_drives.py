@@ -71,8 +71,8 @@ def as_users_say(case: BatchCase) -> BatchCase | None:
     """A case in which everything can be said as users say it, much like this one; None if there is none.
 
     A log's jobs run for 1 ns at least and are not withdrawn before their submit, a reservation is for some jobs and withdraws
-    them at its end, nobody asks for what no host has, and an estimator that cannot predict (which is refused) gives way to the
-    requests.
+    them at its end, no job requests more than a host has, and an estimator that cannot predict (which is refused) gives way to
+    the requests.
     """
     machine = case.machine
     if machine.licences and any(host.drains for host in machine.hosts):
@@ -181,7 +181,7 @@ class Said:
 
 
 def estimates_of(case: BatchCase) -> str | Said | HistoryEstimator:
-    """Who says what the jobs of a case are planned with."""
+    """The estimator of the jobs of a case."""
     predictor = case.rules.predictor
     if predictor is not None:
         return estimator_of(predictor)

@@ -38,8 +38,8 @@ def read_batch(path: Path) -> tuple[dict[str, dict[str, list[Span]]], dict[str, 
             elif here is not None:
                 enter = entered.pop(location)
                 assert enter.region is event.region
-                told = {key.name: value for key, value in enter.attributes.items()}
-                here.append((event.region.name, enter.time, event.time, told))
+                details = {key.name: value for key, value in enter.attributes.items()}
+                here.append((event.region.name, enter.time, event.time, details))
     return spans, samples, counts
 
 
@@ -47,8 +47,8 @@ def of_job(of: Ledger, row: int) -> dict[str, Any]:
     """Attributes of an attempt."""
     jobs = of.jobs
     names = {"job": "job_id", "cores": "cores", "estimate": "estimate_ns", "user": "user", "attempt": "attempt"}
-    told = {name: int(getattr(jobs, column)[row]) for name, column in (names | {"eligible": "eligible_ns"}).items()}
-    return told | {"why": WHY[jobs.why[row]], "state": STATES[jobs.state[row]]}
+    details = {name: int(getattr(jobs, column)[row]) for name, column in (names | {"eligible": "eligible_ns"}).items()}
+    return details | {"why": WHY[jobs.why[row]], "state": STATES[jobs.state[row]]}
 
 
 def expected_spans(of: Ledger) -> list[Span]:
@@ -56,28 +56,28 @@ def expected_spans(of: Ledger) -> list[Span]:
     found: list[Span] = []
     jobs = of.jobs
     for row in range(len(jobs)):
-        told = of_job(of, row)
-        begin = int(jobs.submit_ns[row]) if told["attempt"] == 0 else told["eligible"]
+        details = of_job(of, row)
+        begin = int(jobs.submit_ns[row]) if details["attempt"] == 0 else details["eligible"]
         start, end = int(jobs.start_ns[row]), int(jobs.end_ns[row])
         leaves = max(start if start >= 0 else int(jobs.left_ns[row]), begin)
-        if told["eligible"] < 0:
-            found.append(("held", begin, leaves, told))
+        if details["eligible"] < 0:
+            found.append(("held", begin, leaves, details))
             continue
-        if told["eligible"] > begin:
-            found.append(("held", begin, told["eligible"], told))
-        found.append(("queued", told["eligible"], leaves, told))
+        if details["eligible"] > begin:
+            found.append(("held", begin, details["eligible"], details))
+        found.append(("queued", details["eligible"], leaves, details))
         if start >= 0:
             because = {"cut because": of.cut_because[row]} if row in of.cut_because else {}
-            found.append(("running", start, end, told | because))
+            found.append(("running", start, end, details | because))
     return found
 
 
 def job_intervals(of: Ledger) -> list[tuple[int, int]]:
     """From when until when each job was there, over all its attempts."""
     over: dict[int, tuple[int, int]] = {}
-    for _, begin, end, told in expected_spans(of):
-        before = over.get(told["job"], (begin, end))
-        over[told["job"]] = min(begin, before[0]), max(end, before[1])
+    for _, begin, end, details in expected_spans(of):
+        before = over.get(details["job"], (begin, end))
+        over[details["job"]] = min(begin, before[0]), max(end, before[1])
     return list(over.values())
 
 
@@ -122,9 +122,9 @@ def check_batch(of: Ledger, path: Path) -> None:
     assert len(where) == len({job for job, _ in where}) == len(job_intervals(of)), "a job is on one lane"
     scheduler = spans["batch scheduler"]
     first = sorted(np.flatnonzero(of.jobs.attempt == 0).tolist(), key=lambda row: (of.jobs.submit_ns[row], row))
-    told = [{name: of_job(of, row)[name] for name in ("job", "cores", "estimate", "user")} for row in first]
+    details = [{name: of_job(of, row)[name] for name in ("job", "cores", "estimate", "user")} for row in first]
     instants = of.jobs.submit_ns[first].tolist()
-    assert scheduler.pop("submits") == [("submit", at, at, one) for at, one in zip(instants, told, strict=True)]
+    assert scheduler.pop("submits") == [("submit", at, at, one) for at, one in zip(instants, details, strict=True)]
     if of.passes is not None:
         rows = zip(of.passes.now_ns.tolist(), of.passes.waiting.tolist(), of.passes.started.tolist(), strict=True)
         assert scheduler.pop("scheduling passes") == [

@@ -44,7 +44,7 @@ def _untouched() -> Iterator[None]:
 def twolevel(*words: object) -> Ran:
     """Run ``twolevel WORDS…`` in the current folder.
 
-    How far the compiler is, which only the first to need a kernel sees, is not part of what it has said.
+    The progress of the compiler, which only the first process that needs a kernel sees, is not part of its output.
     """
     out, err = io.StringIO(), io.StringIO()
     code: object = 0

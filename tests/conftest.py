@@ -1,10 +1,10 @@
 """How the tests are run: their layers, how much hypothesis looks for, and where the real logs and other tools' answers are.
 
 ``TWOLEVEL_SHARED`` names a folder with ``traces/`` (logs of the Parallel Workloads Archive) and ``oracles/`` (what other
-tools computed); without it, a folder ``shared`` beside the checkout is looked for. Where there is none, the
+tools computed); without it, a folder ``shared`` next to the checkout is used. Where there is none, the
 tests in ``tests/real`` do not exist.
 
-Any test may run in any process, in any order, beside any other: ``make test`` has as many processes as there are processors.
+Any test may run in any process, in any order, in parallel: ``make test`` has as many processes as there are processors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LAYERS = {"check": 0.04, "test": 0.06, "soak": 20.0, "release": 0.1}
 #: The fewest examples that are worth the name of a search.
 FEWEST = 3
 
-# How long an example takes is the machine's business. A test may say how many it wants, of which a layer takes a share.
+# The time of an example depends on the machine. A test may state its number of examples; a layer takes a share of them.
 settings.register_profile(
     "twolevel",
     derandomize=True,
@@ -88,7 +88,7 @@ def _take_examples(items: list[pytest.Item], layer: str) -> None:
 
 
 #: Folders whose tests start the command, read real logs or run the pages' examples, and the line of modules whose tests start
-#: processes, draw figures or look at thousands of cases. ``make check`` leaves them out, and does not import them.
+#: processes, draw figures or test thousands of cases. ``make check`` leaves them out, and does not import them.
 WHOLE_FOLDERS = ("cli", "docs", "real", "real_world")
 WHOLE = re.compile(r"^pytestmark = .*pytest\.mark\.whole", re.MULTILINE)
 
@@ -183,7 +183,7 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("traces.figures.drawing.canvas.save_all", save_all)
 
 
-#: So many calls of an engine lie between two checks of its state; it is checked at its end in any case.
+#: Number of calls of an engine between two checks of its state; it is also checked at its end.
 _CALLS_BETWEEN_CHECKS = 3
 
 

@@ -52,7 +52,7 @@ class Director:
             view.wake_after(chance.randrange(1, 3 * 10**9))
 
     def may_start(self, view: Any, job: Any, starts: list[Any]) -> bool:
-        """Whether there is power enough for a job that fits, beside those that this pass starts."""
+        """Whether there is enough power for a fitting job in addition to those that this pass starts."""
         return True
 
     def _note(self, view: Any, job: Any, what: float | str) -> None:

@@ -18,7 +18,7 @@ from traces.intervals import parse_intervals
 
 @dataclass(frozen=True)
 class Question:
-    """Who asks for what, on which machine; ``offered`` are those of the ``free`` cores that hosts' other resources allow."""
+    """The request of a job on a machine; ``offered`` are those of the ``free`` cores that hosts' other resources allow."""
 
     job: Job
     machine: Machine

@@ -10,8 +10,8 @@ import numpy as np
 from als.graphs.order import index_edges, topological_order
 from als.planners import Planner, PlanningProblem
 
-#: What stands in work space, and behind it, where nothing may be written.
-LEFT_OVER, BEHIND = -7, 16
+#: Contents of work space, and size of the area after it, where nothing may be written.
+LEFT_OVER, AFTER = -7, 16
 
 Edges = Mapping[tuple[int, int], float]
 
@@ -48,7 +48,7 @@ def planned(
     """Core and start of each task, and the planner's answer."""
     n, e, p = len(gflop), len(edges), len(speed)
     room_f, room_i = planner.floats(n, e, p), planner.ints(n, e, p)
-    floats, ints = np.full(room_f + BEHIND, float(LEFT_OVER)), np.full(room_i + BEHIND, LEFT_OVER)
+    floats, ints = np.full(room_f + AFTER, float(LEFT_OVER)), np.full(room_i + AFTER, LEFT_OVER)
     core, begin = np.full(n, LEFT_OVER), np.full(n, float(LEFT_OVER))
     given = graph_arrays(gflop, edges) | {
         "speed": np.array(speed, np.float64),

@@ -5,5 +5,5 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-#: The folder that ``TWOLEVEL_SHARED`` names, or ``shared`` beside the checkout; there may be none.
+#: The folder that ``TWOLEVEL_SHARED`` names, or ``shared`` next to the checkout; there may be none.
 SHARED = Path(os.environ.get("TWOLEVEL_SHARED") or Path(__file__).resolve().parents[2] / "shared")

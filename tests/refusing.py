@@ -34,7 +34,7 @@ def refusals(
 ) -> Callable[..., None]:
     """Make a test that every row of a reader, values and the words of the error, is refused with one line.
 
-    A reader has the rows of the table of its name beside the test, and those of ``rows``. It is called in an empty folder. The
+    A reader has the rows of the table of its name next to the test, and those of ``rows``. It is called in an empty folder. The
     line begins with the words, or they are a pattern that is found in it.
     """
     of_all = [row for name in readers for row in _rows(test, name, (rows or {}).get(name, ()))]

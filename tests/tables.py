@@ -1,4 +1,4 @@
-"""Data beside the tests that use them: tables of cases with their known answers, and texts."""
+"""Data next to the tests that use them: tables of cases with their known answers, and texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def kept(test: str, name: str) -> Any:
-    """Return what ``tables/NAME.toml``, which is beside ``test_NAME.py``, has under a name."""
+    """Return the value of a name in ``tables/NAME.toml``, which is next to ``test_NAME.py``."""
     path = Path(test)
     file = path.parent / "tables" / f"{path.stem.removeprefix('test_')}.toml"
     return tomllib.loads(file.read_text("utf-8"))[name]

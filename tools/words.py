@@ -1,7 +1,6 @@
-"""Count words that plain English avoids, and fail above a ceiling: ``python -m tools.words [--lower] [--where]``.
+"""Count words that plain English avoids, and fail above a ceiling; ``--lower`` lowers it: ``python -m tools.words [--lower]``.
 
-``words.toml`` has a ceiling for each regular expression. Python files, Markdown pages and cells of notebooks, and the scripts
-of the report page count together. ``--lower`` lowers the ceilings to the present counts; ``--where`` lists all matches.
+``words.toml`` has ceilings of regular expressions in Python files, Markdown pages and cells, and scripts of the report page.
 """
 
 from __future__ import annotations
@@ -27,23 +26,14 @@ def _text(path: Path) -> str:
     return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
 
 
-def texts() -> dict[str, str]:
-    """The texts in which words count, by file."""
-    listed = subprocess.run(["git", "ls-files", "-z", *_READ], cwd=_ROOT, capture_output=True, text=True, check=True)
-    names = [name for name in listed.stdout.split("\0") if name.endswith((".py", ".md", ".ts", ".ipynb"))]
-    return {name: _text(_ROOT / name) for name in names if (_ROOT / name).exists()}
-
-
 def main() -> int:
     """Print every pattern above its ceiling; returns the exit code."""
+    listed = subprocess.run(["git", "ls-files", "-z", *_READ], cwd=_ROOT, capture_output=True, text=True, check=True)
+    paths = [_ROOT / name for name in listed.stdout.split("\0") if name.endswith((".py", ".md", ".ts", ".ipynb"))]
+    texts = [_text(path) for path in paths if path.exists()]
     ceilings: dict[str, int] = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    read = texts()
-    matches = {one: {name: re.findall(one, text, re.IGNORECASE) for name, text in read.items()} for one in ceilings}
-    found = {one: sum(map(len, of_file.values())) for one, of_file in matches.items()}
-    if "--where" in sys.argv:
-        for one, of_file in matches.items():
-            sys.stdout.writelines(f"{one} {name} {len(some)}\n" for name, some in of_file.items() if some)
-    if "--lower" in sys.argv:
+    found = {one: sum(len(re.findall(one, text, re.IGNORECASE)) for text in texts) for one in ceilings}
+    if sys.argv[1:] == ["--lower"]:
         lower = {one: min(found[one], most) for one, most in ceilings.items()}
         _TABLE.write_text("".join(f"'{one}' = {most}\n" for one, most in lower.items()), encoding="utf-8")
     above = {one: n for one, n in found.items() if n > ceilings[one]}

@@ -13,7 +13,7 @@ from applications import NAMES, Happening, any_times, lengths, released, some_re
 from hypothesis import strategies as st
 from inside import column
 from reference.application import AllLost, TasksLeft
-from reference.graph_records import edges_of, graph_ran, planned, planning_anew
+from reference.graph_records import edges_of, graph_ran, planned, planning_again
 from reference.graph_run import GraphRun, run_graph
 from reference.graph_ways import Plan
 from reference.sharing import Link, Network
@@ -139,7 +139,7 @@ class GraphScenario(Happening):
                 seed=self.seed,
                 job=1,
                 resizes=[replace(one, at=self.start + one.at) for one in self.resizes],
-                replan=planning_anew(self.scheduler, self.lengths, self.edges) if self.resizes else None,
+                replan=planning_again(self.scheduler, self.lengths, self.edges) if self.resizes else None,
             )
         except TasksLeft:
             return "tasks left"

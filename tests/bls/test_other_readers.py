@@ -48,10 +48,8 @@ def sacct(tmp_path: Path) -> Read:
     return partial(_read, tmp_path / "w.sacct", read_sacct)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "form"), table_rows(__file__, "formats_are_recognised_by_name_and_first_lines")
-)
-def test_formats_are_recognised_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
+@pytest.mark.parametrize(("name", "text", "form"), table_rows(__file__, "formats_by_name_and_first_lines"))
+def test_formats_by_name_and_first_lines(tmp_path: Path, name: str, text: str, form: str) -> None:
     (tmp_path / name).write_text(text)
     assert format_of(tmp_path / name) == form
 

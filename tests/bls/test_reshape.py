@@ -312,7 +312,7 @@ test_bad_input_is_refused = refusals(
             ([submits_of(0), FULL, submits_of(0)], "start", "its job numbers cannot be moved apart"),
             ([submits_of(0, header=FROM_1970), LATE], "calendar", "begins too long after the others"),
             ([submits_of(0, header=FROM_1970), log({"submit_s": 0, "preset": 1}, header=AT_5)], "calendar",
-             "run already at its"),
+             "are running at its"),
         ],
         "numbers": [(text, "numbers") for text in ("both", "user", "user=", "=same", "nobody=same", "same,same")]
         + [("user=same,user=apart", "numbers")],

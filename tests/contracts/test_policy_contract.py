@@ -68,9 +68,7 @@ def test_it_is_found_under_its_own_name(name: str) -> None:
 @settings(max_examples=50)
 @given(values=rows)
 @pytest.mark.parametrize("name", [name for name in STATIC if name != "reject"])
-def test_it_gives_one_number_per_job_and_changes_nothing(
-    name: str, values: list[tuple[int, int, int, int, int]]
-) -> None:
+def test_keys_are_one_number_per_job(name: str, values: list[tuple[int, int, int, int, int]]) -> None:
     jobs, kept = known(values), POLICIES[name]
     assert isinstance(kept, Policy)
     before = columns_of(jobs)

@@ -44,7 +44,7 @@ class Rule:
     round: str = "up"
     history: dict[int, list[Report]] = field(default_factory=dict)
 
-    def hear(self, core: int, report: Report) -> None:
+    def learn(self, core: int, report: Report) -> None:
         self.history.setdefault(core, []).append(report)
 
     def answer(
@@ -90,7 +90,7 @@ class Weights(Rule):
         if not known or (len(known) < len(there) and self.unmeasured == "wait" and not self.ever):
             return {}
         self.ever = True
-        # One that is away, and may come back, has been measured all the same: it is compared with those who are there.
+        # An absent core that may return has been measured, too: it is compared with the present ones.
         ratio = {c: pi for c in range(len(speeds)) if (pi := self.pi(c)) is not None}
         mean = sum((ratio[c] for c in known), Fraction(0)) / len(known)
         raw = {c: mean / each for c, each in ratio.items()}

@@ -45,7 +45,7 @@ def worst_fit(job: Job, free: set[int], offered: set[int], machine: Machine, see
 
 
 def contiguous(job: Job, free: set[int], offered: set[int], machine: Machine, seed: int) -> set[int] | None:
-    """The lowest run of consecutive cores of which every host gives whole units."""
+    """The lowest run of consecutive cores in which every host gives whole units."""
     for first in sorted(offered):
         run = set(range(first, first + job.cores))
         if run <= offered and _whole_units(run, job, machine):

@@ -1,8 +1,8 @@
 """One job's tasks on its cores, one task after another, with all changes of its cores and the stop known from the start.
 
-Every core has a timeline of speeds. A core that is handed a chunk walks each task along its timeline, to the instant at
-which the core is lost if there is one; whether the job is stopped is looked at only when everything is known, by cutting
-what lies beyond the stop. What happens next is looked for among all cores and changes, each time anew.
+Every core has a timeline of speeds. A core that gets a chunk walks each task along its timeline, to the instant at which the
+core is lost if there is one. A stop is applied at the end, by cutting all later events. The next event is searched among all
+cores and changes, each time again.
 
 At one instant changes come first, then the opening of a part, then the requests that arrive, by core.
 
@@ -54,11 +54,10 @@ class Ran:
 class Run:
     """Result of a job.
 
-    ``tasks``: None for a task that never began. ``finish``, ``busy``: of each core: when it finished; how long it
-    was at work. ``scheduling``: sum over the chunks of the time between asking for it and its first task.
-    ``chosen``: how often a selection chose each name. ``ahead``: chunks handed out in simulations ahead.
-    ``released``: of each core: when it was released, if that was to be. ``released_cores``: the same by what they
-    are called. ``wishes``: when it wished for how many cores.
+    ``tasks``: None for a task that never began. ``finish``, ``busy``: of each core: the instant at which it finished, and its
+    time at work. ``scheduling``: sum over the chunks of the time between request and first task. ``chosen``: how often a
+    selection chose each name. ``ahead``: chunks assigned in simulations ahead. ``released``: instant of the release of each
+    core, if any. ``released_cores``: the same by labels. ``wishes``: instants and cores of its requests for cores.
     """
 
     tasks: list[Ran | None]
@@ -79,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk that a core has: its tasks, when it asked, and when the first of them begins."""
+    """A chunk of a core: its tasks, the instant of its request, and the begin of its first task."""
 
     number: int
     tasks: tuple[int, ...]
@@ -89,9 +88,9 @@ class Chunk:
 
 @dataclass
 class Core:
-    """A core: ``arrives`` is when its next request arrives; it is ``away`` if it waits for the barrier.
+    """A core: ``arrives`` is the arrival of its next request; it is ``away`` if it waits for the barrier.
 
-    Once ``released`` it is the job's no more: so many changes, ``known``, had been made by then.
+    Once ``released`` it is no longer the job's; ``known`` is the number of changes made until then.
     """
 
     number: int
@@ -111,10 +110,11 @@ class Core:
 
 @dataclass(frozen=True)
 class Resize(Generic[Real]):
-    """A decision, heard behind all else of an instant and in force one ns later: cores that come and that are to leave.
+    """A decision, received after all other events of an instant and in force one ns later: cores that come and that are to
+    leave.
 
-    ``given`` has (label, speed, latency) of each, ``taken`` slots; it is void if these are not cores that stay, or all of them.
-    ``asked`` has labels, one after the other: of those that do not stay, and of the last that does, each by itself is void.
+    ``given`` has (label, speed, latency) of each, ``taken`` slots; it is void if these are not staying cores, or all of them.
+    ``asked`` has labels, in sequence: those that do not stay, and the last one that does, are void.
     """
 
     at: int
@@ -159,22 +159,21 @@ class Job(Generic[Real]):
     ) -> None:
         """Prepare a job.
 
-        ``technique``: of its only loop; or else ``phases`` has one for each, or None for a serial part, and
-        ``part_tasks`` says how many tasks each part has: the phases, perhaps several times. ``changes``: (instant,
-        core, speed from then on), ascending instants, from ``start`` on; of two changes of one core at one instant the
-        later in the list counts, but a core that has no speed, be it for no time, is lost. A change at the stop is too
-        late. ``hints``: (instant, cores for which others wait from then on, as they are called, or else by their
-        slots), ascending instants; each is heard behind all else of its instant. ``latency``: of each core; none: 0.
-        ``numbers``: what the cores are called; none: 0, 1, 2 …. ``wishes``: for how many cores each phase wishes, 0 for
-        no wish; none: none does. ``later``: as ``changes``, and each is known behind all that happens at its instant;
-        never to 0, nor of a core that is not there.
+        ``technique``: of its only loop; or ``phases`` has one for each phase, None for a serial part, and ``part_tasks`` is the
+        number of tasks of each part: the phases, perhaps several times. ``changes``: (instant, core, new speed), ascending
+        instants, from ``start`` on; of two changes of one core at one instant the later in the list counts, but a core without
+        speed, be it for no time, is lost. A change at the stop is too late. ``hints``: (instant, cores for which others wait
+        from then on, by labels, or else by slots), ascending instants; each is received after all other events of its instant.
+        ``latency``: of each core; none: 0. ``numbers``: labels of the cores; none: 0, 1, 2 …. ``wishes``: requested cores of
+        each phase, 0 for no request; none: no requests. ``later``: as ``changes``, but known after all events of its instant;
+        never to 0, nor of an absent core.
         """
         known = [(at_ns, 0, core, speed) for at_ns, core, speed in changes]
         known += [(at_ns, 1, core, speed) for at_ns, core, speed in later]
         in_time = [one for one in sorted(known, key=lambda one: one[:2]) if stop is None or one[0] < stop]
         self.changes: list[Change[Real]] = [(at, at_ns, c, speed) for at, (at_ns, _, c, speed) in enumerate(in_time)]
-        self.later = {at for at, (_, behind, *_) in enumerate(in_time) if behind}
-        self.says, self.wished = list(wishes), [(start, len(speeds))]  # the first is what it begins with, and no wish
+        self.later = {at for at, (_, last, *_) in enumerate(in_time) if last}
+        self.says, self.wished = list(wishes), [(start, len(speeds))]  # the first is the initial width, not a request
         self.resizes = [one for one in resizes if stop is None or one.at + 1 < stop]
         self.resized = self.stale = False
         self.only = ""  # the technique that is simulated ahead
@@ -194,7 +193,7 @@ class Job(Generic[Real]):
         self.parts = list(pairwise(accumulate(part_tasks or [len(lengths)], initial=0)))
         self.learned: dict[tuple[int, str], Rule] = {}
         self.over = False
-        # In which parts cores are released, and whether one of them is needed in a later one.
+        # Parts in which cores are released, and whether one of them is needed in a later part.
         kinds = [self.phases[part % len(self.phases)] for part in range(len(self.parts))]
         wide = max((part for part, kind in enumerate(kinds) if kind is not None), default=0)
         self.releasing = {part: part < len(kinds) - 1 for part in range(wide, len(kinds))} if releases else {}
@@ -205,7 +204,7 @@ class Job(Generic[Real]):
 
     @property
     def serial(self) -> bool:
-        """Whether the present part is one."""
+        """Whether the present part is a loop."""
         return self.phases[self.part % len(self.phases)] is None
 
     @property
@@ -218,7 +217,7 @@ class Job(Generic[Real]):
 
     @property
     def asking(self) -> list[Core]:
-        """The cores that work, or wait for an answer, the next first."""
+        """The cores that work or wait for an answer, the next one first."""
         under_way = [core for core in self.cores if core.arrives is not None]
         return sorted(under_way, key=lambda core: (core.arrives, core.number))
 
@@ -227,10 +226,10 @@ class Job(Generic[Real]):
         wish = self.says[self.part % len(self.phases)] if self.says else 0
         if wish not in (0, self.wished[-1][1]):
             self.wished.append((t, wish))
-            t += 1  # there is an answer then
+            t += 1  # the answer arrives then
         self.fresh = list(range(*self.parts[self.part]))
         self.back: list[int] = []
-        self.scattered = False  # whether a rule that chooses its tasks has begun, and left who knows what
+        self.scattered = False  # whether a rule that chooses its tasks has begun, so that any tasks may be left
         self.overruled = self.stale = False
         self.rule: Rule | None = None
         self.rule_name = ""
@@ -247,11 +246,11 @@ class Job(Generic[Real]):
                 self.ask(core, t)
 
     def serves_last(self, core: Core) -> bool:
-        """Whether another job waits for a core, and it is known here how to serve it last."""
+        """Whether another job waits for a core, and the technique can serve it last."""
         return core.number in self.wanted and not self.serial and self.rule is not None and not self.rule.places
 
     def yields(self, core: Core) -> bool:
-        """Whether a core for which another job waits leaves what is left to those who will still ask."""
+        """Whether a core for which another job waits leaves the remaining tasks to cores that will still request some."""
         there = all(other.there or other.released is not None for other in self.cores)
         if not self.left or not self.may_release(core) or not there:
             return False
@@ -276,7 +275,7 @@ class Job(Generic[Real]):
         core.arrives = t + (0 if self.serial else core.latency)
 
     def call_back(self, t: int) -> None:
-        """Those who were sent away ask again, and are not to be sent away with tasks left."""
+        """Cores that were sent away request again, and are not sent away while tasks are left."""
         self.overruled = True
         for core in self.present:
             if core.away:
@@ -287,9 +286,9 @@ class Job(Generic[Real]):
     def go(self, stop: int | None) -> None:
         while not self.over:
             due = self.changes[self.made][1] if self.made < len(self.changes) else None
-            behind = self.made in self.later
+            last = self.made in self.later
             asking = self.asking
-            if not asking and self.left and self.present and (due != self.now or behind):
+            if not asking and self.left and self.present and (due != self.now or last):
                 if len(self.present) + sum(core.released is not None for core in self.cores) == len(self.cores):
                     raise TasksLeft
                 self.call_back(self.away_at)
@@ -314,7 +313,7 @@ class Job(Generic[Real]):
             if not events or (stop is not None and min(events) >= stop):
                 return
             self.now = min(events)
-            if due == self.now and not (behind and self.now in (opening, arrival)):
+            if due == self.now and not (last and self.now in (opening, arrival)):
                 self.change(*self.changes[self.made][1:])
                 self.made += 1
             elif opening == self.now:
@@ -323,7 +322,7 @@ class Job(Generic[Real]):
                 self.request(asking[0], self.now)
 
     def walk(self, c: int, chunk: Chunk, horizon: int) -> list[Ran]:
-        """The tasks of a chunk, if of all changes only those before the ``horizon`` happen."""
+        """The tasks of a chunk, if only the changes before the ``horizon`` happen."""
         line = [(at_ns, speed) for at, at_ns, speed in self.timeline[c] if at < horizon]
         rows, t = [], chunk.begin
         for task in chunk.tasks:
@@ -332,7 +331,7 @@ class Job(Generic[Real]):
         return rows
 
     def horizon(self, c: int) -> int:
-        """The change by which a core will be lost, or how many changes there are."""
+        """The change by which a core will be lost, or the number of changes."""
         losses = [at for at, _, speed in self.timeline[c] if at >= self.made and speed == 0]
         return min(losses, default=len(self.changes))
 
@@ -347,14 +346,14 @@ class Job(Generic[Real]):
 
     @property
     def staying(self) -> list[Core]:
-        """The cores that are the job's, there or not, and are not to leave."""
+        """The job's cores, present or not, that are not to leave."""
         return [core for core in self.cores if core.released is None and not core.leaving]
 
     def leave(self, core: Core, t: int) -> None:
         core.leaving, core.released, core.known = False, t, self.made
 
     def ask_back(self, core: Core, now: int) -> None:
-        """A core is to leave; one that has nothing to end does so at once."""
+        """Let a core leave; if it has no task to end, at once."""
         core.leaving = True
         self.wanted -= {core.number}
         if not core.there or core.away:
@@ -415,7 +414,7 @@ class Job(Generic[Real]):
     # Changes.
 
     def change(self, t: int, c: int, speed: Real) -> None:
-        """A core has another speed, known to its timeline already; or it is lost, or comes."""
+        """Change the speed of a core, known to its timeline already; or lose it, or add it."""
         core = self.cores[c]
         if core.released is not None:
             return
@@ -452,7 +451,7 @@ class Job(Generic[Real]):
             if self.choose_at is not None and t >= self.choose_at and not self.serial and self.left:
                 self.prepare(t)
         if self.serves_last(core):
-            # Of those whose requests arrive now, the first that nobody waits for; of none, the first.
+            # Of the requests that arrive now, the first of a core for which no job waits; else the first.
             others = [
                 other
                 for other in self.asking
@@ -468,7 +467,7 @@ class Job(Generic[Real]):
             core.away = True
             self.away_at = max(self.away_at, t)
             self.barrier = max(self.barrier, t + latency)
-            # While a core is absent, what was to be its tasks may still come to this one.
+            # While a core is absent, its tasks may still come to this one.
             if core.leaving:
                 self.leave(core, t + latency)
             elif not self.left or all(other.there or other.released is not None for other in self.cores):
@@ -505,7 +504,7 @@ class Job(Generic[Real]):
         return Report(step, len(times), Fraction(sum(times)), Fraction(idle - core.chunk.asked), squares)
 
     def tasks_for(self, core: Core, t: int, report: Report | None) -> list[int]:
-        """The tasks that a core gets; none if it is sent away."""
+        """The tasks that a core gets; empty if it is sent away."""
         share = -(-self.left // max(1, len(self.present)))
         if self.serial:
             return self.back + self.fresh
@@ -539,20 +538,20 @@ class Job(Generic[Real]):
         )
 
     def speed_now(self, c: int) -> Fraction:
-        """In GFLOP/s."""
+        """Speed in GFLOP/s."""
         made = self.made if self.cores[c].released is None else self.cores[c].known
         return _exact([speed for at, _, speed in self.timeline[c] if at < made][-1])
 
     # Which rule.
 
     def prepare(self, t: int) -> None:
-        """Before the first request of a loop, or when a choice has stood long enough: choose a rule."""
+        """Choose a rule before the first request of a loop, or when a choice has lasted long enough."""
         begins = self.rule is None
         names, every = candidates(self.only or self.phases[self.part % len(self.phases)] or "")
         self.choose_at = t + every if every else None
         if not begins and not self.left:
             return
-        self.tell()
+        self.inform()
         best = names[0]
         if len(names) > 1:
             ends = []
@@ -567,11 +566,11 @@ class Job(Generic[Real]):
             self.begin(best)
 
     def holes(self) -> bool:
-        """Whether what is left is not simply the last tasks of the part."""
+        """Whether the remaining tasks are not simply the last ones of the part."""
         return bool(self.back) or (self.scattered and bool(self.fresh))
 
-    def tell(self) -> None:
-        there = [core for core in self.cores if core.there]  # released or not: nothing is another for that
+    def inform(self) -> None:
+        there = [core for core in self.cores if core.there]  # released or not, which makes no difference here
         if self.resized:
             there = [core for core in self.staying if core.there]
         work = [_exact(self.lengths[task]) for task in range(*self.parts[self.part])]
@@ -641,7 +640,7 @@ class Job(Generic[Real]):
         finish, busy = ([getattr(core, name) for core in self.cores] for name in ("finish", "busy"))
         last = max(finish)
         released = [None if core.released is None or core.released >= last else core.released for core in self.cores]
-        latest: dict[int, int | float] = {}  # a core may have been the job's before, at another place
+        latest: dict[int, int | float] = {}  # a core may have been the job's before, in another slot
         for core, at in zip(self.cores, released, strict=True):
             latest[core.label] = max(latest.get(core.label, 0), math.inf if at is None else at)
         of_core = {label: int(at) for label, at in latest.items() if at < math.inf}
@@ -650,7 +649,7 @@ class Job(Generic[Real]):
 
 
 def candidates(technique: str) -> tuple[list[str], int]:
-    """The techniques of a selection, and how many ns a choice stands at least, or 0; one technique is a choice of one."""
+    """The techniques of a selection, and the shortest time of a choice in ns, or 0; one technique is a choice of one."""
     if not technique.startswith("select:"):
         return [technique], 0
     names: list[str] = []
@@ -684,6 +683,6 @@ def _end_of(work: Real, timeline: list[tuple[int, Real]], t: int) -> int:
         changed = min((at for at, _ in timeline if at > t), default=end)
         if end <= changed:
             return end
-        # What is left goes on at the next speed, and is never nothing.
+        # The rest continues at the next speed, and is never empty.
         work = max(work - (changed - t) * nano * speed, type(work)(1e-300))
         t = changed

@@ -4,8 +4,8 @@ Whole numbers and fractions where a rule has no roots; 60 decimal digits where i
 source writes it, and shares no code with the project. The project's ceilings leave out what lies less than 1e-9 above a
 whole number, its floors count what lies less than 1e-9 below one; so do these.
 
-The cores 0 … P-1 ask in turn, core 0 again after core P-1. Who knows better sends a rule what is really left before each
-further chunk.
+The cores 0 … P-1 ask in turn, core 0 again after core P-1. A caller may send the real number of remaining tasks to a rule
+before each further chunk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def sizes(
 ) -> Sizes:
     """The chunks of a loop of ``n`` tasks on ``p`` cores.
 
-    ``weights``: of WF. ``mu``, ``sigma``, ``h``: in s; None is 1, 0 and 0. ``**parameters``: as behind the
+    ``weights``: of WF. ``mu``, ``sigma``, ``h``: in s; None is 1, 0 and 0. ``**parameters``: as after the
     technique's name; ``uniforms`` of RND is an iterable of the numbers drawn.
     """
     rule = _RULES[name.replace("-", "_")]
@@ -53,9 +53,9 @@ def seen(number: Number) -> Decimal:
     return Decimal(number() if callable(number) else number)
 
 
-def after(left: int, size: int, told: int | None) -> int:
+def after(left: int, size: int, given: int | None) -> int:
     """Remaining tasks after a chunk: by the arithmetic, or as given."""
-    return left - size if told is None else told
+    return left - size if given is None else given
 
 
 def clamp(size: int, left: int, least: int = 1) -> int:
@@ -285,7 +285,7 @@ def tap(n: int, p: int, mu: Number = 1.0, sigma: Number = 0.0, alpha: float = 1.
 
 @dataclass
 class Bold:
-    """BOLD, with all that is under way looked at anew at each request.
+    """BOLD, with all chunks in progress inspected again at each request.
 
     ``left``: tasks not assigned. ``under_way``: core → (size of its chunk, instant of its request in s). ``tasks``:
     as the loop begins. ``ended``: tasks of chunks whose cores have asked again.

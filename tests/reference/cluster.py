@@ -14,26 +14,26 @@ from reference.orders import key
 
 
 class NeverFinishes(Exception):
-    """Nothing happens any more, and these rows still wait."""
+    """No further events, and these rows still wait."""
 
 
-#: Instants, and for which of its cores a job was told then that others wait.
+#: Instants, and the cores of a job for which others wait from then on, as it was informed.
 Hints = tuple[tuple[int, frozenset[int]], ...]
 
 
-#: Instants; which cores a job was given then; and which it was asked for.
+#: Instants; cores that a job was given then; and cores that it was asked to return.
 Changes = tuple[tuple[int, tuple[int, ...], tuple[int, ...]], ...]
 
-#: Instants, and for how many cores a job wishes then.
+#: Instants, and numbers of cores that a job requests then.
 Wishes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class Wide:
-    """State of a job whose width may change: initial cores; expected end and end of its walltime; commands that it
-    told; the cores that it was given, in that order, and those that it was asked for; and whether it gave back others.
+    """State of a job whose width may change: initial cores; expected end and end of its walltime; changes of its width; the
+    cores that it was given, in that order, and those that it was asked to return; and whether it returned others.
 
-    Then all that it wishes for, by what is known; how many of these wishes it has made; and how many cores the last was for.
+    Then its requests, as far as known; the number of requests that it has made; and the cores of the last one.
     """
 
     first: tuple[int, ...]
@@ -52,8 +52,8 @@ class Wide:
 class Running:
     """An attempt that runs from ``start`` and holds its cores until ``end``, from the pass on that started it.
 
-    ``until`` says of each core when the job releases it; at ``end`` or later, it does not. ``gone`` are those that it has
-    released. ``promised`` is whether the scheduler knows ``end``. ``hints`` are what it was told: when, and of which cores.
+    ``until`` is the instant at which the job releases each core; at ``end`` or later, it does not. ``gone`` are released cores.
+    ``promised`` is whether the scheduler knows ``end``. ``hints`` are its hints: instants and cores.
     """
 
     start: int
@@ -82,19 +82,19 @@ class Running:
 
 EndOf = Callable[[int, int, tuple[int, ...]], int]
 
-#: When a job that starts now on these cores has lost the last of them for good, with work left; None: it does not.
+#: Instant at which a job that starts now on these cores has lost the last of them for good, with work left; None: never.
 LossOf = Callable[[int, int, tuple[int, ...]], int | None]
-#: The end, and until when it needs each core, of a job that started then on these cores and has been told this.
-Told = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]]]
+#: The end of a job that started then on these cores and got these hints, and the instant until which it needs each core.
+Informed = Callable[[int, int, tuple[int, ...], Hints], tuple[int, Mapping[int, int]]]
 
-#: The end, and until when it needs each of its cores, of a job that started then on these cores, whose width changed so, and
-#: that has been told this.
+#: The end of a job that started then on these cores, whose width changed so and which got these hints, and the instant until
+#: which it needs each of its cores.
 Resized = Callable[[int, int, tuple[int, ...], Changes, Hints], tuple[int, Mapping[int, int]]]
 
-#: All wishes of a job that started then on these cores and whose width changed so.
+#: All requests of a job that started then on these cores and whose width changed so.
 WishesOf = Callable[[int, int, tuple[int, ...], Changes], Wishes]
 
-#: When a job that starts now on these cores, the ones it computes on, needs each of them no more.
+#: Instants from which a job that starts now on these cores, on which it computes, no longer needs each of them.
 ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 
 
@@ -102,19 +102,19 @@ ReleasesOf = Callable[[int, int, tuple[int, ...]], Mapping[int, int]]
 class Ways:
     """How jobs behave. Without anything, a job ends by itself after its run time.
 
-    ``end_of(row, start, cores)`` says when a job that starts now on these cores will end by itself. ``releases_of`` says which
-    cores it gives back before; ``by_host``, the whole of a host at once. ``loss_of`` says when its cores are all lost before.
-    ``told``, in place of the first two, is asked again whenever a running job is told for which of its cores the head of the
-    queue waits. ``resized`` likewise whenever the width of a running job changes, which is between ``widths``, by row, and by
-    the rule ``resize``; if that is ``mold``, only the head's does, as it starts; if it is ``evolve``, as ``wishes_of`` says of
-    those whose width may change. With ``hints`` it is asked, too, whenever such a job is told who waits.
+    ``end_of(row, start, cores)`` is the end of a job that starts now on these cores. ``releases_of`` gives the cores that it
+    releases before; ``by_host``, only whole hosts at once. ``loss_of`` is the instant at which all its cores are lost before.
+    ``informed`` replaces the first two, and is called again at each hint to a running job. ``resized`` is called at each change
+    of the width of a running job, which lies between ``widths``, by row, and follows the rule ``resize``; with ``mold`` only
+    the head's width changes, at its start; with ``evolve``, jobs with variable widths request it by ``wishes_of``. With
+    ``hints`` it is called at hints, too.
     """
 
     end_of: EndOf | None = None
     releases_of: ReleasesOf | None = None
     by_host: bool = False
     loss_of: LossOf | None = None
-    told: Told | None = None
+    informed: Informed | None = None
     resized: Resized | None = None
     widths: Sequence[tuple[int, int]] = ()
     resize: str = "none"
@@ -132,14 +132,14 @@ def run(jobs: Sequence[Job], machine: Machine, rules: Rules, *ways: Any, **more:
 
 @dataclass
 class Memory:
-    """All that have ended and tell of others, in the order in which they ended: (job, how long it ran)."""
+    """All ended jobs from which others learn, in the order of their ends: (job, run time)."""
 
     rules: Rules
     ended: list[tuple[Job, int]] = field(default_factory=list)
 
     def planned(self, job: Job) -> int:
         if job.window is not None:
-            return job.estimate  # of a reservation: the window was made for what it asks for
+            return job.estimate  # with a reservation: the window fits the request
         if self.rules.predictor is not None:
             predicted = self.predicted(job)
             return job.estimate if predicted is None else min(max(predicted, 1), job.estimate)
@@ -161,7 +161,7 @@ class Memory:
 
 
 def corrected_end(start: int, planned: int, request: int, now: int, corrections: Sequence[int]) -> int:
-    """When a job that runs is thought to end: corrected each time that it runs longer, up to its request."""
+    """Expected end of a running job: corrected each time that it runs longer, up to its request."""
     end, last, times = start + planned, start + request, 0
     while end <= now and end < last:
         end = min(end + corrections[min(times, len(corrections) - 1)], last)
@@ -180,22 +180,24 @@ class Cluster:
         self.now = -1
         self.arrives = {row: job.earliest for row, job in enumerate(jobs) if job.after is None}
         self.attempt = dict.fromkeys(range(len(jobs)), 0)
-        # What breaks ties of running jobs: the row, or for another attempt how many of these there were before.
+        # Tie-break of running jobs: the row, or for another attempt the number of earlier ones.
         self.place = {row: row for row in range(len(jobs))}
         self.again = len(jobs)
         self.waiting: dict[int, int] = {}  # row: when it became eligible
         self.eligible: dict[int, int] = {}
         self.memory = Memory(rules)
-        self.planned: dict[int, int] = {}  # rows that have arrived: the run time that is planned with
+        self.planned: dict[int, int] = {}  # rows that have arrived: the run time used for planning
         self.running: dict[int, Running] = {}
         self.left: set[int] = set()  # rows that are done for good
         self.down: set[int] = set()
         self.failed: set[int] = set()
         self.drained: set[int] = set()
         self.looked_at_hosts = -1
-        self.patience: dict[int, int] = {}  # rows that want few switches: from when on they accept any
+        self.patience: dict[
+            int, int
+        ] = {}  # rows that accept few switches: the instant from which they accept any number
         self.attempts: list[tuple[int, Attempt]] = []
-        # Plans: the slots of waiting jobs, who was ever given one, and when the last pass thought that jobs end.
+        # Plans: slots of waiting jobs, jobs that ever had one, and expected ends at the last pass.
         self.plan: dict[int, room.Slot] = {}
         self.had_slot: set[int] = set()
         self.planned_end: dict[int, int] = {}
@@ -215,7 +217,7 @@ class Cluster:
                 self.one_pass()
                 if self.ways.resized is not None:
                     self.change_widths(began)
-                if self.ways.hints or self.ways.told is not None:
+                if self.ways.hints or self.ways.informed is not None:
                     self.hint(began)
         return [attempt for _, attempt in sorted(self.attempts, key=lambda one: (one[0], one[1].attempt))]
 
@@ -268,7 +270,7 @@ class Cluster:
             if wide is not None and not gone <= wide.asked:
                 wide = replace(wide, gave_back=True)
             self.running[row] = replace(job, gone=job.gone | gone, wide=wide)
-            # What a job gives back before it was thought to end is a gain; of one that is overdue it is none that was planned.
+            # Cores returned before the expected end are a gain; those of an overdue job were not planned.
             planned = self.planned_end.get(row, self.now)
             self.gained = self.gained or self.now < planned
             self.lost = self.lost or self.now > planned
@@ -341,8 +343,8 @@ class Cluster:
         return bool(rows)
 
     def preset_cores(self, row: int) -> frozenset[int] | None:
-        # Whatever reservations and limits there are, and whatever maintenance comes: the job is there already. Without room
-        # for it on hosts that are up, it waits like any other. Hosts are drained at 0 when it is there.
+        # Regardless of reservations, limits and maintenance the job is present. Without room for it on hosts that are up, it
+        # waits like any other. Hosts are drained at 0 when it is present.
         job = self.jobs[row]
         plain = Machine(self.machine.hosts, self.machine.licences, self.machine.partitions)
         cores = room.available(job, self.now, self.now + 1, self.held(whole=True), self.failed, plain)
@@ -367,8 +369,8 @@ class Cluster:
         waiting = len(self.waiting)
         reserved: Counter[int] = Counter()
         closed: set[int] = set()
-        blocked = False  # whether somebody waits whom no limit keeps back
-        one_waits: set[int] = set()  # partitions in which somebody waits who stands before
+        blocked = False  # whether a job waits that no limit keeps back
+        one_waits: set[int] = set()  # partitions in which an earlier job waits
         for row in self.queue():
             partition = self.jobs[row].partition
             if partition in closed:
@@ -393,17 +395,17 @@ class Cluster:
             if rules.depth == 0:
                 closed.add(partition)
             elif rules.depth is None or reserved[partition] < rules.depth:
-                # A job that no room is in sight for has a reservation at no instant.
+                # A job without any possible slot has a reservation at no instant.
                 self.had_slot.add(row)
                 reserved[partition] += 1
                 if slot is not None:
                     self.plan[row] = slot
-        # What a slow pass has started holds its cores for longer than planned: the next plan is made anew.
+        # Jobs started by a slow pass hold their cores for longer than planned: the next plan is made again.
         self.lost = rules.cost > 0 and len(self.waiting) < waiting
         if rules.promises:
             self.hear_promises()
         self.planned_end = {row: self.expected(row) for row in self.running}
-        # A slot at the next instant may be only because overdue jobs are expected to end then, in every pass again.
+        # A slot at the next instant may exist only because overdue jobs are expected to end then, in every pass again.
         awake = now + 1 if overdue else now
         slots = [slot.begin for slot in self.plan.values() if rules.keep and slot.begin > awake]
         self.wake = min(slots, default=None)
@@ -422,7 +424,7 @@ class Cluster:
 
     # Moldable jobs: only without costs and predictions.
     def mold(self, row: int, gained: bool) -> None:
-        """Give a job that is looked at, and behind no other that waits, the width with which it starts."""
+        """Give a job that is the first waiting one in question the width with which it starts."""
         job, (least, most) = self.jobs[row], self.widths[row]
         free, width = len(self.free(row)), job.cores
         kept = self.plan.pop(row, None)
@@ -439,12 +441,12 @@ class Cluster:
                 width = max(job.cores, min([most, free, *self.room_in_limits(row)]))
         else:
             holds = self.holds()
-            beside = [
+            widths = [
                 cores
                 for cores in range(least, min(free + 1, job.cores))
                 if room.slot_at(as_wide(cores), self.now, holds, self.down, self.machine, self.rules, self.counts)
             ]
-            width = max(beside, default=job.cores)
+            width = max(widths, default=job.cores)
             if self.rules.depth != 0 and slot is not None:
                 ends = self.now + as_wide(width).estimate
                 width = job.cores if ends > slot.begin + job.estimate else width
@@ -456,17 +458,17 @@ class Cluster:
 
     def room_in_limits(self, row: int) -> list[int]:
         limits = self.machine.partitions[self.jobs[row].partition]
-        beside = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
-        mine = [one for one in beside if self.jobs[one].user == self.jobs[row].user]
+        same_partition = [one for one in self.running if self.jobs[one].partition == self.jobs[row].partition]
+        mine = [one for one in same_partition if self.jobs[one].user == self.jobs[row].user]
         return [
-            limit - sum(self.working(one) for one in who)
-            for limit, who in ((limits.max_cores, beside), (limits.max_user_cores, mine))
+            limit - sum(self.working(one) for one in jobs)
+            for limit, jobs in ((limits.max_cores, same_partition), (limits.max_user_cores, mine))
             if limit is not None
         ]
 
     # Hints: only without costs, promises and presets.
     def hint(self, began: set[int]) -> None:
-        """Tell the jobs that ran before this pass for which of their cores the head of the queue waits, if that is news."""
+        """Inform jobs that ran before this pass about the cores for which the head of the queue waits, if that is new."""
         head = next((row for row in self.queue() if not self.limit_reached(row)), None)
         wanted: dict[int, frozenset[int]] = {}
         if head is not None and (named := self.jobs[head].wanted) is not None:
@@ -501,7 +503,7 @@ class Cluster:
 
     # Widths: only without costs, promises, predictions, presets and losses.
     def change_widths(self, began: set[int]) -> None:
-        """Give jobs that ran before this pass cores, or ask them for some."""
+        """Give cores to jobs that ran before this pass, or ask them to return some."""
         head = next((row for row in self.queue() if not self.limit_reached(row)), None)
         rows = [row for row in began if self.widths[row][0] < self.widths[row][1]]
         rows.sort(key=lambda row: (self.running[row].start, self.place[row]))
@@ -520,12 +522,12 @@ class Cluster:
         return [core for core in sorted(self.may_have(row, self.down)) if core not in held]
 
     def may_have(self, row: int, down: Collection[int] = ()) -> set[int]:
-        """The cores that a job may have from now until it is thought to end, or would be if it started now."""
+        """The cores that a job may have from now until its expected end, or that of a start now."""
         until = self.expected(row) if row in self.running else self.now + self.planned[row]
         return room.available(self.jobs[row], self.now, until, [], down, self.machine)
 
     def with_amounts(self, row: int, cores: list[int]) -> list[int]:
-        """Those of some free cores that a job can have, one after another, by what is left of their hosts' amounts."""
+        """The free cores that a job can have, one after another, by the remaining amounts of their hosts."""
         found: list[int] = []
         for core in cores:
             host = self.machine.host_of(core)
@@ -577,7 +579,7 @@ class Cluster:
                 self.ask(row, n, good)
 
     def grant(self, rows: list[int]) -> None:
-        """Whoever waits: first all give back what they do not want, then each is given what is free."""
+        """Jobs with requests: first all return the cores that they do not want, then each gets free ones."""
         wishing = {
             row: wide.wish for row in rows if (wide := self.running[row].wide) is not None and wide.wish is not None
         }
@@ -594,7 +596,7 @@ class Cluster:
         job = self.running[row]
         assert job.wide is not None
         given = job.wide.given
-        late = {core: place for place, core in enumerate(given)}  # the latest time that it was given counts
+        late = {core: place for place, core in enumerate(given)}  # the latest time counts
         able = [core for core in self.stays(row) if core != job.wide.first[0] and good(core)]
         able.sort(key=lambda core: (late.get(core, -1), core), reverse=True)
         self.change(row, (), tuple(able[:n]))
@@ -628,7 +630,7 @@ class Cluster:
                 self.give(row, target[row])
 
     def change(self, row: int, given: tuple[int, ...], asked: tuple[int, ...]) -> None:
-        """The width of a running job changes now, and with it when it is thought to end."""
+        """Change the width of a running job, and with it its expected end."""
         job = self.running[row]
         assert job.wide is not None
         before = len(self.stays(row))
@@ -652,7 +654,7 @@ class Cluster:
         self.lost = True
 
     def thought(self, row: int) -> int:
-        """When a running job is expected to end: where nobody plans, nobody corrects that either."""
+        """Expected end of a running job; without plans it is not corrected."""
         start, request, wide = self.running[row].start, self.jobs[row].estimate, self.running[row].wide
         if wide is not None:
             return wide.thought
@@ -672,13 +674,13 @@ class Cluster:
     def limit_reached(self, row: int) -> bool:
         job = self.jobs[row]
         limits = self.machine.partitions[job.partition]
-        beside = [other for other in self.running if self.jobs[other].partition == job.partition]
-        of_user = [other for other in beside if self.jobs[other].user == job.user]
+        same_partition = [other for other in self.running if self.jobs[other].partition == job.partition]
+        of_user = [other for other in same_partition if self.jobs[other].user == job.user]
         return any(
             limit is not None and asked > limit
             for limit, asked in (
-                (limits.max_jobs, len(beside) + 1),
-                (limits.max_cores, sum(self.working(other) for other in beside) + job.cores),
+                (limits.max_jobs, len(same_partition) + 1),
+                (limits.max_cores, sum(self.working(other) for other in same_partition) + job.cores),
                 (limits.max_user_jobs, len(of_user) + 1),
                 (limits.max_user_cores, sum(self.working(other) for other in of_user) + job.cores),
             )
@@ -694,7 +696,7 @@ class Cluster:
         return replace(self.jobs[row], estimate=self.planned[row], any_from=self.patience.get(row))
 
     def expected(self, row: int) -> int:
-        # What this pass costs is not known yet: a job that starts after it is planned as if it started now.
+        # The cost of this pass is not known yet: a job that starts after it is planned as if it started now.
         start = min(self.running[row].start, self.now)
         request = self.jobs[row].estimate
         if self.running[row].promised:
@@ -704,7 +706,7 @@ class Cluster:
         return max(corrected_end(start, self.planned[row], request, self.now, self.rules.corrections), self.now + 1)
 
     def is_overdue(self, row: int) -> bool:
-        """Whether a job has run for all that is planned with and all that it has asked for."""
+        """Whether a job has run for its planned and its requested time."""
         if self.running[row].promised:
             return False
         if (wide := self.running[row].wide) is not None:
@@ -712,7 +714,7 @@ class Cluster:
         return self.running[row].start + max(self.planned[row], self.jobs[row].estimate) <= self.now
 
     def held(self, *, whole: bool = False) -> list[room.Hold]:
-        """Who has what: running jobs, until they are expected to end; but for what is gone as hosts are drained."""
+        """Held cores until the expected ends of running jobs, without those of drained hosts."""
         away = set[int]() if whole else self.drained
         gone = frozenset(core for host in away for core in self.machine.cores_of(host))
         return [
@@ -771,30 +773,30 @@ class Cluster:
         until: dict[int, int] = {}
         own: int | None = None
         computing = tuple(sorted(cores)[: self.jobs[row].cores])
-        if self.ways.releases_of is not None or self.ways.told is not None or self.ways.resized is not None:
+        if self.ways.releases_of is not None or self.ways.informed is not None or self.ways.resized is not None:
             assert self.rules.cost == 0
             if self.ways.resized is not None:
                 assert wide is not None
                 own, known = self.ways.resized(row, start, wide.first, wide.changes, hints)
-                known = {core: at for core, at in known.items() if core in cores}  # of others that is past
+                known = {core: at for core, at in known.items() if core in cores}  # for others that is past
                 if self.ways.wishes_of is not None and self.widths[row][0] < self.widths[row][1]:
                     wide = replace(wide, wishes=self.ways.wishes_of(row, start, wide.first, wide.changes))
-            elif self.ways.told is not None:
-                own, known = self.ways.told(row, start, computing, hints)
+            elif self.ways.informed is not None:
+                own, known = self.ways.informed(row, start, computing, hints)
             else:
                 assert self.ways.releases_of is not None
                 known = self.ways.releases_of(row, start, computing)
             until = self.released(dict(known), cores)
-            # A host that is gone from the job by then is nothing to it.
+            # A host that has left the job by then does not affect it.
             stops = [stop for stop in stops if stop[1] != 2]
             for down, whose in self.losses(cores):
                 stops += [(down, 2, lost)] if any(until.get(core, down + 1) > down for core in whose) else []
         stops.sort()
         if stops:
-            start = min(start, stops[0][0])  # what stops it before its start takes effect stops it as it starts
+            start = min(start, stops[0][0])  # a stop before the start takes effect coincides with the start
         gone = None if self.ways.loss_of is None else self.ways.loss_of(row, start, tuple(sorted(cores)))
         if gone is not None and (not stops or gone < stops[0][0]):
-            # The cores are as lost for another attempt: one that had none of them from its start is the last.
+            # The cores are lost for another attempt, too: an attempt with none of them from its start is the last.
             again = self.rules.requeue and gone > start
             return Running(start, gone, cores, why, "requeued" if again else "failed", until, hints=hints)
         if self.ways.end_of is not None:
@@ -808,7 +810,7 @@ class Cluster:
         return Running(start, end, cores, why, state, until, hints=hints, wide=wide)
 
     def losses(self, cores: frozenset[int]) -> list[tuple[int, frozenset[int]]]:
-        """When hosts are lost to a job that starts now, and which of its cores with them."""
+        """Instants at which hosts are lost to a job that starts now, and its cores on them."""
         found = []
         for number, host in enumerate(self.machine.hosts):
             mine = cores & frozenset(self.machine.cores_of(number))

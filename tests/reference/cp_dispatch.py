@@ -39,7 +39,7 @@ class Busy:
 
 @dataclass(frozen=True)
 class Case:
-    """A dispatch: what each node has of each resource, who runs, who waits."""
+    """A dispatch: resources of each node, running jobs, waiting jobs."""
 
     capacity: tuple[tuple[int, ...], ...]
     busy: tuple[Busy, ...]
@@ -68,7 +68,7 @@ def _times(room: tuple[int, ...], size: tuple[int, ...]) -> int:
 
 
 def _fit_at(case: Case, instant: int) -> Cells:
-    """How many units of each size fit each class beside those who run at an instant."""
+    """Units of each size that fit each class in addition to the jobs that run at an instant."""
     found: Cells = Counter()
     for node, node_class in enumerate(classes_of(case)):
         free = list(case.capacity[node])

@@ -31,7 +31,7 @@ def planned(
     return list(zip(*columns, strict=True))
 
 
-def planning_anew(scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]]) -> Replan:
+def planning_again(scheduler: str, lengths: Sequence[float], edges: Sequence[tuple[int, int, float]]) -> Replan:
     def replan(rest: list[int], seen: list[float]) -> list[tuple[int, int]]:
         place = {k: at for at, k in enumerate(rest)}
         among = [(place[a], place[b], size) for a, b, size in edges if a in place and b in place]

@@ -1,18 +1,18 @@
-"""One job's graph of tasks on its cores: every core, every task and every transfer looked at anew at every instant.
+"""One job's graph of tasks on its cores: every core, task and transfer is inspected again at every instant.
 
-At one instant: transfers go on up to it, and who lacked nothing else starts; tasks end; cores change; then, until nothing
-happens any more: answers reach their cores, transfers go on as far as the instant's rounding reaches, cores that have the
-data of their next task start it, requests are served by core. Who computes what is the business of
-``reference.graph_ways``: a loop technique asked in rounds, a plan, or hosts that tasks are bound to.
+At one instant: transfers continue up to it, and tasks that only lacked their data start; tasks end; cores change; then, until
+there are no further events: answers reach their cores, transfers continue within the instant's rounding, cores with the data of
+their next task start it, requests are served by core. ``reference.graph_ways`` assigns tasks: by a loop technique in rounds, by
+a plan, or to hosts to which tasks are bound.
 
-Where the specification of the project leaves something open, this is what is done here:
+Decisions where the project's specification leaves something open:
 
-- Transfers to a core that is lost end without arriving, and leave no record; what was sent within a host goes on.
-- Where nobody computes and nothing is under way, while tasks are left and every core is there, somebody made a mistake.
-- What is sent at the stop is too late.
-- Of a decision on the width: who is to leave and has nothing leaves before all else of the instant; the tasks that end then
-  end; then the others come, and what is left is shared out anew, before any change of a speed.
-- What changes of width cost is paid as the first task would begin of a chunk that is got after them.
+- Transfers to a lost core end without arriving, and leave no record; transfers within a host continue.
+- If no core computes and no transfer is active, while tasks are left and every core is present, there is an error.
+- A message sent at the stop is too late.
+- At a decision on the width, leaving cores without tasks leave before all other events of the instant; the tasks that end then
+  end; then new cores come, and the remaining tasks are assigned again, before any change of a speed.
+- The cost of changes of width is paid at the beginning of the first task of a later chunk.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Core:
         return self.request is not None and not self.looked_at
 
 
-#: Plans tasks that nobody has begun: (tasks, speed of each core, 0: it gets none) to (core, -1: none; place) of each.
+#: Plans tasks that have not begun: (tasks, speed of each core, 0: it gets none) to (core, -1: none; place) of each.
 Replan = Callable[[list[int], list[float]], list[tuple[int, int]]]
 
 
@@ -372,7 +372,7 @@ class Job:
         return [core for core in self.cores if core.released is None and not core.leaving]
 
     def ask_back(self, decided: Resize[float], t: int) -> None:
-        """Some are to leave; those who have nothing do."""
+        """Let cores leave; cores without tasks leave at once."""
         asked = [self.cores[slot] for slot in sorted(decided.taken)]
         for core in asked:
             core.leaving = True
@@ -407,7 +407,7 @@ class Job:
             core.owes = decided.cost
             if core.there:
                 self.way.come(core, t)
-        self.way.anew(t)
+        self.way.restart(t)
 
     def take_back(self, core: Core, t: int) -> list[int]:
         rest = list(core.hand)

@@ -1,19 +1,19 @@
-"""How cores come by the tasks of a graph: what ``reference.graph_run`` asks whenever something happens.
+"""Assignment of a graph's tasks to cores, which ``reference.graph_run`` requests at every event.
 
-Where the specification of the project leaves something open, this is what is done here:
+Decisions where the project's specification leaves something open:
 
-- Cores that are absent do not open a round. A round that began closed is open from the loss of a core that had tasks on,
-  and whoever was refused in it asks again, as does who was sent home; and so when nothing else happens while a core is absent.
-- Who is refused waits for the next round, and is served as soon as that can begin.
-- Who is refused by a technique that chooses its tasks waits for the next round, open or not: its tasks are promised. Only
-  when nothing else happens while a core is absent, and somebody was refused, what is left is dealt out without asking it.
-- The time that a chunk took is counted from the request, or from when a waiting core was served; its tasks' times are
-  without the time in which data were missing.
-- A core that has taken an orphan computes it before anything else; it is a chunk from then on, be it ever begun or not.
-- A planned core that is not there as the job begins is a lost core.
-- As the width changes a round ends, and those who were refused have their turn with the next. Where cores are planned, the
-  tasks that nobody has begun are planned anew by whoever planned them at first; in the order of waiting they are behind all
-  others.
+- Absent cores do not open a round. A round that began closed opens at the loss of a core with tasks; refused cores and cores
+  that were sent away request again. The same happens when there is no other event while a core is absent.
+- A refused core waits for the next round, and is served as soon as that can begin.
+- A core refused by a technique that chooses its tasks waits for the next round, open or not: its tasks are promised. Only when
+  there is no other event while a core is absent, and a core was refused, the remaining tasks are assigned without the
+  technique.
+- The duration of a chunk counts from the request, or from the service of a waiting core; the times of its tasks exclude waiting
+  for data.
+- A core that has taken an orphan computes it first; the orphan is a chunk from then on, begun or not.
+- A planned core that is absent at the beginning of the job is a lost core.
+- A change of the width ends a round, and refused cores take part in the next one. Planned tasks that have not begun are planned
+  again by the same planner; in the order of waiting they come after all others.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Way:
     def gone(self, core: Core, t: int) -> None:
         """A core has left."""
 
-    def anew(self, t: int) -> None:
+    def restart(self, t: int) -> None:
         raise NotImplementedError
 
     def from_hand(self, core: Core, t: int) -> int | None:
@@ -102,7 +102,7 @@ class Way:
 
 
 class InRounds(Way):
-    """A loop technique, for whom the tasks that wait as a round begins are a loop."""
+    """A loop technique, for which the tasks that wait at the beginning of a round are a loop."""
 
     def __init__(self, technique: str, given: Given) -> None:
         self.technique, self.given = technique, given
@@ -130,7 +130,7 @@ class InRounds(Way):
     def has_nothing(self, core: Core) -> bool:
         return not core.hand and not core.in_flight
 
-    def anew(self, t: int) -> None:
+    def restart(self, t: int) -> None:
         self.rule = None
         if self.left:
             for k in self.promised:
@@ -188,7 +188,7 @@ class InRounds(Way):
         """Serve a request; whether it got something."""
         if core.leaving and all(other is core or other.released is not None for other in self.job.cores):
             core.leaving = False
-            self.anew(t)
+            self.restart(t)
         if core.leaving:
             self.away_at = max(self.away_at, t)
             self.job.depart(core, t + core.latency)
@@ -322,7 +322,7 @@ class Planned(Way):
         """Whether a core is to compute an orphan before all else."""
         return bool(core.hand) and core.hand[0] in self.taken
 
-    def anew(self, t: int) -> None:
+    def restart(self, t: int) -> None:
         job, busy = self.job, [core.task for core in self.job.cores]
         held = [core.hand[0] for core in job.cores if self.bound(core)]
         rest = [k for k in range(len(job.gflop)) if not job.ended[k] and k not in busy and k not in held]
@@ -334,15 +334,15 @@ class Planned(Way):
         found = self.replan(rest, [core.speed if core in staying else 0.0 for core in job.cores]) if rest else []
         self.orphans = []
         before = sorted((k for k in range(len(job.gflop)) if k not in rest), key=lambda k: job.position[k])
-        behind = [rest[at] for at in sorted(range(len(rest)), key=lambda at: found[at][1])]
-        for place, k in enumerate(before + behind):
+        unbegun = [rest[at] for at in sorted(range(len(rest)), key=lambda at: found[at][1])]
+        for place, k in enumerate(before + unbegun):
             job.position[k] = place
         for k, (c, _) in zip(rest, found, strict=True):
             self.core[k] = None if c < 0 else job.cores[c]
             job.lacks[k] = {e: None for e in job.into[k] if not job.ended[job.edges[e][0]]}
             if c < 0 and job.released[k] is not None:
                 self.release(k, t)
-        for k in behind:
+        for k in unbegun:
             if (core := self.core[k]) is not None:
                 core.hand.append(k)
 
@@ -350,7 +350,7 @@ class Planned(Way):
         if core.leaving and not self.bound(core):
             if all(other is core or other.released is not None for other in self.job.cores):
                 core.leaving = False
-                self.anew(t)
+                self.restart(t)
             else:
                 self.job.depart(core, t)
                 return None
@@ -363,7 +363,7 @@ class Planned(Way):
         return k
 
     def serve(self, t: int) -> bool:
-        # Who starts nothing takes an orphan, and is then bound to it.
+        # A core that starts no task takes an orphan, and is then bound to it.
         job, served = self.job, False
         for core in job.cores:
             if not (core.there and core.task is None and self.orphans) or self.bound(core):

@@ -110,8 +110,8 @@ MINUTES = tuple(MINUTE * minutes for minutes in (1, 5, 15, 30, 60, 120, 300, 600
 
 @dataclass(frozen=True)
 class Predictor:
-    """Predicts by those who have ended: the mean of the latest ``mean_of`` who agree in the fields of a level, the first level
-    of which there are ``least``."""
+    """Predicts by ended jobs: the mean of the latest ``mean_of`` that agree in the fields of a level, the first level
+    with at least ``least`` of them."""
 
     levels: tuple[tuple[str, ...], ...]
     mean_of: int = 1

@@ -1,7 +1,7 @@
-"""List scheduling as its papers write it, in plain Python: every step looks at everything.
+"""List scheduling as its papers write it, in plain Python: every step inspects everything.
 
 HEFT: Topcuoglu, Hariri and Wu 2002, section 5.1. PEFT: Arabnejad and Barbosa 2014, section 4. Min-min and max-min: Maheswaran
-et al. 1999, section 4. Critical path: Adam, Chandy and Dickson 1974 (HLFET), as Kwok and Ahmad 1999, section 6.2, tell it.
+et al. 1999, section 4. Critical path: Adam, Chandy and Dickson 1974 (HLFET), as described by Kwok and Ahmad 1999, section 6.2.
 
 Tasks may take any time on any core, as the papers' examples need it.
 """
@@ -17,7 +17,7 @@ from functools import cached_property
 class Problem:
     """A graph on a machine.
 
-    ``work``: time of task i on core p, in s; cores that are absent have an entry that nobody looks at. ``mean``:
+    ``work``: time of task i on core p, in s; absent cores have an entry that is not used. ``mean``:
     mean time of each task over the present cores, in s. ``level_work``: what a task adds to a static level.
     ``edges``: bytes by (producer, consumer). ``host``: of each core. ``present``: cores that are. ``costs``:
     latency and s per byte between hosts, s per byte within one. ``order``: A topological order.
@@ -71,7 +71,7 @@ class Problem:
         return max((self.end[task] for task, core in self.core.items() if core == p), default=0.0)
 
     def inserted_at(self, task: int, p: int) -> float:
-        """The earliest start on a core, in an idle interval between two tasks or behind the last."""
+        """The earliest start on a core, in an idle interval between two tasks or after the last."""
         busy = sorted((self.begin[other], self.end[other]) for other, core in self.core.items() if core == p)
         idle, last = [], 0.0
         for begin, end in busy:
@@ -124,8 +124,8 @@ def upward_ranks(problem: Problem) -> dict[int, float]:
     """rank_u, HEFT's equation 8."""
     ranks: dict[int, float] = {}
     for i in reversed(problem.order):
-        behind = (problem.mean_cost(i, j) + ranks[j] for j in problem.consumers[i])
-        ranks[i] = problem.mean[i] + max(behind, default=0.0)
+        following = (problem.mean_cost(i, j) + ranks[j] for j in problem.consumers[i])
+        ranks[i] = problem.mean[i] + max(following, default=0.0)
     return ranks
 
 

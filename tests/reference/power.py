@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, floor
 
-#: When a job, which has started then on so many cores, ends, if they have these speeds from these instants on, behind all else
-#: at them.
+#: End of a job that started then on this number of cores, with these speeds from these instants on, after all their other
+#: events.
 EndOf = Callable[[int, int, int, tuple[tuple[int, Fraction], ...]], int]
 
 
@@ -118,11 +118,11 @@ class _Runs:
     thought: int
     start: int
     end_of: EndOf | None
-    told: tuple[tuple[int, Fraction], ...] = ()
+    scales: tuple[tuple[int, Fraction], ...] = ()
 
     def due(self, speeds: Callable[[int, int], Fraction]) -> int:
         if self.end_of is not None:
-            return self.end_of(self.job, self.start, len(self.cores), self.told)
+            return self.end_of(self.job, self.start, len(self.cores), self.scales)
         return self.since + max(1, round(self.left / speeds(self.job, self.state)))
 
     def into(self, state: int, now: int, speeds: Callable[[int, int], Fraction]) -> _Runs:
@@ -132,8 +132,8 @@ class _Runs:
         left, thought = self.left - (now - self.since) * speeds(self.job, self.state), self.thought
         if thought > now:
             thought = now + ceil((thought - now) * speeds(self.job, self.state) / speeds(self.job, state))
-        told = (*self.told, (now, speeds(self.job, state)))
-        return replace(self, state=state, since=now, left=left, thought=thought, told=told)
+        scales = (*self.scales, (now, speeds(self.job, state)))
+        return replace(self, state=state, since=now, left=left, thought=thought, scales=scales)
 
 
 class _World:
@@ -200,7 +200,7 @@ class _World:
         return True
 
     def place(self, job: int, now: int) -> list[int] | None:
-        """The lowest free cores, or if they do not fit, of those each of which fits beside those before it."""
+        """The lowest free cores; if they do not fit, those that each fit together with the previous ones."""
         free, n = self.free(job, now), self.shape[job][0]
         if len(free) < n:
             return None
@@ -350,12 +350,12 @@ class _World:
         if end is not None and now + self.length(job) > end:
             self.shape[job] = asked
 
-    def slot(self, now: int, beside: int | None) -> int:
+    def slot(self, now: int, other: int | None) -> int:
         """When the head could start by what is expected, perhaps with another job started now."""
         shape, machine = self.shape, self.machine
         taken = [(one.job, now, max(one.thought, now + 1)) for one in self.running]
-        if beside is not None:
-            taken.append((beside, now, now + self.length(beside)))
+        if other is not None:
+            taken.append((other, now, now + self.length(other)))
         head, length = self.queue[0], self.length(self.queue[0])
         known = self.known(now, self.case.limits, self.case.reaction) if self.case.fallback != "none" else []
 
@@ -404,7 +404,7 @@ class _World:
                     level += 1
                     for place in may:
                         states[place] = max(before[place], level)
-                # Of the others nobody knows where a job that waits will be.
+                # For the others the places of waiting jobs are unknown.
                 if part.hosts == whole.hosts:
                     self.level = max(self.level, level)
                 continue

@@ -1,4 +1,4 @@
-"""Where and when a waiting job fits, worked out anew from who holds what for how long; no profile is kept."""
+"""Where and when a waiting job fits, computed again from the holders of cores and their ends; no profile is kept."""
 
 from __future__ import annotations
 

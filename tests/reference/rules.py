@@ -1,6 +1,6 @@
 """The loop-scheduling techniques as objects that are asked whenever a core asks: what ``reference.application`` drives.
 
-The formulas are those of ``reference.chunk_rules`` and ``reference.adaptive_rules``; here is what they are told.
+The formulas are those of ``reference.chunk_rules`` and ``reference.adaptive_rules``; this module has their inputs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Given:
 class Asked:
     """A request.
 
-    ``n``: tasks that were left when the rule began. ``core``, ``request``, ``left``: who asks; how many chunks
+    ``n``: tasks that were left when the rule began. ``core``, ``request``, ``left``: the requesting core; how many chunks
     there were since the rule began; what is left. ``now``: when the request arrives, ns. ``number``: how many
     chunks there were in the whole job. ``speeds``: of all cores, 0 for one that is not there. ``report``: of the
     core's last chunk. ``known``: µ, σ and h, s.
@@ -221,7 +221,7 @@ class Learning(Rule):
 
     def ask(self, asked: Asked) -> tuple[int, int | None]:
         if asked.report is not None:
-            self.inner.hear(asked.core, asked.report)
+            self.inner.learn(asked.core, asked.report)
         mean = Fraction(asked.known[0])
         p = len(asked.speeds)
         return self.inner.answer(asked.n, p, asked.core, asked.request, asked.left, mean, asked.speeds), None

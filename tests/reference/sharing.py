@@ -1,4 +1,4 @@
-"""Transfers over time on links that they share, all flows anew at every change.
+"""Transfers over time on links that they share, with all flows computed again at every change.
 
 A flow waits for its latency, then it flows: at the rate that weighted max-min sharing gives it among the flows of that
 moment. Shares may be floats, as the project computes, or fractions.
@@ -144,7 +144,7 @@ class Transfers:
         return False
 
     def drop(self, name: Hashable) -> None:
-        """Nobody waits for a transfer any more: it ends without arriving."""
+        """End a transfer that is no longer needed, without arrival."""
         self.changed |= self.moving.pop(name).flows
 
     def next(self) -> float | None:

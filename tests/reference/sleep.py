@@ -23,8 +23,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Machine:
-    """Hosts of so many cores each; mW of an idle and an active core, of a host that is up beside them, and of one that is off;
-    (ns, mW) of the passages."""
+    """Hosts with the given cores each; mW of an idle and an active core, of a host that is up in addition to them, and of one
+    that is off; (ns, mW) of the passages."""
 
     hosts: int
     cores: int
@@ -52,7 +52,7 @@ class Case:
 @dataclass
 class Outcome:
     """Attempts (job, start, end) in any order; what each job waited for hosts, by its last start; changes of hosts (instant,
-    host, what), ``what`` one of up, stopping, off, booting, down; and (instant, mW), of which neighbours differ."""
+    host, what), ``what`` one of up, stopping, off, booting, down; and (instant, mW), where neighbours differ."""
 
     attempts: list[tuple[int, int, int]] = field(default_factory=list)
     boot_wait: dict[int, int] = field(default_factory=dict)

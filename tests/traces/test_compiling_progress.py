@@ -63,7 +63,7 @@ def test_a_bar_on_a_terminal_that_goes() -> None:
     assert "8 of 8 kernels" in shown[-2]
 
 
-def test_the_reason_for_not_caching_is_reported_once(
+def test_why_nothing_is_kept_is_reported_once(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(units, "_SAID", set())

@@ -58,7 +58,7 @@ def expected(of: Ledger) -> Shown:
                     names[tasks.core[tasks.first[row] + side[k]]] for side in (of.transfers.source, of.transfers.target)
                 ]
                 transfers.append((ends[0], int(of.transfers.sent_ns[k]), ends[1], int(of.transfers.arrived_ns[k])))
-    spans = [(kind, details["job"], begin, end) for kind, begin, end, details in expected_spans(of)]
+    spans = [(kind, args["job"], begin, end) for kind, begin, end, args in expected_spans(of)]
     counters = {(host, "busy cores"): rows for host, rows in expected_load(of).items() if rows}
     counters |= {("", name): rows for name, rows in naive_counters(of).items() if rows}
     first = np.flatnonzero(jobs.attempt == 0)
@@ -164,32 +164,32 @@ def read_perfetto(path: Path) -> Shown:
             continue
         if event.type == kinds.TYPE_SLICE_END:
             begun, begin = open_on[event.track_uuid].pop()
-            name, details = texts["event_names"][begin.name_iid], said(begin)
+            name, args = texts["event_names"][begin.name_iid], said(begin)
             categories = [texts["event_categories"][one] for one in begin.category_iids]
             if where[1] in ("jobs", "running jobs"):
                 assert categories == ["batch"]
-                shown.jobs.append((name, details["job"], begun, at))
+                shown.jobs.append((name, args["job"], begun, at))
             else:
-                numbers = (-2, -2) if name == "wait for data" else (details.get("task", -1), details.get("chunk", -1))
+                numbers = (-2, -2) if name == "wait for data" else (args.get("task", -1), args.get("chunk", -1))
                 assert categories[0] == (
-                    "wait for data" if name == "wait for data" else "task" if "task" in details else "job"
+                    "wait for data" if name == "wait for data" else "task" if "task" in args else "job"
                 )
                 shown.cores.append((where[-1], name, begun, at, *numbers))
             continue
         assert event.type == kinds.TYPE_INSTANT
-        details = said(event)
+        args = said(event)
         if texts["event_names"][event.name_iid] == "submit":
-            shown.submits.append((at, details["job"]))
+            shown.submits.append((at, args["job"]))
         for flow in event.flow_ids:
             assert flow not in flows
-            flows[flow] = where[-1], at, details.get("job", -1)
+            flows[flow] = where[-1], at, args.get("job", -1)
         for flow in event.terminating_flow_ids:
             begun_on, begun, cause = flows.pop(flow)
-            if "bytes" in details:
+            if "bytes" in args:
                 shown.transfers.append((begun_on, begun, where[-1], at))
             else:
                 assert begun == at
-                shown.causes.append((details["waiting job"], cause, at))
+                shown.causes.append((args["waiting job"], cause, at))
     assert not any(open_on.values())
     assert not flows
     return _sorted(shown)
@@ -207,23 +207,19 @@ def read_chrome(path: Path) -> Shown:
 
     for one in events:
         kind, where = one["ph"], places.get((one["pid"], one.get("tid", 0)), "")
-        details = one.get("args", {})
+        args = one.get("args", {})
         if kind == "X":
             when = ns(one["ts"]), ns(one["ts"]) + ns(one["dur"])
             if one["pid"] == 2:
-                shown.jobs.append((one["name"], details["job"], *when))
+                shown.jobs.append((one["name"], args["job"], *when))
             else:
-                numbers = (
-                    (-2, -2) if one["name"] == "wait for data" else (details.get("task", -1), details.get("chunk", -1))
-                )
+                numbers = (-2, -2) if one["name"] == "wait for data" else (args.get("task", -1), args.get("chunk", -1))
                 shown.cores.append((where, one["name"], *when, *numbers))
         elif kind == "C":
             host = hosts[one["pid"]] if one["pid"] > 1 else ""
-            shown.counters[host, one["name"]].append(
-                (ns(one["ts"]), counted(one["name"], next(iter(details.values()))))
-            )
+            shown.counters[host, one["name"]].append((ns(one["ts"]), counted(one["name"], next(iter(args.values())))))
         elif kind == "i" and one["name"] == "submit":
-            shown.submits.append((ns(one["ts"]), details["job"]))
+            shown.submits.append((ns(one["ts"]), args["job"]))
         elif kind == "s":
             begun[one["cat"], one["id"]] = where, ns(one["ts"])
         elif kind == "f":
@@ -231,7 +227,7 @@ def read_chrome(path: Path) -> Shown:
             if one["cat"] == "transfer":
                 shown.transfers.append((*since, where, ns(one["ts"])))
             else:
-                shown.causes.append((details["waiting job"], details["job"], ns(one["ts"])))
+                shown.causes.append((args["waiting job"], args["job"], ns(one["ts"])))
     assert not begun
     return _sorted(shown)
 
@@ -319,9 +315,9 @@ def read_otf2(path: Path) -> Shown:
     shown = Shown([], [], defaultdict(list), [], [], [])
     check_nesting(path)
     spans, samples, _ = read_batch(path)
-    shown.jobs.extend((kind, details["job"], *when) for lane in spans["jobs"].values() for kind, *when, details in lane)
+    shown.jobs.extend((kind, args["job"], *when) for lane in spans["jobs"].values() for kind, *when, args in lane)
     shown.submits.extend(
-        (at, details["job"]) for kind, at, _, details in spans["batch scheduler"]["submits"] if kind == "submit"
+        (at, args["job"]) for kind, at, _, args in spans["batch scheduler"]["submits"] if kind == "submit"
     )
     shown.counters.update({(host, "busy cores"): rows for host, rows in samples.items() if rows})
     events: dict[Any, list[Any]] = defaultdict(list)
@@ -345,9 +341,9 @@ def read_otf2(path: Path) -> Shown:
                         entered = event
                     case "Leave":
                         assert entered.region is event.region
-                        details = {key.name: value for key, value in (entered.attributes or {}).items()}
+                        args = {key.name: value for key, value in (entered.attributes or {}).items()}
                         wait = event.region.name == "wait for data"
-                        numbers = (-2, -2) if wait else (details.get("task", -1), details.get("chunk", -1))
+                        numbers = (-2, -2) if wait else (args.get("task", -1), args.get("chunk", -1))
                         shown.cores.append((location.name, event.region.name, entered.time, event.time, *numbers))
                     case "MpiSend":
                         assert event.communicator.location(event.receiver) is locations[event.receiver]

@@ -27,8 +27,7 @@ from traces.compiled import Array
 #: Of each dispatcher, the cells of the reference.
 CELLS = {"hcp19": "pool", "cp-classes": "classes", "pcp19": "nodes", "pcp20": "boxes"}
 
-#: Drawn by hand, with the smallest Z of each in the pool, by classes, on nodes and in boxes, found by hand if a reason is
-#: given.
+#: Drawn by hand, with the smallest Z of each in the pool, by classes, on nodes and in boxes, by hand if a reason is given.
 CASES: dict[str, tuple[Case, tuple[str, str, str, str]]] = {
     # Two jobs that need all of a node: Z is 3/3 + 9/6 if the short one is first, else 6/6 + 9/3.
     "order": (Case(((4,),), (), (Waiting(0, 6, 1, (4,)), Waiting(0, 3, 1, (4,)))), ("5/2", "5/2", "5/2", "5/2")),
@@ -164,9 +163,7 @@ def column(*values: int) -> Array:
 
 @settings(max_examples=150)
 @given(cases(nodes=4, jobs=8), st.sampled_from(list(ROOMS)), st.sampled_from(list(ORDERS)), st.booleans())
-def test_serial_schedules_are_valid_and_no_job_could_start_earlier(
-    case: Case, kind: str, order: str, reduce: bool
-) -> None:
+def test_serial_schedules_are_valid_and_earliest(case: Case, kind: str, order: str, reduce: bool) -> None:
     problem = problem_of(instance_of(case), np.arange(len(case.waiting)))
     nodes = np.arange(len(case.capacity))
     if reduce and kind == "boxes":
