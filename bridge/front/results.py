@@ -138,7 +138,7 @@ def report(result: Result | GridRows | Report | StoredRun | str | Path, other: s
     Parameters
     ----------
     result : Result, GridRows, Report, StoredRun, str or Path
-        What ``simulate``, ``sweep``, ``study`` or ``read`` returned, or the folder of a run, a study, a comparison or a replay.
+        A result of ``simulate``, ``sweep``, ``study`` or ``read``, or the folder of a run, a study, a comparison or a replay.
     other : str or Path, optional
         The folder of a second run: the page then compares both.
 

@@ -33,7 +33,7 @@ def table(
     Parameters
     ----------
     results : Result, GridRows, Report, StoredRun, DataFrame, str, Path or sequence
-        One study (what ``sweep`` or ``study`` returned, its results, or its folder), or one or several runs (results, or their
+        One study (the result of ``sweep`` or ``study``, its rows, or its folder), or one or several runs (results, or their
         folders); runs that differ in their seed only share a row.
     metrics : str or sequence of str
         Names of metrics (docs/reference/metrics.md), in a text separated by commas; ``_ns`` at the end may be omitted. Default:

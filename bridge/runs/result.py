@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import getdoc
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -238,7 +239,7 @@ def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
     def made(result: Result) -> pd.DataFrame:
         return table.frame(result.ledger)
 
-    about = (table.kind.__doc__ or "").partition("\n\n")[0].strip()
+    about = (getdoc(table.kind) or "").partition("\n\n")[0]
     made.__doc__ = f"{about}\n\nRaises\n------\nInputError\n    If this result has {table.kind.missing}."
     return cached_property(made)
 
