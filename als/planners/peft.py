@@ -57,11 +57,11 @@ def _fill_table(problem: PlanningProblem, speeds: Array, table: Array, least: Ar
             table[row + k] = 0.0
         for edge in range(out_first[task], out_first[task + 1]):
             consumer = target[edge]
-            row = n_speeds * consumer
+            of_consumer = n_speeds * consumer
             # Minimum over all cores with the edge. If the core itself is the best one, its value without the edge is smaller.
             elsewhere = least[consumer] + edge_cost(bytes_[edge], latency_s, s_per_byte)
             for k in range(n_speeds):
-                here = table[row + k] + gflop[consumer] / speeds[k]
+                here = table[of_consumer + k] + gflop[consumer] / speeds[k]
                 table[row + k] = max(table[row + k], min(here, elsewhere))
         least[task] = math.inf
         for k in range(n_speeds):

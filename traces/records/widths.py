@@ -105,8 +105,8 @@ class WidthRecords(JobEvents):
         instants = np.unique(self.told_ns[mine])
         for ns in instants[:NAMED].tolist():
             now = mine[self.told_ns[mine] == ns]
-            for cores in self.core[now[self.change[now] == 0]].tolist():
-                yield Happening(ns, f"requested {counted(cores, 'core')}")
+            for n in self.core[now[self.change[now] == 0]].tolist():
+                yield Happening(ns, f"requested {counted(n, 'core')}")
             for change, verb in ((1, "given"), (-1, "asked for")):
                 cores = np.sort(self.core[now[self.change[now] == change]])
                 if len(cores):

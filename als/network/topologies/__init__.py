@@ -25,7 +25,7 @@ class Topology(Protocol):
 
     @property
     def code(self) -> int:
-        """What ``NetworkState.topology`` is."""
+        """The value of ``NetworkState.topology``."""
         ...
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
