@@ -246,7 +246,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
         running=shared,
         shared=shared,
         seed=np.array([scenario.model.seed], np.uint64),
-        costs=i.Costs(
+        costs=i.InlineCosts(
             scenario.options.application.overhead_ns,
             level.latency_ns,
             int(level.master),

@@ -169,7 +169,7 @@ class CommandJournal(State, dim="entries"):
         self.grow(entries=2 * len(self.instant) + 1, wanted=2 * len(self.core) + n_cores)
 
 
-class Costs(State):
+class InlineCosts(State):
     """Costs of chunks and data."""
 
     overhead_ns: int  # per chunk
@@ -223,7 +223,7 @@ class InlineState(State):
     running: Running  # current application: ``shared``, a saved one, or a copy of it
     shared: Running  # application in the front of the arrays of ``application``
     seed: Words  # (1,)
-    costs: Costs  # costs of chunks and data
+    costs: InlineCosts  # costs of chunks and data
     engines: Ints  # (10,): functions of both engines; 0: not needed
     hooks: Ints  # optional features
     journal: CommandJournal = column()  # journal of commands

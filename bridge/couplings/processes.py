@@ -2,8 +2,8 @@
 
 They differ in the number of jobs that a process serves before it is replaced.
 
-The batch level advances until ``DONE``. On ``STARTED`` and ``REACHED``, every job that has started or receives commands gets
-a promise; on ``DUE``, when a promise expires, the outcome of that job. The inline coupling calls the engine's kernels instead.
+The batch level advances until ``DONE``. On ``STARTED`` and ``REACHED``, every job that has started or receives commands
+gets a promise; on ``DUE``, when a promise expires, the outcome of that job. The inline coupling calls the engine's kernels.
 """
 
 from __future__ import annotations
