@@ -181,7 +181,9 @@ def test_two_hosts_join_and_two_others_may_not(
     assert any(name == "hosts" for name, _ in result.summary())
     assert [(code, line.count("\n")) for code, line in refused.values()] == [(1, 1)] * 2
     assert "refused this host: wrong token" in refused["token"][1]
-    assert re.search("the program that listens there is not the run of .*certificate verify failed", refused["certificate"][1])
+    assert re.search(
+        "the program that listens there is not the run of .*certificate verify failed", refused["certificate"][1]
+    )
     for why in ("wrong token (to blame: the stranger)", "no TLS: "):
         assert caplog.text.count(f"from 127.0.0.1 was refused: {why}") == 1
     assert SECRET not in caplog.text

@@ -95,7 +95,9 @@ def said(figure: Any) -> list[str]:
 
 def test_the_part_of_a_study_is_chosen(report: bridge.Report) -> None:
     part = "select=first:16"
-    message = r"^makespan: there is one figure for each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    message = (
+        r"^makespan: there is one figure for each of 2 parts; allowed: part= one of select=first:8, select=first:16$"
+    )
     with pytest.raises(InputError, match=message):
         report.plot.makespan()
     with pytest.raises(InputError, match=r"^part=: unknown part 'fw'; known: select=first:"):

@@ -244,7 +244,9 @@ def test_of_a_machine_with_one_core_a_host_whole_hosts_are_given() -> None:
 def test_an_unknown_slurm_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("bridge.replay.installed._FURTHER", ())
-    with pytest.raises(InputError, match="needs Slurm, and slurmctld is not installed; Debian's packages are slurmctld"):
+    with pytest.raises(
+        InputError, match="needs Slurm, and slurmctld is not installed; Debian's packages are slurmctld"
+    ):
         installed_slurm()
     other = tmp_path / "slurmctld"
     for said in ("slurm 99.05.1", "slurm-wlm 22.05.8"):
@@ -340,7 +342,9 @@ def test_what_slurmctld_says_of_parameters_that_it_does_not_take(tmp_path: Path)
         "ignoring SchedulerParameters: default_queue_depth value of -2",
     )
     assert complaints(log.read_text()) == said
-    with pytest.raises(InputError, match="set: slurmctld reports: Invalid SchedulerParameters bf_interval: 0; allowed: "):
+    with pytest.raises(
+        InputError, match="set: slurmctld reports: Invalid SchedulerParameters bf_interval: 0; allowed: "
+    ):
         check_taken(log, of_machine({}, Platform()))
     site = tmp_path / "slurm.conf"
     site.write_text("NodeName=n[0-3] CPUs=1\nPartitionName=all Nodes=ALL Default=YES\n")

@@ -116,9 +116,7 @@ def test_the_jobs_of_every_seed_are_looked_at_before_anything_runs(maker: Path) 
     with pytest.raises(InputError, match=r"workload maker: .*wide"):
         ran(text, maker.parent, "wide")
     assert not (maker.parent / "wide").exists()
-    with pytest.raises(
-        InputError, match=r"\[\[workload\]\] 1: file: no file 'none\.py'; name its folder with"
-    ):
+    with pytest.raises(InputError, match=r"\[\[workload\]\] 1: file: no file 'none\.py'; name its folder with"):
         ran(STUDY.replace("maker.py", "none.py"), maker.parent, "none")
 
 

@@ -440,7 +440,9 @@ class Command:
         """State what is wrong with its end; nothing if the end is explained."""
         world, said = self.world, self.end
         let_go = any(
-            f"host {self.name}" in what and "it is dismissed" in what for _, who, what in world.found.log if who == "log"
+            f"host {self.name}" in what and "it is dismissed" in what
+            for _, who, what in world.found.log
+            if who == "log"
         )
         if self.failed_early and said.endswith("is gone") and all(why.startswith("fork server") for why in self.why):
             return "its fork server has died before it was ready"

@@ -130,7 +130,7 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
     (here / "wide.toml").write_text('name = "wide"\n[[hosts]]\ncount = 1001\ncores = 5\nspeed_gflops = 1.0\n')
     words = ("run", "sample", "--select", "first:5", "--als", "gss", "--platform", "wide.toml")
-    rows_for = "trace: shows jobs only, since few viewers open 5,005 rows of cores; "
+    rows_for = "trace: shows jobs only, since few viewers can open 5,005 rows of cores; "
     ran = twolevel(*words, "--tasks", "--out", "r")
     line = f"{rows_for}add --trace-detail task for all cores, --trace-cores for some"
     assert (ran.code, line in ran.err.splitlines()) == (0, True), ran.err
