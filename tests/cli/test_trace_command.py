@@ -110,7 +110,7 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     jobs = pd.read_parquet("other/jobs.parquet")
     jobs.assign(job_id=jobs["job_id"] + 1).to_parquet("other/jobs.parquet")
     instead = "; simulate again with --tasks to keep one row per task, or give --detail job"
-    of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, as whole"
+    of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, here whole"
     for name, said in {
         "part": f"--detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
         "coarse": f"--detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
