@@ -130,7 +130,7 @@ def test_mapped_to_cores_each_computes_its_own_in_order() -> None:
     assert rows(found) == [(3, 0, SECOND), (3, SECOND, 3 * SECOND), (3, 3 * SECOND, 4 * SECOND), (0, 0, SECOND)]
     by_rank = simulate_graph(pinned, options("mapped", 4, hosts=2, order="rank"))
     assert rows(by_rank)[1] == (3, 0, 2 * SECOND)
-    with pytest.raises(InputError, match=r"mapped': task '0' is for core 1 of host 1; allowed there: 0 to 0"):
+    with pytest.raises(InputError, match=r"mapped': task '0' is mapped to core 1 of host 1; allowed there: 0 to 0"):
         simulate_graph(pinned, options("mapped", 3, hosts=2))
     assert len({core for core, _, _ in rows(simulate_graph(pinned, options("ss", 4, hosts=2)))}) == 4
 

@@ -242,7 +242,7 @@ def test_figures_show_what_there_is() -> None:
     panels = differences_figure(differences(BY_HAND, BY_HAND), reference="the log").axes
     assert [axes.get_xlabel() for axes in panels] == ["Δ submit", "Δ start", "Δ duration"]
     for drawn in (submissions_figure, replay_rates_figure, replay_sizes_figure):
-        with pytest.raises(InputError, match="lacks the data for it"):
+        with pytest.raises(InputError, match="nothing to draw"):
             drawn(frame.head(0))
 
 
@@ -262,7 +262,7 @@ def _only_the_report(moved: pd.DataFrame) -> None:
     assert Path("r/jobs.parquet").read_bytes() == before
     files = json.loads(Path("r/run.json").read_text())["files"]
     assert set(files) >= {"report/report.md", "report/differences.csv", "jobs.parquet", "run.json"}
-    another = "--report-only: r was made with select 'all', and not 'first:2'; allowed: the same"
+    another = "--report-only: r was made with select 'all', not 'first:2'; allowed: the same"
     for more, said in (
         ((), "--out: r/report exists; replace it with --force"),
         (("--force", "--settle", 0), "--report-only: r was made with settle_s "),

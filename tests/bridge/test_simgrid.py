@@ -127,7 +127,7 @@ def test_what_it_cannot_is_said_in_a_line(tmp_path: Path) -> None:
          "SimGrid: select:ss,gss: looks ahead by simulating the loop; allowed: techniques and planners"),
         (ordered(TWO, program=graph("static-steal"), **between([0, 1])), None,
          "SimGrid: static-steal: chooses the tasks of a chunk; allowed with graphs: techniques that only choose sizes"),
-        (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, an actor each"),
+        (ordered([1.0] * (MAX_ACTORS + 1)), None, "SimGrid: a job of 8193 cores; allowed: up to 8192, one actor per core"),
         (on(topology=MINIMAL), None,
          f"network.topology: {MINIMAL}: SimGrid routes within a group itself; allowed: routing=simgrid"),
         (on(kind="hockney"), net, f"--network hockney: the links of {net} are shared; allowed with --platform: cm02, lv08"),

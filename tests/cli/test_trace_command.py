@@ -110,7 +110,7 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     jobs = pd.read_parquet("other/jobs.parquet")
     jobs.assign(job_id=jobs["job_id"] + 1).to_parquet("other/jobs.parquet")
     instead = "; simulate again with --tasks to keep one row per task, or give --trace-detail job"
-    of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, as whole"
+    of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, here whole"
     for name, said in {
         "part": f"--trace-detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
         "coarse": f"--trace-detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
@@ -130,7 +130,7 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
 def test_a_wide_machine_has_rows_of_cores_on_request(here: Path) -> None:
     (here / "wide.toml").write_text('name = "wide"\n[[hosts]]\ncount = 1001\ncores = 5\nspeed_gflops = 1.0\n')
     words = ("run", "sample", "--select", "first:5", "--als", "gss", "--platform", "wide.toml")
-    rows_for = "trace: shows jobs only, since few viewers open 5,005 rows of cores; "
+    rows_for = "trace: shows jobs only, since few viewers can open 5,005 rows of cores; "
     ran = twolevel(*words, "--tasks", "--out", "r")
     line = f"{rows_for}add --trace-detail task for all cores, --trace-cores for some"
     assert (ran.code, line in ran.err.splitlines()) == (0, True), ran.err
