@@ -1,4 +1,4 @@
-"""The figures of one run: drawn from its folder, and as methods of a result, ``result.plot.gantt(jobs="40-60")``."""
+"""Figures of one run, drawn from its folder, or as methods of a result: ``result.plot.gantt(jobs="40-60")``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class FigureView(NamedTuple):
-    """What of a run is drawn, beside a table."""
+    """What to draw of a run, in addition to a table."""
 
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
     host_names: list[str]  # one per host
@@ -56,7 +56,7 @@ class RunFigure:
 
 
 def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    # Of all jobs and cores, whatever is chosen: a part of the queue is no queue.
+    # Always of all jobs and cores: a part of the queue has no meaning.
     from traces.figures.run.utilisation import utilisation_figure
 
     return utilisation_figure(
@@ -65,7 +65,7 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
 
 
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
-    # How a figure of ``traces.figures`` is drawn: of the ``chosen`` jobs alone, and with these fields of the view.
+    # Draws a figure of ``traces.figures`` with these fields of the view; ``chosen``: of the chosen jobs only.
     def draw(table: pd.DataFrame, view: FigureView) -> Figure:
         module, _, name = function.partition(":")
         made: Any = getattr(import_module(f"traces.figures.{module}"), name)
@@ -85,18 +85,18 @@ def _lengths(tasks: pd.DataFrame, view: FigureView) -> Figure:
 
 
 def _power(power: pd.DataFrame, view: FigureView) -> Figure:
-    # Of the machine, whatever is chosen.
+    # Always of the whole machine.
     from traces.figures.run.power import power_figure
 
     until_ns = int(power["instant_ns"].max()) if view.until_ns is None else view.until_ns
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-# What figures of tasks take: a core that was released computes nothing.
+# Parameters of figures of tasks.
 _CORES = ("first_core", "host_names", "jobs", "cores")
 _heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
-#: The figures of a run by name; the file of each is called so, too.
+#: The figures of a run by name, which is also the name of their files.
 RUN_FIGURES: Mapping[str, RunFigure] = {
     "utilisation": RunFigure(
         "jobs", _utilisation, "Busy cores and the queue over time (n = {n} jobs). Dashed lines: means over time."
@@ -150,7 +150,7 @@ def _read_decisions(path: Path) -> pd.DataFrame:
 
 _READERS = {"jobs": read_jobs, "power": read_power, "decisions": _read_decisions}
 
-# Tables without jobs: their figures are drawn of all of the run, whatever is chosen.
+# Tables without jobs: their figures always show the whole run.
 _OF_ALL = {"power", "decisions"}
 
 _HOW = {"jobs": "", "power": f"; simulate again with {POWER}", "decisions": f"; simulate again with {DECISIONS}"}
@@ -168,9 +168,7 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``names``: which of :data:`RUN_FIGURES`. None is every one that the folder's files allow: without tasks.parquet
-      only those of jobs, and of power and decisions if these are known, and none of which there is nothing to draw, as
-      no imbalance where there was no application level.
+    - ``names``: some of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
     - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
     - ``formats``: of ``png``, ``svg`` and ``pdf``.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
@@ -241,8 +239,8 @@ def draw_run_figures(
 
 
 def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
-    # The tables that the figures need, of which some may be missing where no figure was named. Of tasks the path: there
-    # may be millions, so that each figure reads its own columns.
+    # The tables that the figures need; without named figures, some may be missing. For tasks it is the path: each figure reads
+    # only its own columns of what may be millions of rows.
     needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
     tables: dict[str, Any] = {}
     for what, name in sorted(needed.items()):
@@ -251,9 +249,9 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
             tables[what] = path if what == "tasks" else _READERS[what](path)
         elif names is not None:
             how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
-            raise InputError(f"{folder} has no {what}.parquet, of which the figure {name} is drawn{how}")
+            raise InputError(f"{folder} has no {what}.parquet, which the figure {name} needs{how}")
     if not tables.keys() - _OF_ALL and names is None:
-        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, of which figures are drawn")
+        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, which figures need")
     return tables
 
 
@@ -279,10 +277,9 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
 
 
 def draw_power(folder: Path, target: Path) -> Path:
-    """Draw what the machine of a run has drawn into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
+    """Draw the power of a run into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
 
-    Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
-    written.
+    Raises InputError if the folder is no result of a run with ``--power``, no time passed, or the file cannot be written.
     """
     from traces.figures.drawing.canvas import save
     from traces.figures.run.power import power_figure
@@ -314,7 +311,7 @@ class Plots:
         return self._drawn("utilisation", None, None, title, ax)
 
     def waits(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """How long jobs waited, and their bounded slowdowns."""
+        """Waits and bounded slowdowns of jobs."""
         return self._drawn("waits", jobs, None, title, ax)
 
     def imbalance(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
@@ -324,13 +321,13 @@ class Plots:
     def held(
         self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
     ) -> Figure:
-        """How much of the time hosts were held by jobs."""
+        """Share of time in which jobs held cores."""
         return self._drawn("held", jobs, cores, title, ax)
 
     def heat(
         self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
     ) -> Figure:
-        """How much of the time hosts computed tasks."""
+        """Share of time in which cores computed tasks."""
         return self._drawn("heat", jobs, cores, title, ax)
 
     def gantt(
@@ -348,11 +345,11 @@ class Plots:
         return self._drawn("lengths", jobs, None, title, ax)
 
     def power(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """What the machine draws over time, and its limit; below it the level, or how many hosts are not in service."""
+        """The power of the machine over time, its limit, and below them the level, or the number of hosts out of service."""
         return self._drawn("power", None, None, title, ax)
 
     def decisions(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """What scheduling passes cost, by the number of waiting jobs (needs ``keep_decisions``)."""
+        """The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."""
         return self._drawn("decisions", None, None, title, ax)
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:

@@ -1,4 +1,4 @@
-"""The figures of a study: what can be drawn from its tables and its kept files, the files, and methods for notebooks."""
+"""Figures of a study from its tables and kept files: the data of each, their files, and methods for notebooks."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
 
 
 def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:
-    # What a combination is called: what varies among those of its workload.
+    # The name of a combination: the values that vary within its workload.
     from traces.figures.study.combinations import batch_label
 
     def varies(column: str) -> bool:
@@ -131,15 +131,15 @@ def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
 
 
 class FigureData(NamedTuple):
-    """A part of a study's results, of which one figure is drawn."""
+    """A part of a study's results, drawn as one figure."""
 
-    name: str  # what the name of its file says, as ``W1-allocator=best-fit``; empty if there is one part only
-    words: str  # what its title says, as ``W1, allocator best-fit``
+    name: str  # suffix of its file, as ``W1-allocator=best-fit``; empty if there is only one part
+    words: str  # its title, as ``W1, allocator best-fit``
     frame: pd.DataFrame
 
 
 def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
-    """The parts, in the order of the results; their words tell one from the others."""
+    """The parts, in the order of the results, with distinct words."""
     several = len(study.workloads) > 1
     further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # which the bars and lines say
     columns = {column_name(name): name for name in further}
@@ -155,11 +155,11 @@ def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
         yield FigureData("-".join(names), ", ".join(words), frame)
 
 
-#: Of more parts than that of a study only figures that are asked for are drawn.
+#: With more parts, only requested figures are drawn.
 _MOST_PARTS = 12
 
 
-#: The metrics of which the means of all combinations are drawn, and printed, by the names of their figures.
+#: The metrics whose means are drawn and printed for all combinations, by the names of their figures.
 MEASURES = {
     "makespan": "makespan_ns",
     "wait": "mean_wait_ns",
@@ -188,7 +188,7 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     "decision-cost": _drawn_by("study.decisions", "decision_cost_figure"),
 }
 
-#: Those that are drawn of each part of the results.
+#: Figures that are drawn for each part of the results.
 OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
 
 
@@ -200,7 +200,7 @@ def read_results(folder: Path) -> pd.DataFrame:
 
 
 def missing(name: str, frame: pd.DataFrame) -> str:
-    """What a figure needs and some results do not have; empty: nothing."""
+    """The reason for which a figure cannot be drawn from some results; empty: it can."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
         return f"more than {MOST_LINES} combinations"
     metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
@@ -222,8 +222,8 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
     return metric in frame.columns and bool(frame[metric].notna().any())
 
 
-def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> list[FigureData]:
-    """The data of a figure of a finished study; ``anew``: compare again, and do not read what was written. Raises
+def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
+    """The data of a figure of a finished study; ``again``: compare again instead of reading written comparisons. Raises
     InputError."""
     if name in OF_RESULTS:
         return [
@@ -241,12 +241,12 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
-        if sizes.empty or sizes.max() < 2:  # of cells that have all failed there are none
-            return []  # there is nothing to see it grow by
+        if sizes.empty or sizes.max() < 2:
+            return []
         costs = costs.assign(wall_s=costs["simulation_s"])
         return [FigureData("", "", costs.assign(group=_groups(costs)))]
     written = folder / COMPARISONS
-    if anew:
+    if again:
         found = compared(study, read_results(folder))[1]
     else:
         found = read_rows(written, ("option", "metric")) if written.is_file() else None
@@ -257,7 +257,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
-    # What has no ratio is drawn as difference.
+    # Without a ratio the difference is drawn.
     no_ratio = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan)
     wanted = [one for one in study.comparisons if one.drawn == "difference"]
     as_differences = {(column_name(one.option), str(base_of(study, one))) for one in wanted}
@@ -274,7 +274,7 @@ def parts_of(study: Study, folder: Path, name: str, *, anew: bool = True) -> lis
 
 
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:
-    # What varies beside the number of jobs; too many to be told apart are one.
+    # The options that vary, other than the number of jobs; too many groups become one.
     names = [name for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
     texts = costs[["workload", "bls", "als"]].astype(str)
     if not names:
@@ -286,7 +286,7 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
 
 
 def fresh(stem: str, taken: set[str]) -> str:
-    """A name that is not taken: parts may be called alike, as plug-ins of one name from two files are."""
+    """A name that is not taken: parts may have equal names, e.g. plug-ins from two files."""
     names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -317,7 +317,7 @@ def draw_study_figures(
     if target is None:
         target = folder / FIGURES
         files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * (paper is not None)
-        _make_room(folder, files, anew=not names)
+        _make_room(folder, files, all_figures=not names)
     for name, stem, words, frame in planned:
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
@@ -374,7 +374,7 @@ def planned_figures(
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
             raise one_of("figure", name, STUDY_FIGURES)
-        parts = parts_of(study, folder, name, anew=False)
+        parts = parts_of(study, folder, name, again=False)
         if names and not parts:
             why = ""
             if (word := KEPT_FIGURES.get(name)) is not None and word not in study.keep:
@@ -390,16 +390,16 @@ def planned_figures(
                 yield name, fresh(f"{name}-{part}" if part else name, stems), words, frame
 
 
-def _make_room(folder: Path, files: Sequence[str], *, anew: bool) -> None:
-    # What was drawn of a study, perhaps of other parts, goes; what is not ours stays. The record lists the files before they
-    # are there: whoever is killed while drawing leaves nothing that nobody owns.
+def _make_room(folder: Path, files: Sequence[str], *, all_figures: bool) -> None:
+    # Removes earlier figures of the study and keeps other files. The record lists the new files before they exist, so that a
+    # killed process leaves no unknown files.
     if (folder / FIGURES).is_symlink():
         return
     new, ours = {f"{FIGURES}/{file}" for file in files}, drawn_in(folder)
     put_aside(folder / name for name in sorted(new - ours))
-    if anew:
+    if all_figures:
         remove_files(folder, sorted(ours - new))
-    list_drawn(folder, new if anew else new | ours)
+    list_drawn(folder, new if all_figures else new | ours)
 
 
 def _figure(name: str, about: str) -> Callable[..., Figure]:

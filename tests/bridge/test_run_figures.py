@@ -86,9 +86,9 @@ def test_all_figures_in_both_formats(run: Path, tmp_path: Path) -> None:
             "tasks",
             OF_JOBS,
             ["waits", "heat"],
-            r"run has no tasks.parquet, of which the figure heat is drawn; .* keep_tasks=True ",
+            r"run has no tasks.parquet, which the figure heat needs; .* keep_tasks=True ",
         ),
-        ("jobs", OF_TASKS, ["held"], r"run has no jobs.parquet, of which the figure held is drawn$"),
+        ("jobs", OF_TASKS, ["held"], r"run has no jobs.parquet, which the figure held needs$"),
     ],
 )
 def test_without_a_table_figures_of_the_other_are_drawn(
@@ -143,7 +143,7 @@ def test_what_decisions_cost_is_of_all_passes_whatever_is_chosen(
     run: Path, tmp_path: Path, drawn: dict[str, Any]
 ) -> None:
     with pytest.raises(
-        InputError, match=r"no decisions.parquet, of which the figure decisions is .* with keep_decisions=True$"
+        InputError, match=r"no decisions.parquet, which the figure decisions needs.* with keep_decisions=True$"
     ):
         draw_run_figures(run, ["decisions"], tmp_path)
     passes = pd.DataFrame({"now_ns": [0, 4], "waiting": [1, 2], "started": [1, 1], "decision_ns": [700, 900]})

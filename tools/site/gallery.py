@@ -41,8 +41,8 @@ def gallery() -> str:
         "# Gallery",
         "",
         "<!-- generated: python -m tools.site.gallery -->",
-        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command below it draws such a",
-        "picture of your own results.",
+        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command after it draws",
+        "such a picture of your own results.",
         "",
     ]
     for section in PICTURES:
