@@ -1,6 +1,6 @@
-"""Two runs of one workload, job by job: who started later, which chain of jobs it waited for, and what each job did to others.
+"""Two runs of one workload, job by job: delays, the chains of jobs that caused them, and the effect of each job on others.
 
-The definitions stand in docs/reference/compare.md. Throughout, a difference is of the second run, B, minus the first, A.
+Definitions: docs/reference/compare.md. Every difference is the second run, B, minus the first, A.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NEEDED = ("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns"
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What two runs made of the same jobs."""
+    """Comparison of two runs of the same jobs."""
 
     # a row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
     # docs/reference/compare.md
@@ -181,9 +181,9 @@ def _delay_columns(
     )
     start_delta, end_delta = start[1] - start[0], end[1] - end[0]
     run_delta = end_delta - start_delta
-    # A job's chain is told in the run in which it started later: there it waited.
+    # The chain of a job is followed in the run in which it started later.
     later = start_delta >= 0
-    # What of each link's delay is neither its cause's run nor its cause's start.
+    # The part of each link's delay that neither the run time nor the start of its cause explains.
     order = [np.where(one.link >= 0, start_delta - end_delta[one.link], 0) for one in causes]
     sums: list[ChainSums] = []
     for late in (0, 1):
@@ -260,12 +260,12 @@ def chain(compared: Comparison, row: int) -> list[Link]:
 
 
 def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
-    """Return the rows of the jobs that started while this one waited in ``run`` (``"A"`` or ``"B"``), and after it in
-    the other run; the widest first, of equals those of smaller number. One that started with it did not pass it."""
+    """Return the rows of the jobs that started while this job waited in ``run`` (``"A"`` or ``"B"``), but after it in the
+    other run: the widest first, then by number. Jobs that started at the same instant did not overtake it."""
     delays = compared.delays
     here, there = run.lower(), RUNS[1 - RUNS.index(run)].lower()
     start, start_there = (delays[f"start_{name}_ns"].to_numpy() for name in (here, there))
-    if BOOT_COLUMNS[0] in delays:  # who had its cores was passed by nobody while their hosts booted
+    if BOOT_COLUMNS[0] in delays:  # a job that has its cores is not overtaken while its hosts boot
         start, start_there = (
             of - delays[f"boot_wait_{name}_ns"].to_numpy() for name, of in ((here, start), (there, start_there))
         )
@@ -276,7 +276,7 @@ def overtakers(compared: Comparison, row: int, run: str) -> list[int]:
 
 
 def ranked(compared: Comparison, column: str, top: int, *, later: bool) -> list[int]:
-    """Rows of the ``top`` greatest values above 0 of a column, or with ``later`` off of the least below 0; ties by row."""
+    """Rows of the ``top`` largest positive values of a column, or without ``later`` of the most negative; ties by row."""
     value = compared.delays[column].to_numpy() * (1 if later else -1)
     order = np.argsort(-value, kind="stable")[:top]
     return [int(row) for row in order if value[row] > 0]

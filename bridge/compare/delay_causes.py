@@ -1,7 +1,7 @@
-"""Why a job started when it did, by the table of jobs of a run: which job's end it waited for, and chains of causes.
+"""Causes of starts from the table of jobs of a run: the job whose end each job waited for, and chains of causes.
 
-The rules stand in docs/reference/compare.md. All of it is arrays: rows are those of jobs that started. Chains are summed by
-doubling pointers: after k steps each leads 2ᵏ links back, so that n jobs take log₂(longest chain) steps over arrays."""
+Rules: docs/reference/compare.md. Arrays have one row per job that started. Chains are summed by pointer doubling: after k steps
+a pointer leads 2ᵏ links back, so n jobs need log₂(longest chain) steps over arrays."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from traces.tables import BOOT_WAIT, CUT_BECAUSE, STARTED_BECAUSE
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Why a job started at its instant and not before; ``StartCauses.kind`` counts in this order.
+#: Causes of a start; ``StartCauses.kind`` is the position in this tuple.
 CAUSES = (
     "submit", "eligible", "dependency", "retry", "release", "unmatched", "pass", "freed", "hinted", "asked", "wished", "lost",
     "boot",
 )  # fmt: skip
 
-#: Those that name a compared job, at whose end the job started: the links of a chain.
+#: Causes that are links of a chain: the job started at the end of a compared job.
 LINKS = ("dependency", "retry", "release", "lost")
 
 _CODE = {name: code for code, name in enumerate(CAUSES)}
@@ -52,30 +52,29 @@ class StartedJobs:
     freed_row: Array
     freed_core: Array
     freed_ns: Array
-    # (h,): rows that were told that a row which started later waits for some of their cores; none by default
-    told_row: Array
-    told_of: Array
-    # (a,): rows that were asked for cores, and which; none by default
+    # (h,): rows that received a hint, and the waiting rows that started later; none by default
+    hinted_row: Array
+    hinted_for: Array
+    # (a,): rows whose cores the scheduler requested, and these cores; none by default
     asked_row: Array
     asked_core: Array
-    wished: bool  # whether it was as they wished for fewer
-    # ndarray of str, shape (n,): how all cores of a row were lost, and which was the last; empty where they were not,
-    # by default everywhere
+    wished: bool  # whether these rows had offered them
+    # ndarray of str, shape (n,): how a row lost all its cores, and the last core; empty (default) if it did not
     cut_because: Array
-    # ndarray of str, shape (n,): why its policy has started a row; empty where it did not say, by default everywhere
+    # ndarray of str, shape (n,): the policy's reason for a start; empty (default) without one
     started_because: Array
-    # (n,): for how long it had its cores and waited for their hosts to boot; 0 by default everywhere
+    # (n,): time for which a row had its cores and waited for their hosts to boot; 0 by default
     boot_wait_ns: Array
 
     @classmethod
     def of(cls, jobs: pd.DataFrame, events: Collection[JobEvents] = ()) -> StartedJobs:
-        """The started rows of a table of jobs, and of events what they released, were told, and were asked for."""
+        """Read the started rows of a table of jobs, and their releases, hints and requests for cores from events."""
         some = jobs["start_ns"].to_numpy() >= 0
         started = jobs[some]
         releases, hints = of_kind(events, ReleaseRecords), of_kind(events, HintRecords)
         widths = of_kind(events, WidthRecords)
-        told = (hints.wanted > 0) & (hints.waiting >= 0)
-        told[told] = some[hints.waiting[told]]  # who never started is no row here
+        hinted = (hints.wanted > 0) & (hints.waiting >= 0)
+        hinted[hinted] = some[hints.waiting[hinted]]  # jobs that never started have no row
         asked = widths.change < 0
         place = np.cumsum(some) - 1
         names = ("job_id", "attempt", "cores", "submit_ns", "eligible_ns", "start_ns", "end_ns")
@@ -86,8 +85,8 @@ class StartedJobs:
             freed_row=place[releases.job],
             freed_core=releases.core,
             freed_ns=releases.released_ns,
-            told_row=place[hints.job[told]],
-            told_of=place[hints.waiting[told]],
+            hinted_row=place[hints.job[hinted]],
+            hinted_for=place[hints.waiting[hinted]],
             asked_row=place[widths.job[asked]],
             asked_core=widths.core[asked],
             wished=bool((widths.change == 0).any()),
@@ -105,24 +104,24 @@ class StartedJobs:
 
     @property
     def had_ns(self) -> Array:
-        """The instant at which each row had its cores: its start, but for hosts that had to boot first."""
+        """The instant at which each row had its cores: its start, minus the boot time of its hosts."""
         return self.start_ns - self.boot_wait_ns
 
 
 @dataclass(frozen=True, eq=False)
 class StartCauses:
-    """Why each compared job started when it did in one run: arrays of int64, shape (m,)."""
+    """Causes of the starts of the compared jobs in one run: arrays of int64, shape (m,)."""
 
     kind: Array  # number of the cause among :data:`CAUSES`
-    link: Array  # number of the compared job at whose end it started, −1 where there is none
-    # the job at whose end it started, also if only this run has it, or that had released a core then; −1 without
+    link: Array  # number of the compared job whose end is the cause, or −1
+    # the job whose end or release is the cause, even if only this run has it; −1 without
     job_id: Array
     attempt: Array
 
 
 def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> StartCauses:
-    """Return why each compared job started in the run ``late`` at its instant and not before; it is compared with the
-    run ``early``. ``late_row`` and ``early_row``: int64 (m,), the rows of the compared jobs in each."""
+    """Find the cause of the start of each compared job in the run ``late``, compared with the run ``early``. ``late_row`` and
+    ``early_row``: int64 (m,), the rows of the compared jobs in each."""
     number = np.full(len(late), -1)
     number[late_row] = np.arange(len(late_row))
     lateness = np.zeros(len(late), np.int64)
@@ -137,17 +136,17 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
     kind[depends], found[depends] = _CODE["dependency"], on
     again, before = _attempts_before(late)
     kind[again], found[again] = _CODE["retry"], before
-    # What only this run has is named, and ends the chain: how much later it ended cannot be said.
+    # A job that only this run has ends the chain: its delay is unknown.
     kind[(found >= 0) & (number[found] < 0)] = _CODE["unmatched"]
-    # What it waited for would not have ended then, had it not lost its cores in one of the runs only.
+    # The cause ended then only because it lost its cores in one of the runs.
     otherwise = np.zeros(len(late), np.bool_)
     otherwise[late_row] = late.cut_because[late_row] != early.cut_because[early_row]
     kind[(found >= 0) & otherwise[found]] = _CODE["lost"]
-    # So does who released cores, and ran on.
+    # So does a job that released cores and continued.
     waited = np.flatnonzero(kind == _CODE["pass"])
     freed = _freed_by(late, waited)
     kind[waited[freed >= 0]] = _CODE["freed"]
-    kind[waited[_knew(late, waited, freed)]] = _CODE["hinted"]
+    kind[waited[_had_hint(late, waited, freed)]] = _CODE["hinted"]
     kind[waited[_were_asked(late, waited, freed)]] = _CODE["wished" if late.wished else "asked"]
     found[waited] = np.where(freed >= 0, freed, found[waited])
     found, kind = found[late_row], kind[late_row]
@@ -162,7 +161,7 @@ def find_causes(late: StartedJobs, early: StartedJobs, late_row: Array, early_ro
 
 
 def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
-    """Of several jobs that ended at once the one of least rank is named: compared, most delayed, of smallest number."""
+    """Rank of each row as a cause, if several jobs ended at once: compared jobs first, then the most delayed, then number."""
     order = np.lexsort((late.attempt, late.job_id, -lateness, unmatched))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -170,11 +169,8 @@ def _ranks(late: StartedJobs, lateness: Array, unmatched: Array) -> Array:
 
 
 def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
-    """The row at whose end each row that waited had its cores, −1 where nobody ended then; of those without a length
-    nobody is it.
-
-    So a cause always started before, and no chain comes back to where it has been.
-    """
+    """The row whose end gave each waiting row its cores, or −1. Rows of run time 0 are no causes, so a cause always started
+    earlier, and chains have no cycles."""
     found = np.full(len(late), -1)
     enders = np.flatnonzero(late.end_ns > late.start_ns)
     enders = enders[np.lexsort((rank[enders], late.end_ns[enders]))]
@@ -198,7 +194,7 @@ def _released_by(late: StartedJobs, waited: Array, rank: Array) -> Array:
 
 
 def _freed_by(late: StartedJobs, rows: Array) -> Array:
-    """Who released a core at the instant at which each row started, −1 if nobody: first who released one that the row took."""
+    """The row that released a core when each row started, or −1; preferably one whose core the row took."""
     found = np.full(len(rows), -1)
     if not len(late.freed_ns):
         return found
@@ -217,15 +213,15 @@ def _freed_by(late: StartedJobs, rows: Array) -> Array:
     return found
 
 
-def _knew(late: StartedJobs, rows: Array, freed: Array) -> Array:
-    """Whether who released a core for each row, by :func:`_freed_by`, had been told before that this row waits for it."""
-    told = set(zip(late.told_row.tolist(), late.told_of.tolist(), strict=True))
+def _had_hint(late: StartedJobs, rows: Array, freed: Array) -> Array:
+    """Whether the releasing row of each row (:func:`_freed_by`) had received a hint that this row waits for its cores."""
+    hinted = set(zip(late.hinted_row.tolist(), late.hinted_for.tolist(), strict=True))
     pairs = zip(freed.tolist(), rows.tolist(), strict=True)
-    return np.array([pair in told for pair in pairs], np.bool_)
+    return np.array([pair in hinted for pair in pairs], np.bool_)
 
 
 def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
-    """Whether who released a core for each row, by :func:`_freed_by`, had been asked for one that it released then."""
+    """Whether the scheduler had requested a core that the releasing row of each row (:func:`_freed_by`) released then."""
     if not len(late.asked_row):
         return np.zeros(len(rows), np.bool_)
     asked = set(zip(late.asked_row.tolist(), late.asked_core.tolist(), strict=True))
@@ -233,16 +229,18 @@ def _were_asked(late: StartedJobs, rows: Array, freed: Array) -> Array:
     for row, core, at in zip(late.freed_row.tolist(), late.freed_core.tolist(), late.freed_ns.tolist(), strict=True):
         gave.setdefault((row, at), []).append(core)
     pairs = zip(freed.tolist(), late.had_ns[rows].tolist(), strict=True)
-    return np.array([any((who, core) in asked for core in gave.get((who, at), ())) for who, at in pairs], np.bool_)
+    return np.array(
+        [any((giver, core) in asked for core in gave.get((giver, at), ())) for giver, at in pairs], np.bool_
+    )
 
 
 def _least_overlapping(
     allocation: Array, rows: Array, group: Array, others: Array, others_group: Array, rank: Array
 ) -> Array:
-    """Of each row the one of least rank among ``others`` of its group that held a core which it took, or −1."""
+    """For each row the lowest-ranked of ``others`` of its group that held a core which it took, or −1."""
     owner, lo, hi = _core_intervals(allocation, rows)
     holder, held_lo, held_hi = _core_intervals(allocation, others)
-    # Groups stand one behind the other on the axis of cores, so that one search is within one group.
+    # Groups are in sequence on the axis of cores, so that each search stays within one group.
     width = int(max(hi.max(initial=0), held_hi.max(initial=0)))
     lo, hi = lo + group[owner] * width, hi + group[owner] * width
     held_lo, held_hi = held_lo + others_group[holder] * width, held_hi + others_group[holder] * width
@@ -260,7 +258,7 @@ def _least_overlapping(
 
 
 def _core_intervals(allocation: Array, rows: Array) -> tuple[Array, Array, Array]:
-    """The place in ``rows``, first core, and one behind the last, of every interval of cores of these rows."""
+    """Position in ``rows``, first core and end (exclusive) of every interval of cores of these rows."""
     known: dict[str, list[tuple[int, int]]] = {}
     places: list[int] = []
     bounds: list[tuple[int, int]] = []
@@ -316,7 +314,7 @@ def _preceding(late: StartedJobs, early: StartedJobs, late_row: Array, early_row
 
 
 def _ends_of_others(late: StartedJobs, early: StartedJobs, late_row: Array, early_row: Array) -> Array:
-    """Instants at which a job left for good in ``late`` of which it is not known when it left in ``early``."""
+    """Final ends in ``late`` of jobs whose end in ``early`` is unknown."""
     known = np.zeros(len(late), bool)
     known[late_row] = ~early.requeued[early_row]
     instants: Array = late.end_ns[~late.requeued & ~known]
@@ -324,16 +322,16 @@ def _ends_of_others(late: StartedJobs, early: StartedJobs, late_row: Array, earl
 
 
 class ChainSums(NamedTuple):
-    """What there is on the way from each job back to the first of its chain: arrays of int64."""
+    """Sums from each job back to the root of its chain: arrays of int64."""
 
-    root: Array  # (m,): the first job; a job that waited for nobody is its own
-    links: Array  # (m,): how many links there are
+    root: Array  # (m,): the root; a job without a link is its own root
+    links: Array  # (m,): number of links
     totals: Array  # (t, m): the sum of each term over the links
 
 
 def sums_along(link: Array, terms: Array) -> ChainSums:
     """Sum terms over the links of every chain. ``link``: int64 (m,), the job that each waited for, or −1. ``terms``:
-    int64 (t, m), of each job's link; what stands at a job without one is not counted."""
+    int64 (t, m), of each job's link; values of jobs without a link are ignored."""
     held = link >= 0
     back = np.where(held, link, np.arange(len(link)))
     totals = np.where(held, terms, 0)
@@ -348,9 +346,9 @@ def sums_along(link: Array, terms: Array) -> ChainSums:
 
 
 def followers(link: Array, counted: Array) -> Array:
-    """Return how many of the ``counted`` jobs (bool, (m,)) have each job in their chain, before themselves: int64 (m,).
+    """Return the number of ``counted`` jobs (bool, (m,)) that have each job in their chain, other than itself: int64 (m,).
     ``link``: int64 (m,), the job that each waited for, or −1."""
-    within = counted.astype(np.int64)  # itself, and those up to 2ᵏ − 1 links behind it
+    within = counted.astype(np.int64)  # itself, and the jobs up to 2ᵏ − 1 links after it
     back = link.copy()
     while (held := np.flatnonzero(back >= 0)).size:
         # Sums of float64 are exact here: none exceeds the number of jobs.

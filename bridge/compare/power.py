@@ -1,9 +1,9 @@
-"""What limits to power have cost and saved: a run beside another one of the same jobs without them; and rewards of slowed jobs.
+"""Costs and savings of power limits, from a run with them and a run of the same jobs without, and rewards of slowed jobs.
 
 The indexes are those of S. Matsui et al., *Architecture of Job Scheduling Simulator for Demand Response Based Resource
-Provisioning*, ISGC 2021: by how much jobs run and wait longer, and how much less power is drawn. They leave the function of
-rewards open. Here it is linear, and nobody pays for what became better: a rate for each core-hour that an allowed job runs
-longer in B, and one for each that it waits longer. Cores are those that it asks for."""
+Provisioning*, ISGC 2021: increases of run time and wait, and the reduction of power. The paper leaves the reward function open.
+Here it is linear and never negative: one rate per core-hour by which an allowed job runs longer in B, and one per core-hour by
+which it waits longer, with its requested cores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from traces.tables import read_power
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Those of the two runs that are shown beside each other: what they are called, and how they are written.
+#: The metrics of both runs that are shown: their words and their format.
 METRICS: Final = {
     "energy_j": ("energy", joules_text),
     "peak_power_w": ("peak power", watts_text),
@@ -40,12 +40,12 @@ METRICS: Final = {
     "co2e_g": ("carbon", grams_text),
 }
 
-#: Of these, what is shown only if it is known of both: there may have been no limits, no PUE, or no signals.
+#: Metrics that are shown only if both runs have them.
 _NOT_ALWAYS: Final = ("peak_limited_w", "facility_energy_j", "cost", "co2e_g")
 
 
 class Increase(NamedTuple):
-    """By how much some jobs run, or wait, longer in B: ns, rounded once; of no jobs None."""
+    """Increase of the run times or waits of some jobs in B: ns, rounded once; None without jobs."""
 
     jobs: int
     mean_ns: float | None
@@ -54,8 +54,8 @@ class Increase(NamedTuple):
 
 
 class PowerIndexes(NamedTuple):
-    """What B has cost and saved beside A: by ``all``, ``allowed`` and ``disallowed`` jobs; J to the later end; W while there
-    are limits, from the first submit to the later end, None where there are none."""
+    """Costs and savings of B relative to A, for ``all``, ``allowed`` and ``disallowed`` jobs: J up to the later end; W during
+    limits, from the first submit to the later end, or None without limits."""
 
     run: Mapping[str, Increase]
     wait: Mapping[str, Increase]
@@ -76,9 +76,8 @@ def power_indexes(
     records: tuple[Mapping[str, Any], Mapping[str, Any]],
     folders: tuple[Path, Path],
 ) -> PowerIndexes | None:
-    """The indexes of a run B beside a run A, of whose records and folders they are; None where one of them knows
-    nothing of power. ``jobs`` and ``rows`` are those of :func:`indexes_of`. Raises InputError if one of the records, or
-    tables, is not as a run has written it: both can be edited."""
+    """The indexes of a run B relative to a run A, from their records and folders; None if one has no power. ``jobs`` and
+    ``rows`` are those of :func:`indexes_of`. Raises InputError if a record or table was edited and is no longer valid."""
     a, b = (record.get("power") for record in records)
     if a is None or b is None:
         return None
@@ -92,7 +91,7 @@ def power_indexes(
 
 
 def _check_record(power: Any, where: str) -> None:
-    # Of what is read here of the record of a run.
+    # Checks only the parts of the record that are used here.
     if not isinstance(power, Mapping):
         raise InputError(f"{where}: {shown(power)}; allowed: as twolevel run has written it, with idle_w and limits")
     real(f"{where}: idle_w", power.get("idle_w"), 0, MOST_MW / 1000)
@@ -122,8 +121,8 @@ def indexes_of(
     records: tuple[Mapping[str, Any], Mapping[str, Any]],
     powers: tuple[pd.DataFrame, pd.DataFrame],
 ) -> PowerIndexes:
-    """The indexes of a run B beside a run A, from their tables of jobs, the rows (int64, (n,)) of the compared jobs in
-    either, their ``PowerReport.record`` and their ``power.parquet``."""
+    """The indexes of a run B relative to a run A, from their tables of jobs, the rows (int64, (n,)) of the compared jobs in
+    each, their ``PowerReport.record`` and their ``power.parquet``."""
     runs, waits, allowed = _compared(jobs, rows)
     groups = {"all": np.ones(len(allowed), np.bool_), "allowed": allowed, "disallowed": ~allowed}
     ends = [int(frame["end_ns"].max()) for frame in jobs]
@@ -132,7 +131,7 @@ def indexes_of(
         _steps(table, round(one["idle_w"] * 1000), last) for table, one, last in zip(powers, records, ends, strict=True)
     ]
     whole = [_energy_pj(*one, begin, end) for one in steps]
-    # Before the first submit and behind the later end nothing runs in either run, whatever the limits.
+    # Before the first submit and after the later end no job runs in either run.
     parts = [one for part in records[1].get("domains", {}).values() for one in part["limits"]]
     windows = joined((max(a, begin), min(z, end)) for a, z, *_ in [*records[1].get("limits", []), *parts])
     saved = sum(_energy_pj(*steps[0], a, z) - _energy_pj(*steps[1], a, z) for a, z in windows)
@@ -148,7 +147,7 @@ def indexes_of(
 def _compared(
     jobs: tuple[pd.DataFrame, pd.DataFrame], rows: tuple[Array, Array]
 ) -> tuple[list[Array], list[Array], Array]:
-    # Run times and waits of the compared jobs in A and B, and which of them may be slowed in B: all, if it does not say.
+    # Run times and waits of the compared jobs in A and B, and the jobs that may be slowed in B (default: all).
     frames = [frame.iloc[row] for frame, row in zip(jobs, rows, strict=True)]
     runs = [(one["end_ns"] - one["start_ns"]).to_numpy() for one in frames]
     waits = [(one["start_ns"] - one["eligible_ns"]).to_numpy() for one in frames]
@@ -163,7 +162,7 @@ def _increase(before: Array, after: Array) -> Increase:
 
 
 def _steps(table: pd.DataFrame, idle_mw: int, last_ns: int) -> tuple[Array, Array]:
-    # Behind the last end the machine is idle.
+    # After the last end the machine is idle.
     at, power = table["instant_ns"].to_numpy(), table["power_mw"].to_numpy()
     return np.append(at, max(last_ns, int(at[-1]))), np.append(power, idle_mw)
 
@@ -213,8 +212,8 @@ class Rates(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """What is given: in all, and to how many of the allowed jobs that are compared; and what is saved beyond that, where energy
-    has a price: by how much less B costs than A, less what is given."""
+    """The total of the rewards, the number of rewarded jobs among the compared allowed jobs, and, if energy has a price, the
+    saved cost: cost of A − cost of B − rewards."""
 
     rates: Rates
     total: Fraction
@@ -263,6 +262,6 @@ def rewards(
 
 
 def reward_row(found: Rewards) -> tuple[str, str]:
-    """What a person looks at: a row of a table."""
+    """A row of the printed table."""
     saved = "" if found.saved is None else f"; {found.saved:,.2f} of cost saved beyond that"
     return "rewards", f"{float(found.total):,.2f} to {found.jobs} of {found.allowed_jobs} allowed jobs{saved}"

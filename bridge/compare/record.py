@@ -1,4 +1,4 @@
-"""What ``twolevel compare`` reads and writes: two results of ``twolevel run``; a table, a record and figures."""
+"""Input and output of ``twolevel compare``: two results of ``twolevel run``; a table, a record and figures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from traces.tables import read_jobs, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Those of the two runs that are shown beside each other.
+#: The metrics of both runs that are shown.
 METRICS = ("makespan_ns", "mean_wait_ns")
 
 
@@ -76,7 +76,7 @@ def _machine(record: dict[str, Any]) -> str:
 
 
 def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
-    """What is not the same in the records of two runs, and how each has it: options, platform, version."""
+    """Differences between the records of two runs, with both values: options, platform, version."""
     found = {}
     options = [run.record["arguments"] for run in (a, b)]
     for name in dict.fromkeys([*options[0], *options[1]]):
@@ -156,7 +156,7 @@ def write_comparison(
 
 
 def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
-    """Who was moved most, and who moved others most, ``top`` rows of each."""
+    """The most affected jobs, and the jobs that affected others most, ``top`` rows of each."""
     return {
         "most_delayed": _delays_of(compared, "start_delta_ns", top, later=True),
         "most_advanced": _delays_of(compared, "start_delta_ns", top, later=False),

@@ -1,4 +1,4 @@
-"""What a page is made of. Each part gives its markup; whatever comes of data is escaped here, and nowhere else."""
+"""Parts of a page. Each returns its markup; all data are escaped here, and nowhere else."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from traces.figures.drawing.canvas import Figure
 
-#: Instants, which are -1 of what never happened; all other times are durations.
+#: Names of instants, which are -1 if they never happened; all other times are durations.
 _INSTANT = re.compile(r"(submit|eligible|start|end|deadline|fair_start)(_[ab])?_ns")
 
 _INTEGERS = (np.int8, np.int16, np.int32)
 
 
 def table_text(frame: pd.DataFrame, shown: Collection[str], key: str = "") -> str:
-    """A table's columns, packed; ``shown``: those that are visible first; ``key``: the column of jobs, if rows are jobs."""
+    """Pack the columns of a table. ``shown``: columns that are visible at first. ``key``: the column of job numbers, if any."""
     columns: dict[str, Array] = {}
-    told = []
+    described = []
     for name in map(str, frame.columns):
         kind, columns[name], texts = _packed(name, frame[name])
         one = {"name": name, "label": in_words(name), "kind": kind, "shown": name in shown}
-        told.append(one | {"definition": definition(name), "texts": texts})
-    return packed_text(columns, {"rows": len(frame), "key": key, "columns": told})
+        described.append(one | {"definition": definition(name), "texts": texts})
+    return packed_text(columns, {"rows": len(frame), "key": key, "columns": described})
 
 
 def kind_of(name: str, dtype: Any) -> str:
@@ -48,7 +48,7 @@ def kind_of(name: str, dtype: Any) -> str:
 
 def _packed(name: str, column: pd.Series[Any]) -> tuple[str, Array, list[str]]:
     dtype = column.dtype
-    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "iufb":  # one in which values may lack
+    if not isinstance(dtype, np.dtype) and getattr(dtype, "kind", "O") in "iufb":  # a column with missing values
         plain: Any = np.float64 if column.hasnans else getattr(dtype, "numpy_dtype", np.float64)
         column = column.astype(plain)
         dtype = column.dtype
@@ -62,13 +62,13 @@ def _packed(name: str, column: pd.Series[Any]) -> tuple[str, Array, list[str]]:
     if dtype.kind == "f":
         return kind, values.astype(np.float64), []
     if dtype.kind == "u":
-        # No whole number that is larger is exact there.
+        # Larger integers are not exact in a browser.
         values = values.astype(np.int64 if values.max(initial=0) < 2**63 else np.float64)
     return kind, _small(values), []
 
 
 def _json_text(words: Any) -> str:
-    # A lone surrogate, which names of files may have, is in no page.
+    # File names may have lone surrogates, which HTML does not allow.
     text = str(words)
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
@@ -84,13 +84,13 @@ def _small(values: Array) -> Array:
 
 
 def text(words: str) -> str:
-    """Words as they are to be read, whatever is in them."""
+    """Escape words for HTML."""
     return escape(words.replace("\0", "\N{REPLACEMENT CHARACTER}"), quote=True)
 
 
 def element(tag: str, *content: str, **attributes: str | bool | None) -> str:
-    """An element: its content is markup, the values of its attributes are words. An attribute's name may end in ``_``,
-    and has ``-`` for ``_`` within; True is one without a value, None and False are none."""
+    """An element. Its content is markup; values of attributes are words. In names of attributes a final ``_`` is dropped and
+    other ``_`` become ``-``. True gives an attribute without a value; None and False give none."""
     given = [
         f" {name.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{text(str(value))}"')
         for name, value in attributes.items()
@@ -100,7 +100,7 @@ def element(tag: str, *content: str, **attributes: str | bool | None) -> str:
 
 
 def listed(rows: list[list[str]], head: list[str]) -> str:
-    """A small table of markup, with the first cell of each row as its heading."""
+    """A small table of markup; the first cell of each row is its heading."""
     top = element("tr", *(element("th", one, scope="col") for one in head)) if any(head) else ""
     lines = [
         element("tr", element("th", row[0], scope="row"), *(element("td", one) for one in row[1:])) for row in rows
@@ -117,18 +117,18 @@ class PagePart(Protocol):
     """A part of a page."""
 
     def html(self) -> str:
-        """Its markup, in which all that comes of data is text."""
+        """The markup, in which data are escaped."""
 
 
 @dataclass(frozen=True)
 class Section:
     """Parts under a heading."""
 
-    name: str  # what links to it say, of letters
-    title: str  # its heading
+    name: str  # target of links, letters only
+    title: str  # heading
     parts: Sequence[PagePart]
-    about: str = ""  # a sentence below the heading; empty: none
-    # what the section lacks, and how to get it: shown below ``about``, and on stderr when the page is written
+    about: str = ""  # sentence below the heading; empty: none
+    # what the section omits, and how to get it: shown below ``about``, and on stderr when the page is written
     left_out: str = ""
 
     def html(self) -> str:
@@ -142,13 +142,13 @@ def _defined(tag: str, one: Metric, place: str, inside: str) -> str:
     # The definition is shown on hover and focus.
     if not one.definition:
         return element(tag, inside, class_="defined")
-    told = element("span", text(one.definition), class_="definition", role="tooltip", id=place)
-    return element(tag, inside, told, class_="defined has-definition", tabindex="0", aria_describedby=place)
+    shown = element("span", text(one.definition), class_="definition", role="tooltip", id=place)
+    return element(tag, inside, shown, class_="defined has-definition", tabindex="0", aria_describedby=place)
 
 
 @dataclass(frozen=True)
 class MainMetrics:
-    """The numbers that one looks at first."""
+    """The most important numbers."""
 
     metrics: Sequence[Metric]
 
@@ -164,7 +164,7 @@ class MainMetrics:
 
 @dataclass(frozen=True)
 class AllMetrics:
-    """All metrics, by what they are about."""
+    """All metrics, in groups."""
 
     groups: Mapping[str, Sequence[Metric]]
 
@@ -183,7 +183,7 @@ class AllMetrics:
 
 @dataclass(frozen=True)
 class Distributions:
-    """Metrics of jobs, of which there are several figures: a row each."""
+    """Distributions of metrics over jobs: one row each."""
 
     title: str
     rows: Sequence[Sequence[Metric]]
@@ -203,11 +203,11 @@ class Distributions:
 class Table:
     """A table to sort and filter."""
 
-    name: str  # of letters; what an :class:`Explorer` names
+    name: str  # letters only; an :class:`Explorer` refers to it
     caption: str
     frame: pd.DataFrame
-    shown: Collection[str]  # the columns that one sees first, in order; of those that there are not nothing is said
-    key: str = ""  # the column that says which job a row is of
+    shown: Collection[str]  # columns that are visible at first, in order; unknown names are ignored
+    key: str = ""  # column of job numbers; empty: rows are no jobs
 
     def html(self) -> str:
         place = element("div", class_="table", data_table=self.name, data_caption=self.caption)
@@ -218,7 +218,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Explorer:
-    """A diagram of a table's columns, that a user chooses."""
+    """A diagram of columns of a table that the reader selects."""
 
     table: str
     x: str
@@ -233,7 +233,7 @@ class Explorer:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The timeline of a run: what ``traces.timeline.timeline_text`` gives, under a name of letters of its own."""
+    """The timeline of a run, from ``traces.timeline.timeline_text``, with a name of letters."""
 
     columns: str
     name: str = "timeline-data"
@@ -245,7 +245,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures with a line below each: (data address, words)."""
+    """Figures with captions: (data address, caption)."""
 
     images: Sequence[tuple[str, str]]
 
@@ -259,7 +259,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names, and what there is to say of each; ``more``: behind a button of these words."""
+    """A table of names and values; ``more``: label of a button that opens it."""
 
     rows: Sequence[Sequence[str]]
     head: Sequence[str] = ()
@@ -273,14 +273,14 @@ class Facts:
 
 
 def versions_of(record: Mapping[str, Any]) -> Facts:
-    """The versions of libraries in a record."""
+    """Versions of libraries from a record."""
     versions = record.get("versions") or {}
     return Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
 
 
 @dataclass(frozen=True)
 class Command:
-    """What is typed into a shell, or stands in a file, below a line that says so."""
+    """A command or the text of a file, below a line of words."""
 
     words: str
     typed: str
@@ -291,7 +291,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Lines:
-    """Sentences, one below the other, under a small heading."""
+    """A list of sentences under a small heading."""
 
     title: str
     lines: Sequence[str]
@@ -301,14 +301,14 @@ class Lines:
         return head + element("ul", *(element("li", text(line)) for line in self.lines), class_="plain")
 
 
-#: From so many bytes on a figure is a picture of points, not of lines.
+#: Larger SVG figures (bytes) are embedded as PNG.
 _MOST_SVG = 250_000
 
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
 def figure_address(figure: Figure) -> str:
-    """A figure as an address: of lines, or, where these would be too many, of points."""
+    """A figure as a data address: SVG, or PNG if that is smaller than a large SVG."""
     from traces.figures.drawing.canvas import save
 
     with scratch_folder() as place:
@@ -319,5 +319,5 @@ def figure_address(figure: Figure) -> str:
 
 
 def file_address(path: Path) -> str:
-    """A file of a figure, svg or png, as an address."""
+    """A file of a figure, svg or png, as a data address."""
     return f"data:{_KINDS[path.suffix]};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

@@ -1,4 +1,4 @@
-"""The figures of one run: drawn from its folder, and as methods of a result, ``result.plot.gantt(jobs="40-60")``."""
+"""Figures of one run, drawn from its folder, or as methods of a result: ``result.plot.gantt(jobs="40-60")``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class FigureView(NamedTuple):
-    """The part of a run that is drawn, and data besides the table."""
+    """What to draw of a run, in addition to a table."""
 
     first_core: Array  # int64 (hosts + 1,), first core of each host, and one beyond the last
     host_names: list[str]  # one per host
@@ -56,7 +56,7 @@ class RunFigure:
 
 
 def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
-    # Always of all jobs and cores, since a part of the queue is not a queue.
+    # Always of all jobs and cores: a part of the queue has no meaning.
     from traces.figures.run.utilisation import utilisation_figure
 
     return utilisation_figure(
@@ -65,7 +65,7 @@ def _utilisation(jobs: pd.DataFrame, view: FigureView) -> Figure:
 
 
 def _figure(function: str, *takes: str, chosen: bool = True) -> Callable[[pd.DataFrame, FigureView], Figure]:
-    # Draws a figure of ``traces.figures`` of the ``chosen`` jobs, with these fields of the view.
+    # Draws a figure of ``traces.figures`` with these fields of the view; ``chosen``: of the chosen jobs only.
     def draw(table: pd.DataFrame, view: FigureView) -> Figure:
         module, _, name = function.partition(":")
         made: Any = getattr(import_module(f"traces.figures.{module}"), name)
@@ -92,7 +92,7 @@ def _power(power: pd.DataFrame, view: FigureView) -> Figure:
     return power_figure(power, until_ns=until_ns, domains=view.domains, title=view.title)
 
 
-# Fields for figures of tasks: released cores compute nothing.
+# Parameters of figures of tasks.
 _CORES = ("first_core", "host_names", "jobs", "cores")
 _heat = _figure("run.core_heat:heat_figure", *_CORES, "releases", "widths", chosen=False)
 
@@ -168,10 +168,8 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``names``: which of :data:`RUN_FIGURES`. None draws every figure for which the folder has data: without tasks.parquet
-      only the figures of jobs, and of power and decisions if these are known; a figure without content is left out, such as
-      the imbalance without an application level.
-    - ``target``: the folder to write into; created if missing. Files with these names are replaced.
+    - ``names``: some of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
+    - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
     - ``formats``: of ``png``, ``svg`` and ``pdf``.
     - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
       ``heat`` and ``held``, jobs for every figure except ``utilisation``, ``power`` and ``decisions``, which always show all.
@@ -241,8 +239,8 @@ def draw_run_figures(
 
 
 def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
-    # The tables that the figures need; some may be missing if no figure was named. For tasks the path, since there may be
-    # millions: each figure reads its own columns.
+    # The tables that the figures need; without named figures, some may be missing. For tasks it is the path: each figure reads
+    # only its own columns of what may be millions of rows.
     needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
     tables: dict[str, Any] = {}
     for what, name in sorted(needed.items()):
@@ -253,7 +251,7 @@ def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
             how = no_tasks(read_record(folder)) if what == "tasks" else _HOW[what]
             raise InputError(f"{folder} has no {what}.parquet, which the figure {name} needs{how}")
     if not tables.keys() - _OF_ALL and names is None:
-        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet; figures need at least one")
+        raise InputError(f"{folder} has neither jobs.parquet nor tasks.parquet, which figures need")
     return tables
 
 
@@ -279,10 +277,9 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
 
 
 def draw_power(folder: Path, target: Path) -> Path:
-    """Draw the power of a run's machine over time into one file, ``png``, ``svg`` or ``pdf`` by its name; return it.
+    """Draw the power of a run into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
 
-    Raises InputError if the folder is no result of a run with ``--power``, nothing took any time, or the file cannot be
-    written.
+    Raises InputError if the folder is no result of a run with ``--power``, no time passed, or the file cannot be written.
     """
     from traces.figures.drawing.canvas import save
     from traces.figures.run.power import power_figure
@@ -314,7 +311,7 @@ class Plots:
         return self._drawn("utilisation", None, None, title, ax)
 
     def waits(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """Waits of jobs, and their bounded slowdowns."""
+        """Waits and bounded slowdowns of jobs."""
         return self._drawn("waits", jobs, None, title, ax)
 
     def imbalance(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
@@ -324,13 +321,13 @@ class Plots:
     def held(
         self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
     ) -> Figure:
-        """Share of the time in which jobs held the cores of each host."""
+        """Share of time in which jobs held cores."""
         return self._drawn("held", jobs, cores, title, ax)
 
     def heat(
         self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
     ) -> Figure:
-        """Share of the time in which the cores of each host computed tasks."""
+        """Share of time in which cores computed tasks."""
         return self._drawn("heat", jobs, cores, title, ax)
 
     def gantt(
@@ -348,11 +345,11 @@ class Plots:
         return self._drawn("lengths", jobs, None, title, ax)
 
     def power(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """Power draw of the machine over time, and its limit; below it the power level, or the number of stopped hosts."""
+        """The power of the machine over time, its limit, and below them the level, or the number of hosts out of service."""
         return self._drawn("power", None, None, title, ax)
 
     def decisions(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """Time per scheduling pass, by the number of waiting jobs (needs ``keep_decisions``)."""
+        """The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."""
         return self._drawn("decisions", None, None, title, ax)
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:

@@ -1,4 +1,4 @@
-"""The figures of a study: which can be drawn from its tables and its kept files, the files, and methods for notebooks."""
+"""Figures of a study from its tables and kept files: the data of each, their files, and methods for notebooks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) ->
 
 
 def _named(study: Study, row: pd.Series[Any], rows: pd.DataFrame) -> dict[str, str]:
-    # Label of a combination: the options that vary among those of its workload.
+    # The name of a combination: the values that vary within its workload.
     from traces.figures.study.combinations import batch_label
 
     def varies(column: str) -> bool:
@@ -132,15 +132,15 @@ def _boxes(values: Iterator[Array]) -> list[dict[str, float]]:
 
 
 class FigureData(NamedTuple):
-    """A part of a study's results for one figure."""
+    """A part of a study's results, drawn as one figure."""
 
-    name: str  # part of its file name, such as ``W1-allocator=best-fit``; empty if there is one part only
-    words: str  # part of its title, such as ``W1, allocator best-fit``
+    name: str  # suffix of its file, as ``W1-allocator=best-fit``; empty if there is only one part
+    words: str  # its title, as ``W1, allocator best-fit``
     frame: pd.DataFrame
 
 
 def subsets(study: Study, results: pd.DataFrame) -> Iterator[FigureData]:
-    """The parts, in the order of the results; their words distinguish them."""
+    """The parts, in the order of the results, with distinct words."""
     several = len(study.workloads) > 1
     further = [name for name in study.varied if name not in (*ALWAYS, BATCH_OPTION)]  # the figure shows the others
     columns = {column_name(name): name for name in further}
@@ -215,7 +215,7 @@ def read_results(folder: Path) -> pd.DataFrame:
 
 
 def missing(name: str, frame: pd.DataFrame) -> str:
-    """The reason why a figure cannot be drawn from some results; empty if it can."""
+    """The reason for which a figure cannot be drawn from some results; empty: it can."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
         return f"it has more than {MOST_LINES} combinations"
     metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
@@ -238,7 +238,7 @@ def _has(frame: pd.DataFrame, metric: str) -> bool:
 
 
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
-    """The data of a figure of a finished study; ``again``: compare again instead of reading the stored comparisons. Raises
+    """The data of a figure of a finished study; ``again``: compare again instead of reading written comparisons. Raises
     InputError."""
     if name in OF_RESULTS:
         return [
@@ -256,8 +256,8 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
     if name == "cost":
         costs = read_rows(folder / COSTS, ("jobs", "simulation_s")).query("jobs > 0 and simulation_s > 0")
         sizes = costs.groupby("workload")["jobs"].nunique()
-        if sizes.empty or sizes.max() < 2:  # empty if all cells have failed
-            return []  # no growth to show
+        if sizes.empty or sizes.max() < 2:
+            return []
         costs = costs.assign(wall_s=costs["simulation_s"])
         return [FigureData("", "", costs.assign(group=_groups(costs)))]
     written = folder / COMPARISONS
@@ -272,7 +272,7 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
     several = found["workload"].nunique() > 1
     bases = {str(option): rows["base"].nunique() for option, rows in found.groupby("option")}
     parts = []
-    # Comparisons without a ratio are drawn as differences.
+    # Without a ratio the difference is drawn.
     no_ratio = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan)
     wanted = [one for one in study.comparisons if one.drawn == "difference"]
     as_differences = {(column_name(one.option), str(base_of(study, one))) for one in wanted}
@@ -289,7 +289,7 @@ def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> li
 
 
 def _groups(costs: pd.DataFrame) -> pd.Series[str]:
-    # Varying options besides the number of jobs; one group if there are too many to distinguish.
+    # The options that vary, other than the number of jobs; too many groups become one.
     names = [name for name in ("workload", "bls", "als") if costs[name].nunique() > 1]
     texts = costs[["workload", "bls", "als"]].astype(str)
     if not names:
@@ -301,7 +301,7 @@ def _groups(costs: pd.DataFrame) -> pd.Series[str]:
 
 
 def fresh(stem: str, taken: set[str]) -> str:
-    """A new name: parts may have equal names, such as plug-ins with one name from two files."""
+    """A name that is not taken: parts may have equal names, e.g. plug-ins from two files."""
     names = (stem, *(f"{stem}-{k}" for k in range(2, len(taken) + 3)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -332,7 +332,7 @@ def draw_study_figures(
     if target is None:
         target = folder / FIGURES
         files = [name for of_one in paths.values() for name in of_one] + [CAPTIONS] * (paper is not None)
-        _make_room(folder, files, again=not names)
+        _make_room(folder, files, all_figures=not names)
     for name, stem, words, frame in planned:
         figure = STUDY_FIGURES[name](frame, words if how.titled else "")
         drawn += save_all(figure, [target / file for file in paths[stem]], how.width_in)
@@ -405,16 +405,16 @@ def planned_figures(
                 yield name, fresh(f"{name}-{part}" if part else name, stems), words, frame
 
 
-def _make_room(folder: Path, files: Sequence[str], *, again: bool) -> None:
-    # Earlier figures, perhaps of other parts, are removed; files of others stay. The record lists the files before they are
-    # written: after a kill during drawing there is no file without an owner.
+def _make_room(folder: Path, files: Sequence[str], *, all_figures: bool) -> None:
+    # Removes earlier figures of the study and keeps other files. The record lists the new files before they exist, so that a
+    # killed process leaves no unknown files.
     if (folder / FIGURES).is_symlink():
         return
     new, ours = {f"{FIGURES}/{file}" for file in files}, drawn_in(folder)
     put_aside(folder / name for name in sorted(new - ours))
-    if again:
+    if all_figures:
         remove_files(folder, sorted(ours - new))
-    list_drawn(folder, new if again else new | ours)
+    list_drawn(folder, new if all_figures else new | ours)
 
 
 def _figure(name: str, about: str) -> Callable[..., Figure]:

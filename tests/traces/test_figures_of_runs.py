@@ -380,7 +380,7 @@ def test_chunks_of_the_job_with_the_most_tasks() -> None:
     figure = chunks_figure(CHUNKED, title="t")
     assert sizes(figure) == [(0, 3, 3), (3, 2, 2), (5, 1, 1)]
     (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "job 1, the one with the most tasks"
+    assert axes.get_title(loc="left") == "job 1, with the most tasks"
     assert axes.get_title(loc="right") == "3 chunks of 6 tasks; at most 3"
     assert (axes.get_xlim(), axes.get_ylim()[0]) == ((0, 6), 0)
     # Of several attempts the last is drawn.

@@ -53,7 +53,7 @@ def test_unfinished_cells_are_left_out() -> None:
     assert np.isnan(cells.values[:, 2, :, :2]).all()
     assert cells.estimate(0, 2, 0).n == 4
     assert cells.means()[0, 2, 0] == pytest.approx(31.2 * H)
-    assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals where there are 5 or more"
+    assert cells.seeds_text() == "means of 4 to 6 seeds; 95 % intervals with 5 or more"
 
 
 FRAME = results(plain)

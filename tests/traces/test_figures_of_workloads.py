@@ -89,11 +89,11 @@ def test_both_runs_of_a_chain() -> None:
     np.testing.assert_allclose(arrows(upper), [(12, 1.31, 12, 1.69)])
     np.testing.assert_allclose(arrows(lower), [(13, 0.31, 13, 0.69), (15, 1.31, 15, 1.69)])
     assert [text.get_text() for text in lower.texts if text.get_text()] == ["0 s", "+2 h 00 min", "+3 h 00 min"]
-    assert (upper.get_title(loc="left"), lower.get_title(loc="left")) == ("run A", "run B (the chain's)")
-    assert "waits that began before are cut" in lower.get_xlabel()
+    assert (upper.get_title(loc="left"), lower.get_title(loc="left")) == ("run A", "run B (delayed)")
+    assert "earlier waits are cut" in lower.get_xlabel()
     upper, lower = delay_chain_figure(CHAIN.iloc[1:], late="A").axes
     assert lower.get_xlabel() == "time [h]"
-    assert upper.get_title(loc="left") == "run A (the chain's)"
+    assert upper.get_title(loc="left") == "run A (delayed)"
     assert upper.get_title(loc="right") == "one run of each, no estimate"
 
 

@@ -146,10 +146,10 @@ def test_the_table() -> None:
     assert heads.split() == ["bls", "als", "seeds", "base", "mean", "mean", "difference", "ratio", "effect", "greater"]
     assert rows[0].startswith("fcfs  ss       6      32.00  30.05  −1.95 [")
     assert rows[0].endswith("  *")
-    assert rows[-1] == "*: the interval of the difference leaves out 0"
+    assert rows[-1] == "*: the interval of the difference excludes 0"
     few = comparison_table(paired_comparisons(frame[frame.seed < 4], "als", "static", ["makespan_ns", "utilisation"]))
     assert "[" not in "".join(few.splitlines()[2:4]).replace("[h]", "").replace("[fraction]", "")
-    assert few.splitlines()[-1] == "–: no change is shown from fewer than 5 seeds, which give no interval"
+    assert few.splitlines()[-1] == "–: no interval, and no change, with fewer than 5 seeds"
     assert "*" not in few
     with pytest.raises(InputError, match="no comparison"):
         comparison_table(paired_comparisons(frame, "als", "static", ["makespan_ns"]).head(0))

@@ -41,7 +41,7 @@ def gallery() -> str:
         "# Gallery",
         "",
         "<!-- generated: python -m tools.site.gallery -->",
-        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command below it draws",
+        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command after it draws",
         "such a picture of your own results.",
         "",
     ]

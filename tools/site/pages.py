@@ -92,16 +92,12 @@ def _with_api_links(text: str) -> str:
             return found[0]
         return f"{{py:obj}}`{found[1]}{found[3] or ''} <{found[1]}>`"
 
-    lines = []
-    for line in text.split("\n"):
-        if not line.startswith("#"):
-            ends = [0, *(end for found in _LINKS.finditer(line) for end in found.span()), len(line)]
-            pieces = [line[a:b] for a, b in pairwise(ends)]
-            pieces[::2] = [_API.sub(name, piece) for piece in pieces[::2]]
-            lines.append("".join(pieces))
-        else:
-            lines.append(line)
-    return "\n".join(lines)
+    def linked(line: str) -> str:
+        ends = [0, *(end for found in _LINKS.finditer(line) for end in found.span()), len(line)]
+        parts = [line[a:b] for a, b in pairwise(ends)]
+        return "".join(part if k % 2 else _API.sub(name, part) for k, part in enumerate(parts))
+
+    return "\n".join(line if line.startswith("#") else linked(line) for line in text.split("\n"))
 
 
 def _relinked_notebook(text: str, page: Path, place: str) -> str:

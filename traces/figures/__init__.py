@@ -1,6 +1,4 @@
-"""Figures: what a run looked like, and how runs compare. Each module draws one kind, from plain columns.
-The ``title`` that each takes is written above it.
+"""Figures of runs and of comparisons of runs. Each module draws one kind, from plain columns; ``title`` is written above it.
 
-matplotlib is imported by ``traces.figures.drawing.canvas`` alone, and that by the modules that draw: whoever needs no figure
-imports none of them.
+Only ``traces.figures.drawing.canvas`` imports matplotlib, and only modules that draw import that.
 """

@@ -15,27 +15,26 @@ from traces.statistics.intervals import MIN_SEEDS
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What stands where nothing can be said.
+#: Placeholder for a missing value.
 _NONE = "–"
 
 
 def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> str:
     """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
 
-    What is the same in all rows is said once, above them. Durations are in d, h, min or s, all of a metric in one unit. A row
-    whose interval leaves out "no change" ends with ``*``. Where there are too few seeds for an interval, no change is
-    shown; where nothing is random, the change is shown alone.
+    Values that all rows share are above them. Each metric has one unit. A row whose interval excludes "no change" ends with
+    ``*``. With too few seeds for an interval, no change is shown; without randomness, the change has no interval.
 
     Parameters
     ----------
     comparisons : DataFrame
     paired_by : str
-        What a pair has in common: a seed, or a window of a log.
+        The common property of a pair: ``seed`` or ``window``.
 
     Returns
     -------
     str
-        Lines without an end of line at the end.
+        Lines without a final end of line.
 
     Raises
     ------
@@ -45,15 +44,15 @@ def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> s
     if len(comparisons) == 0:
         raise InputError("no comparison to show")
     check_one_base(comparisons)
-    # In a table that had further options, theirs are columns of nothing here.
+    # Columns of options that were not compared here are empty.
     context = [name for name in combination_columns(comparisons) if comparisons[name].notna().any()]
-    told = [name for name in context if comparisons[name].nunique(dropna=False) > 1]
+    varied = [name for name in context if comparisons[name].nunique(dropna=False) > 1]
     metrics = list(comparisons["metric"].unique())
     units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}
     option = comparisons["option"].iloc[0]
     several = [] if len(metrics) == 1 else ["metric"]
     head = [
-        *told,
+        *varied,
         option,
         *several,
         f"{paired_by}s",
@@ -69,10 +68,10 @@ def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> s
     records: list[dict[str, Any]] = comparisons.to_dict("records")  # type: ignore[assignment]
     for row in records:
         how = units[row["metric"]]
-        cells = [str(_plain(row[name])) for name in told] + [str(_plain(row["value"]))]
+        cells = [str(_plain(row[name])) for name in varied] + [str(_plain(row["value"]))]
         cells += [how.label] if several else []
         lines.append([*cells, str(row["seeds"]), *_numbers(row, how)])
-    n_words = len(told) + 1 + len(several)
+    n_words = len(varied) + 1 + len(several)
     widths = [max(len(line[at]) for line in lines) for at in range(len(head))]
     text = [
         "  ".join(
@@ -82,15 +81,15 @@ def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> s
         for line in lines
     ]
     return "\n".join(
-        [_first_line(comparisons, context, told, units, paired_by), *text, *_notes(comparisons, paired_by)]
+        [_first_line(comparisons, context, varied, units, paired_by), *text, *_notes(comparisons, paired_by)]
     )
 
 
 def _first_line(
-    comparisons: pd.DataFrame, context: list[str], told: list[str], units: dict[str, Shown], paired_by: str
+    comparisons: pd.DataFrame, context: list[str], varied: list[str], units: dict[str, Shown], paired_by: str
 ) -> str:
     option, base = comparisons["option"].iloc[0], comparisons["base"].iloc[0]
-    same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in told]
+    same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in varied]
     what = next(iter(units.values())).label if len(units) == 1 else f"{len(units)} metrics"
     share = float(comparisons["confidence"].iloc[0])
     return "; ".join(
@@ -123,11 +122,11 @@ def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
     changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
     few = ((comparisons["seeds"] < MIN_SEEDS) & ~np.isfinite(comparisons["difference"])).any()
     exact = np.isfinite(comparisons["difference"]) & ~np.isfinite(comparisons["difference_low"])
-    notes = ["*: the interval of the difference leaves out 0"] if changed else []
+    notes = ["*: the interval of the difference excludes 0"] if changed else []
     if exact.any():
-        notes.append("without an interval: these runs draw nothing at random, so that more seeds would add nothing")
+        notes.append("without an interval: nothing is random in these runs, so one seed is enough")
     if few:
-        notes.append(f"{_NONE}: no change is shown from fewer than {MIN_SEEDS} {paired_by}s, which give no interval")
+        notes.append(f"{_NONE}: no interval, and no change, with fewer than {MIN_SEEDS} {paired_by}s")
     return notes
 
 

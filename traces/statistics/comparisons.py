@@ -17,34 +17,26 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The column behind the seed where each seed is a window of a log: the instant of the log at which the window begins (ns).
+#: The column after the seed if each seed is a window of a log: the instant at which the window begins (ns).
 WINDOW_BEGIN = "window_begin_ns"
 
-#: Columns of a comparison that are not called as in :class:`traces.statistics.Paired`.
+#: Columns of a comparison with other names than in :class:`traces.statistics.Paired`.
 _NAMES = {"n": "seeds", "mean_other": "mean_value"}
 
-#: The columns of a comparison that say what is compared and what came of it; all others say in which combination.
-_TOLD = frozenset(
+#: Columns with the compared values and the results; all others identify the combination.
+_COMPARED = frozenset(
     ("option", "base", "value", "metric", "confidence", *(_NAMES.get(one.name, one.name) for one in fields(Paired)))
 )
 
 
 def combination_columns(comparisons: pd.DataFrame) -> list[str]:
-    """The columns of comparisons that say in which combination: the workload and the other options, wherever they stand.
-
-    In a table of the comparisons of several options, the rows of an option have nothing in its own column.
-    """
-    return [str(name) for name in comparisons.columns if name not in _TOLD]
+    """The columns that identify the combination: the workload and the other options. In a table of several compared options,
+    the rows of an option are empty in its own column."""
+    return [str(name) for name in comparisons.columns if name not in _COMPARED]
 
 
 def check_one_base(comparisons: pd.DataFrame) -> None:
-    """Comparisons that stand in one table or figure are of one option with one of its values.
-
-    Raises
-    ------
-    InputError
-        If they are not.
-    """
+    """Raise InputError if the comparisons of one table or figure have several options or base values."""
     for name in ("option", "base"):
         several = [str(one) for one in comparisons[name].unique()]
         if len(several) > 1:
@@ -54,13 +46,7 @@ def check_one_base(comparisons: pd.DataFrame) -> None:
 
 
 def option_columns(results: pd.DataFrame) -> list[str]:
-    """The options of a study: the columns between ``workload`` and ``seed``.
-
-    Raises
-    ------
-    InputError
-        If these columns are not those of a study's results.
-    """
+    """The options of a study: the columns between ``workload`` and ``seed``. Raises InputError for other tables."""
     names = [str(name) for name in results.columns]
     for name in ("workload", "seed", "error"):
         if name not in names:
@@ -69,18 +55,12 @@ def option_columns(results: pd.DataFrame) -> list[str]:
 
 
 def finished(results: pd.DataFrame) -> Array:
-    """Which rows are of runs that finished, bool."""
+    """The rows of runs that finished, bool."""
     return (results["error"].fillna("") == "").to_numpy(bool)
 
 
 def metric_values(results: pd.DataFrame, metric: str) -> Array:
-    """A metric as float64, NaN where a row has none.
-
-    Raises
-    ------
-    InputError
-        If there is no such metric, or it is not a number a run.
-    """
+    """A metric as float64, NaN if a row has none. Raises InputError if it is unknown, or not one number per run."""
     names = [str(name) for name in results.columns]
     known = [name for name in names[names.index("error") + 1 :] if _is_number(results[name])]
     if metric not in known:
@@ -97,24 +77,24 @@ def paired_comparisons(
     confidence: float = CONFIDENCE,
     exact: bool = False,
 ) -> pd.DataFrame:
-    """Compare each value of an option with one of them, for every combination of workload and the other options.
+    """Compare each value of an option with a base value, for every combination of workload and the other options.
 
-    Pairs are runs of one seed, which draws the same tasks in both; only seeds of which both runs finished count.
+    Pairs are runs with the same seed, and so the same tasks. Only seeds whose two runs finished count.
 
     Parameters
     ----------
     results : DataFrame
-        A study's: a row a combination and seed.
+        Results of a study, one row per combination and seed.
     option : str
-        The option that is compared, one of :func:`option_columns`.
+        The compared option, one of :func:`option_columns`.
     base : object
-        The value of it that the others are compared with; a number may be given as text.
+        Its base value; a number may be a text.
     metrics : sequence of str
-        What is compared.
+        The compared metrics.
     confidence : float
         From 0.5 to 0.995.
     exact : bool
-        Whether nothing was random, so that one seed is enough.
+        Whether nothing is random, so that one seed is enough.
 
     Returns
     -------
@@ -122,12 +102,12 @@ def paired_comparisons(
         A row for each combination, value and metric, in the order of the results: workload, the other options, then option,
         base, value, metric, seeds (pairs), mean_base, mean_value, difference, difference_low, difference_high, ratio,
         ratio_low, ratio_high, effect_size, share_greater, confidence; the numbers are those of
-        :class:`traces.statistics.Paired`. A combination in which base or value was never run has no row.
+        :class:`traces.statistics.Paired`. Combinations without runs of the base or the value have no row.
 
     Raises
     ------
     InputError
-        If the option, the base or a metric is unknown, no metric is given, or a seed is there twice.
+        If the option, the base or a metric is unknown, no metric is given, or a seed occurs twice.
     """
     options = option_columns(results)
     if option not in options:
@@ -142,7 +122,7 @@ def paired_comparisons(
     done = finished(results)
     seeds = results["seed"].to_numpy()
     places = results.reset_index(drop=True).groupby(context, sort=False, dropna=False).indices
-    # In the order in which they come: `indices` sorts.
+    # In the order of the results: `indices` sorts.
     for key, rows_of_key in sorted(places.items(), key=lambda item: int(item[1][0])):
         option_of = results[option].iloc[rows_of_key].to_numpy()
         of_base = rows_of_key[option_of == chosen]
@@ -165,7 +145,7 @@ def paired_comparisons(
 
 
 def _is_number(column: pd.Series[Any]) -> bool:
-    # A metric that no run had is a column of nothing.
+    # A metric that no run has is an empty column.
     return column.dtype.kind in "iuf" or bool(column.isna().all())
 
 
@@ -184,11 +164,11 @@ def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) 
 
 
 def _pairs(seeds: Array, of_base: Array, of_value: Array, where: str) -> tuple[Array, Array]:
-    # The rows of both, by common seed.
+    # Rows of both with common seeds.
     for rows in (of_base, of_value):
         if len(np.unique(seeds[rows])) < len(rows):
             raise InputError(
-                f"{where}: a seed is there twice in one combination; allowed: a row a combination and seed"
+                f"{where}: a seed occurs twice in one combination; allowed: one row per combination and seed"
             )
     _, left, right = np.intersect1d(seeds[of_base], seeds[of_value], assume_unique=True, return_indices=True)
     return of_base[left], of_value[right]

@@ -1,14 +1,13 @@
 """Confidence intervals of means of few values: the studentised bootstrap, smoothed.
 
 The studentised bootstrap, or bootstrap-t (B. Efron, R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 12),
-learns the distribution of t = (mean* − mean) / se* from resamples instead of taking Student's, and so follows skewed values.
-With few values it is unstable: a resample in which all values are equal has se* = 0. A little noise on every resampled
-value mends that (A. Polansky, "Stabilizing bootstrap-t confidence intervals for small samples", Canadian Journal of
-Statistics 28(3), 2000). Here it is normal, of the variance s²/n.
+estimates the distribution of t = (mean* − mean) / se* from resamples, and so follows skewed values. With few values it is
+unstable: a resample of equal values has se* = 0. Noise on every resampled value prevents this (A. Polansky, "Stabilizing
+bootstrap-t confidence intervals for small samples", Canadian Journal of Statistics 28(3), 2000); here it is normal, with
+variance s²/n.
 
-Resamples are the same whenever there are equally many values: they are drawn from a generator of a fixed seed. Each one is used
-together with its mirror image, so that the interval of −x is the mirrored interval of x. Values are sorted first, so
-that their order is nothing.
+Resamples depend only on the number of values: their generator has a fixed seed. Each is used with its mirror image, so that the
+interval of −x mirrors the interval of x. Values are sorted first, so that their order has no effect.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,30 +20,30 @@ import numpy as np
 from traces.base.errors import InputError, real
 from traces.compiled import Array
 
-#: The share of intervals that hold the true value.
+#: Share of intervals that contain the true value.
 CONFIDENCE = 0.95
 
 #: With fewer values there is no interval.
 MIN_SEEDS = 5
 
-#: So many resamples of few values: other ones would move the bounds by about 1 % of the width.
+#: Resamples of few values; others would move the bounds by about 1 % of the width.
 RESAMPLES = 20_000
 
-#: Of many values there are fewer: no more than so many resampled values, but never fewer resamples than this.
+#: Most resampled values for many values, and fewest resamples.
 _RESAMPLED, _FEWEST = 600_000, 4_000
 
-#: What is between the lowest and the highest confidence has enough resamples in its tails.
+#: Lowest and highest confidence with enough resamples in the tails.
 _CONFIDENCES = (0.5, 0.995)
 
 _SEED = 1993
 
-#: Resamples are kept for up to so many values; beyond that they are drawn again, a block at a time.
+#: Most values whose resamples are kept; for more they are drawn again in blocks.
 _KEPT = 300
 
-#: A block has at most so many resampled values.
+#: Most resampled values of a block.
 _BLOCK = 1_000_000
 
-#: Numbers this close, as a share of their size, differ by rounding only.
+#: Numbers that differ by less, relative to their size, differ only by rounding.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
@@ -55,9 +54,9 @@ class Estimate:
     Attributes
     ----------
     n : int
-        Values that it is the mean of.
+        Number of values.
     mean : float
-        NaN where there are none.
+        NaN without values.
     low, high : float
         The interval's ends, low ≤ mean ≤ high; NaN below :data:`MIN_SEEDS` values.
     """

@@ -1,4 +1,4 @@
-"""What changes from one setting to another, over pairs of runs of one seed."""
+"""Differences between two settings, over pairs of runs with the same seed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, mean_interval
 
-#: Two numbers this close, as a share of their size, are equal but for rounding.
+#: Numbers that differ by less, relative to their size, differ only by rounding.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
@@ -17,9 +17,8 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 class Paired:
     """Two settings, compared over pairs.
 
-    All but the first three is NaN where there are fewer than ``MIN_SEEDS`` pairs: what has no interval is not said. Where all
-    values of each setting are equal, nothing was random, and more pairs would add nothing: difference and ratio are exact, and
-    there is neither an interval nor an effect size.
+    With fewer than ``MIN_SEEDS`` pairs all fields except the first three are NaN. If all values of each setting are equal,
+    nothing was random: difference and ratio are exact, without an interval or an effect size.
 
     Attributes
     ----------
@@ -34,7 +33,7 @@ class Paired:
     effect_size : float
         Hedges' g of pairs: the mean difference as a multiple of the differences' standard deviation (Cohen's d_z; D. Lakens,
         Frontiers in Psychology 4:863, 2013), times 1 − 3 / (4 (n − 1) − 1), which corrects its bias with few pairs (L. Hedges,
-        Journal of Educational Statistics 6(2), 1981). NaN where all differences are equal: there is nothing to measure by.
+        Journal of Educational Statistics 6(2), 1981). NaN if all differences are equal.
     share_greater : float
         The share of the pairs in which other > base; a tie is half a pair.
     """
@@ -53,7 +52,7 @@ class Paired:
 
     @property
     def changed(self) -> bool:
-        """Whether there is an interval of the difference, and it leaves out 0."""
+        """Whether the interval of the difference exists and excludes 0."""
         return self.difference_low > 0 or self.difference_high < 0
 
 

@@ -1,4 +1,4 @@
-"""What the chunk sizes of loop-scheduling techniques look like, and which chunks one core had."""
+"""Chunk sizes of loop-scheduling techniques, and the chunks of one core."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _FLAT = 0.03
 
 
 def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "") -> Figure:
-    """The chunk sizes of techniques, a panel each, in which a chunk is a bar: as wide as it has tasks, beginning where the one
-    before it ended, and as high.
+    """Draw the chunk sizes of techniques, one panel each. A chunk is a bar whose width and height are its number of tasks,
+    beginning where the previous one ended.
 
-    - ``sequences``: names, and sizes in the order of assignment; all with the same sum.
+    - ``sequences``: names, and sizes in the order of assignment, all with the same sum.
 
     Raises InputError if there is nothing to show.
     """
@@ -63,7 +63,7 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
 
 
 def _draw(axes: Axes, sizes: Sequence[int]) -> None:
-    # A bar each, as wide as it is high; two shades in turn.
+    # One bar per chunk, in alternating shades.
     colours = np.array([canvas.rgb(colour) for colour in CHUNK_COLOURS])
     height = np.asarray(sizes, np.float64)
     upto = np.cumsum(height)
@@ -73,18 +73,17 @@ def _draw(axes: Axes, sizes: Sequence[int]) -> None:
 
 
 def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
-    """The sizes of one job's chunks in the order in which they were assigned.
+    """Draw the sizes of one job's chunks in the order of assignment.
 
-    Its first collection are the bars, each as wide as the chunk has tasks, beginning where the one before it ended, and as
-    high. Tasks that never ran are not in the table, so chunks of a job that was cut may look smaller than they were. Of a job
-    that was tried several times, the last attempt is drawn.
+    The first collection has the bars; their width and height are the number of tasks. Tasks that never ran are not in the
+    table, so chunks of a job that was cut may look too small. The last of several attempts is drawn.
 
     Parameters
     ----------
     tasks : DataFrame
         One row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
     job_id : int, optional
-        The job; None is the one with the most tasks in the table, of several the one with the smallest number.
+        The job; None is the job with the most tasks (ties: the smallest number).
 
     Raises
     ------
@@ -103,7 +102,7 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
     if not mine.any():
         raise InputError(f"nothing to draw: no task of job {shown(number)} ran")
     sizes = _last_sizes(task[mine], chunk[mine])
-    said = f"job {number}" + (", the one with the most tasks" if job_id is None and len(numbers) > 1 else "")
+    label = f"job {number}" + (", with the most tasks" if job_id is None and len(numbers) > 1 else "")
     with canvas.drawing(7.2, 3.2) as figure:
         axes = figure.add_subplot()
         _draw(axes, sizes.tolist())
@@ -111,14 +110,14 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
         axes.locator_params(axis="y", integer=True)
         quiet(axes, "y")
         axes.set(xlabel="tasks assigned", ylabel="tasks of a chunk")
-        axes.set_title(said, loc="left")
+        axes.set_title(label, loc="left")
         title_figure(figure, title, 80)
         remark(axes, f"{counted(len(sizes), 'chunk')} of {int(sizes.sum()):,} tasks; at most {int(sizes.max()):,}")
     return figure
 
 
 def _last_sizes(task: Array, chunk: Array) -> Array:
-    # The tasks of an attempt are in the order of their numbers; each attempt has all of them anew.
+    # Tasks of an attempt are in the order of their numbers, which restart with each attempt.
     if len(np.unique(task)) < len(task):
         begin = np.flatnonzero(np.diff(task) <= 0)[-1] + 1
         chunk = chunk[begin:]
@@ -128,15 +127,14 @@ def _last_sizes(task: Array, chunk: Array) -> Array:
 
 _OWNERS_A_ROW = 3
 
-# One core's, and the others'.
+# Colours of one core and of the others.
 _MARKED, _OTHERS = "#1f3b5c", "#a9bdd3"
 
 
 def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]], *, marked: int) -> Figure:
-    """The sizes of chunks as dots, those of one core dark.
+    """Draw chunk sizes as dots, dark for one core.
 
-    - ``chunks``: mapping of str to (sequence of int, sequence of int), names; sizes in the order of assignment, and the
-      core that had each.
+    - ``chunks``: names, each with the sizes in the order of assignment and the core of each chunk.
     - ``marked``: the core whose chunks are dark.
 
     Raises InputError if there is nothing to show.

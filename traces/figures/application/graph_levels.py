@@ -1,4 +1,4 @@
-"""Levels of a task graph, and an order within each in which few edges cross."""
+"""Levels of a task graph, ordered so that few edges cross."""
 
 from typing import NamedTuple
 
@@ -8,17 +8,17 @@ from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-#: How often the order within the levels is improved, forth and back.
+#: Number of sweeps, forth and back, that improve the order within levels.
 _SWEEPS = 24
 
-#: An edge that passes levels has a place of its own in each, unless there were more than this in all.
+#: Most places of edges in passed levels; with more, edges have none.
 _MOST_PASSING = 6_000
 
 
 @compiled()
 def longest_paths(first: Ints, target: Ints, missing: Ints, queue: Ints, level: Ints) -> int:
-    """Write each task's ``level``: the most edges that lead to it from a task without producers; return how many tasks have
-    one, fewer than there are if some wait for each other.
+    """Write the ``level`` of each task, the length of its longest path from a task without producers; return the number of
+    tasks with a level, which is smaller than the number of tasks if the graph has a cycle.
 
     Task k's consumers are ``target[first[k]:first[k + 1]]``; ``missing`` counts each task's producers, and is used up.
     """
@@ -44,8 +44,7 @@ def longest_paths(first: Ints, target: Ints, missing: Ints, queue: Ints, level: 
 
 
 def task_levels(n_tasks: int, source: Array, target: Array) -> Array:
-    """The level of each task, int64 (n,): the most edges on a path to it; 0 for a task that needs none. Raises
-    InputError if tasks wait for each other."""
+    """The level of each task, int64 (n,): the length of the longest path to it. Raises InputError if the graph has a cycle."""
     order = np.argsort(source, kind="stable")
     first = np.searchsorted(np.asarray(source)[order], np.arange(n_tasks + 1)).astype(np.int64)
     after = np.asarray(target, np.int64)[order]
@@ -57,7 +56,7 @@ def task_levels(n_tasks: int, source: Array, target: Array) -> Array:
 
 
 class GraphPlaces(NamedTuple):
-    """Where to draw the tasks and the edges of a graph."""
+    """Positions of the tasks and the edges of a graph."""
 
     level: Array  # int64 (n,), of each task; x
     height: Array  # float64 (n,), of each task; y, in places, around 0
@@ -69,17 +68,14 @@ class GraphPlaces(NamedTuple):
 
 
 def graph_places(n_tasks: int, source: Array, target: Array) -> GraphPlaces:
-    """Places by levels, in each of which the order is that of the barycentres of neighbours.
-
-    The way is that of Sugiyama, Tagawa and Toda (1981, doi:10.1109/TSMC.1981.4308636): an edge that passes levels has a place
-    in each of them, as if there were a task.
-    """
+    """Place tasks by levels, ordered by the barycentres of their neighbours (Sugiyama, Tagawa and Toda, 1981,
+    doi:10.1109/TSMC.1981.4308636). An edge that passes levels has a place in each of them, like a task."""
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
     level = task_levels(n_tasks, source, target)
     passed = level[target] - level[source] - 1
     if passed.sum() > _MOST_PASSING:
         passed = np.zeros(len(source), np.int64)
-    # Points of all edges, one behind the other: producer, a place in each level passed, consumer.
+    # Points of all edges in sequence: producer, a place in each passed level, consumer.
     edge = np.repeat(np.arange(len(source)), passed + 2)
     first = np.concatenate([[0], np.cumsum(passed + 2)])
     step = np.arange(len(edge)) - first[edge]
@@ -102,8 +98,8 @@ def graph_places(n_tasks: int, source: Array, target: Array) -> GraphPlaces:
 
 
 def _heights(levels: Array, start: Array, before: Array, after: Array) -> Array:
-    """The height of each place, whole levels centred around 0, after sweeps over the parts of edges ``before`` →
-    ``after``. ``start`` is what the first order is by."""
+    """The height of each place, levels centred around 0, after sweeps over the parts of edges ``before`` → ``after``. ``start``
+    gives the first order."""
     n = len(levels)
     height = _centred(levels, np.lexsort((start, levels)))
     best, fewest = height, _length(height, before, after)
@@ -126,10 +122,10 @@ def _heights(levels: Array, start: Array, before: Array, after: Array) -> Array:
 def space_out(
     order: Ints, levels: Ints, wanted: Floats, weight: Floats, height: Floats, mean: Floats, mass: Floats, size: Ints
 ) -> None:
-    """Write heights as near as can be, by weighted squares, to the ``wanted``, one apart at least in each level.
+    """Write the heights closest to ``wanted`` in weighted squares, at least 1 apart within a level: isotonic regression by
+    pooling adjacent violators.
 
-    ``order`` is by level, then as they are to stand. It is isotonic regression, by pooling adjacent violators; ``mean``,
-    ``mass`` and ``size`` of pools are scratch of the same length.
+    ``order`` is by level, then by position; ``mean``, ``mass`` and ``size`` of pools are scratch of the same length.
     """
     first = 0
     while first < len(order):
@@ -156,7 +152,7 @@ def space_out(
 
 
 def _straightened(levels: Array, height: Array, before: Array, after: Array) -> Array:
-    """Heights in the same order within each level, but nearer to those of neighbours; around 0."""
+    """Heights in the same order within each level, but closer to their neighbours, around 0."""
     n = len(levels)
     order = np.lexsort((height, levels))
     degree = np.bincount(before, minlength=n) + np.bincount(after, minlength=n)

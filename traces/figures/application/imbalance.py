@@ -1,4 +1,4 @@
-"""How unevenly the cores of a job end, by technique."""
+"""Load imbalance of jobs by technique."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def imbalance_figure(
     Parameters
     ----------
     results : DataFrame
-        A study's: a row a combination and seed.
+        Results of a study, one row per combination and seed.
     metric : str
         Another measure of imbalance, from 0 on; a fraction.
     workload : str, optional
-        Which one, if there are several.
+        The workload to draw, if there are several.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def _boxes(cells: Combinations, title: str) -> Figure:
         names_in = 0.3 + 0.065 * max(map(len, cells.techniques))
         figure = canvas.new_figure(max(4.5, names_in + 4.2), 0.32 * len(boxes) + 1.15)
         axes = figure.add_subplot()
-        # All are called by their names, so one light colour does.
+        # Rows have names, so one light colour is enough.
         draw_boxes(axes, boxes, [canvas.PALETTE[4]] * len(boxes))
         name_rows(axes, cells.techniques)
         axes.set_xlim(left=0)

@@ -1,4 +1,4 @@
-"""One loop: which core ran which chunk when, and how large the chunks were."""
+"""One loop: its chunks on cores over time, and their sizes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,13 +13,12 @@ from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import legend_above, quiet, remark, short
 from traces.figures.drawing.time_axis import time_unit
 
-#: A core's chunks take turns in the first two; the other two tell themselves from both, and on grey paper, too.
+#: Chunks of a core alternate between two shades; the other colours differ from both, also in grey.
 CHUNK_COLOURS = ("#4477AA", "#A9C3DE")
 SCHEDULING_COLOUR = "#222222"
 IDLE_COLOUR = "#EDEDED"
 
-#: Up to this many chunks are a dot each in the panel of sizes; above, each column has a line from the smallest to the
-#: largest of its chunks.
+#: Up to this many chunks are dots in the panel of sizes; with more, each column has a line from its smallest to its largest.
 SINGLE_DOTS = 5_000
 
 _SCHEDULING, _IDLE = 2, 3
@@ -27,23 +26,21 @@ _WIDTH_IN = 10.0
 
 
 class LoopChunks(NamedTuple):
-    """The chunks of a loop, each a row; instants are ns since any one instant."""
+    """The chunks of a loop, one per row; instants are ns since a common instant."""
 
-    core: Array  # int (n,), number of the core that ran it, from 0
-    size: Array  # int (n,), its tasks
-    # request_ns, begin_ns, end_ns: int64 (n,), when the core asked for it, when its first task began, and when its last
-    # one was done. A core has one chunk at a time: none is asked for before the one before it has ended
+    core: Array  # int (n,), core that ran it, from 0
+    size: Array  # int (n,), number of tasks
+    # int64 (n,): request of the core, start of the first task, end of the last; a core has one chunk at a time
     request_ns: Array
     begin_ns: Array
     end_ns: Array
 
 
 def loop_intervals(chunks: LoopChunks, n_cores: int, start_ns: int, end_ns: int) -> tuple[Array, Array, Array, Array]:
-    """What each core did from ``start_ns`` to ``end_ns``, without a gap.
+    """The activity of each core from ``start_ns`` to ``end_ns``, without gaps.
 
-    Returns:
-    - ``core``, ``begin_ns``, ``end_ns``, ``kind``: int64 (m,), ordered by core, then by time. Kind 0 and 1: a chunk, in
-      turn; 2: from a request to the first task, so overhead, messages and waiting for the master; 3: idle.
+    Returns core, begin_ns, end_ns and kind, int64 (m,), ordered by core, then by time. Kind 0 and 1: chunks, alternating;
+    2: from a request to the first task (overhead, messages, waiting for the master); 3: idle.
     """
     order = np.lexsort((chunks.begin_ns, chunks.core))
     core = np.asarray(chunks.core, np.int64)[order]
@@ -76,14 +73,14 @@ def loop_figure(
     title: str = "",
     first_core: Sequence[int] = (),
 ) -> Figure:
-    """A loop: its cores as rows, its chunks as bars of two shades; below, the sizes of the chunks.
+    """Draw a loop: cores as rows with chunks as bars, and below them the sizes of the chunks.
 
-    The first collection of its first axes are the bars of :func:`loop_intervals`, in that order; of too many to be drawn each
-    by itself its first image is what they cover.
+    The first collection of the first axes has the bars of :func:`loop_intervals`; with too many bars, the first image shows
+    them.
 
-    - ``n_cores``: P; cores that had no chunk are rows, too.
-    - ``start_ns``, ``end_ns``: the loop's start and its end, which is marked; default: 0 and the last chunk's end.
-    - ``first_core``: first core of each host, and ``n_cores``; lines part the hosts.
+    - ``n_cores``: rows, including cores without a chunk.
+    - ``start_ns``, ``end_ns``: start and end of the loop, which is marked; default: 0 and the end of the last chunk.
+    - ``first_core``: first core of each host, and ``n_cores``; lines separate hosts.
 
     Raises InputError if there is no chunk.
     """

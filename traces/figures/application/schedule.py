@@ -1,4 +1,4 @@
-"""One task graph's schedule: which core ran which task when, what it waited for, and what was sent between cores."""
+"""The schedule of a task graph: tasks on cores over time, waits for data, and transfers between cores."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -18,20 +18,20 @@ from traces.waits import graph_waits
 __all__ = ["MOST_LINES", "ScheduleTasks", "ScheduleTransfers", "schedule_figure"]
 
 
-#: A bar has its task's name where there are no more tasks than this, and it is wide enough.
+#: Most tasks whose names are on their bars.
 NAMED_TASKS = 120
 
 #: Colours of the outline of critical tasks, and of the lines of transfers.
 CRITICAL_COLOUR, LINE_COLOUR = "#D4006A", "#222222"
 
-# Lines of transfers begin and end so far from the middle of a row, where names are.
+# Distance of the ends of transfers from the middle of a row, which has names.
 _ASIDE = 0.3
 
 
 class ScheduleTasks(NamedTuple):
-    """The tasks of a graph, each a row; instants are ns since any one instant."""
+    """The tasks of a graph, one per row; instants are ns since a common instant."""
 
-    core: Array  # int (n,), number of the core that ran it, from 0; -1: it never ran
+    core: Array  # int (n,), core that ran it, from 0; -1: it never ran
     # start_ns, end_ns: int64 (n,), when it ran
     start_ns: Array
     end_ns: Array
@@ -39,19 +39,19 @@ class ScheduleTasks(NamedTuple):
 
 
 class ScheduleTransfers(NamedTuple):
-    """The transfers that arrived, each a row, with no rows where there was no network."""
+    """Completed transfers, one per row; no rows without a network."""
 
     # source, target: int (m,), numbers of the task that made the data and of the one that needs them
     source: Array
     target: Array
     bytes: Array  # float64 (m,), how much there was to bring
-    # sent_ns, arrived_ns: int64 (m,), when it began, and when all of it was there
+    # int64 (m,): begin and end of the transfer
     sent_ns: Array
     arrived_ns: Array
 
 
 class ScheduleAxes:
-    """What is drawn on the axes of one schedule."""
+    """Draws on the axes of one schedule."""
 
     def __init__(self, axes: Axes, start_ns: int, unit_ns: int, right: float, n_cores: int, width_px: float) -> None:
         self._axes, self._right, self._n_cores, self._width_px = axes, right, n_cores, width_px
@@ -121,7 +121,7 @@ class ScheduleAxes:
         return handle
 
     def names(self, tasks: ScheduleTasks, ran: Array, colours: Array, names: Sequence[str]) -> None:
-        """Names of tasks on their bars, where they fit."""
+        """Write names of tasks on their bars, if they fit."""
         if len(ran) > NAMED_TASKS or self._n_cores > 32:
             return
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
@@ -150,10 +150,10 @@ class ScheduleAxes:
         self._axes.set_xlabel(f"time since the start of the graph [{unit}]")
 
 
-#: Up to this many transfers are drawn; of more, the largest so many.
+#: Most transfers that are drawn: the largest.
 MOST_LINES = 300
 
-#: Chunks take turns in these, which tell themselves from each other on grey paper, too.
+#: Alternating colours of chunks, which also differ in grey.
 TURN_COLOURS = ("#4477AA", "#A9C3DE", "#228833", "#A6D1AE")
 
 _WIDTH_IN = 10.0
@@ -172,11 +172,11 @@ def schedule_figure(
     critical: Array | None = None,
     names: Sequence[str] = (),
 ) -> Figure:
-    """A graph's schedule: its cores as rows, its tasks as bars; when a core waited for data is hatched, and a thin line leads
-    from the instant and the core at which a transfer began to those at which it arrived.
+    """Draw a graph's schedule: cores as rows, tasks as bars, waits for data hatched, and a thin line from the begin to the end
+    of each transfer.
 
-    The collections of its axes have labels: ``tasks`` (those that ran, in the order given), ``waits``, ``critical``,
-    ``transfers``. Of too many tasks to be drawn each by itself the first image is what they cover.
+    The collections of its axes have labels: ``tasks`` (in the given order, without tasks that never ran), ``waits``,
+    ``critical``, ``transfers``. With too many tasks, the first image shows them.
 
     - ``transfers``: None: there was no network.
     - ``n_cores``: P; cores that had no task are rows, too.
@@ -224,17 +224,16 @@ def schedule_figure(
 
 
 def _largest(n_bytes: Array) -> Array:
-    # Of equal ones, some from everywhere: the first so many would all be at the left. Multiples of the golden ratio are spread
-    # evenly, however many of them there are.
+    # Equal transfers are chosen evenly along the time axis: multiples of the golden ratio are spread evenly for any number.
     turn = np.arange(len(n_bytes)) * 0.6180339887498949 % 1.0
     return np.lexsort((turn, -n_bytes))[:MOST_LINES]
 
 
 def _colours(group: Array, colour_by: str) -> tuple[Array, list[Any]]:
-    """Red, green and blue of each task, and what the legend says of them."""
+    """Colours of tasks, and legend entries."""
     if colour_by == "level":
         return level_colours(group, 4)
     palette = np.array([canvas.rgb(colour) for colour in TURN_COLOURS])
     handles = [canvas.Patch(facecolor=palette[0], label=f"a {colour_by}")]
-    handles += [canvas.Patch(facecolor=colour, label="the next") for colour in palette[1:2]]
+    handles += [canvas.Patch(facecolor=colour, label="next chunk") for colour in palette[1:2]]
     return palette[group % len(palette)], handles

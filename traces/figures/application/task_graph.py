@@ -1,4 +1,4 @@
-"""A task graph: its tasks by levels, what each needs of which other, and, of a large one, how wide the levels are."""
+"""A task graph: tasks by levels and their edges, or the widths of the levels of a large graph."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -15,17 +15,17 @@ from traces.figures.drawing.panels import legend_above, quiet, remark, short
 
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
-    """Red, green and blue of each task by its level, and what the legend says of them: all levels up to ``most``, else four."""
+    """Colours of tasks by level, and legend entries: all levels up to ``most``, otherwise four."""
     n = int(level.max()) + 1
     palette = np.array(canvas.shades(n))
     named = range(n) if n <= most else (0, n // 3, (2 * n) // 3, n - 1)
     return palette[level], [canvas.Patch(facecolor=palette[k], label=f"level {k}") for k in named]
 
 
-#: Of a graph of more tasks than this, or of more edges than four times as many, only the levels are drawn.
+#: With more tasks than this, or more than four times as many edges, only the levels are drawn.
 MOST_NODES = 2_000
 
-#: Up to this many tasks have their names beside them.
+#: Most tasks with their names next to them.
 NAMED_TASKS = 60
 
 #: Colour of the critical path, and of other edges.
@@ -46,11 +46,11 @@ def task_graph_figure(
     critical: Array | None = None,
     title: str = "",
 ) -> Figure:
-    """A task graph, or its levels.
+    """Draw a task graph, or its levels.
 
-    Tasks are circles whose areas are their work, by levels from left to right: the level is the most edges that lead to a
-    task. Edges are as wide as they have bytes; one without any is dotted. A graph of more than :data:`MOST_NODES` tasks is
-    drawn as what its levels have: tasks, and work. The collections of the axes have labels: ``edges`` (those of the critical
+    Tasks are circles whose areas are their work, by levels from left to right. Widths of edges show their bytes; edges without
+    data are dotted. For a graph of more than :data:`MOST_NODES` tasks, the number of tasks and the work of each level are
+    drawn. The collections of the axes have labels: ``edges`` (those of the critical
     path apart as ``critical``) and ``tasks``.
 
     - ``gflop``: float64 (n,), work of each task.
@@ -122,7 +122,7 @@ def _nodes_figure(
     height_in = min(max(1.2 + (0.42 if named else 0.16) * tall, 3.0), 9.0)
     with canvas.drawing(width_in, height_in) as figure:
         axes = figure.add_subplot()
-        # In points: how much room one task has, to left and right and above and below.
+        # Space of one task in points: width and height.
         aside = (width_in - 0.6) * 72 / n_levels
         room = min(aside, (height_in - 1.2) * 72 / tall)
         largest = min(max(0.62 * room, 3.0), 22.0)
@@ -167,7 +167,7 @@ def _nodes_figure(
 
 
 def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tuple[Array, list[Any]]:
-    """Red, green and blue of each task, and what the legend says of them."""
+    """Colours of tasks, and legend entries."""
     if core is None:
         return level_colours(level, 6)
     core = np.asarray(core, np.int64)
@@ -189,7 +189,7 @@ def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tup
 def _draw_edges(
     axes: Axes, places: GraphPlaces, edges: tuple[Array, Array, Array], critical: Array | None
 ) -> list[Any]:
-    """Edges as curves through their places; what the legend says of them."""
+    """Draw edges as curves through their places; return legend entries."""
     source, target, bytes_ = edges
     if len(source) == 0:
         return []
@@ -231,7 +231,7 @@ def _draw_edges(
 
 
 def _curve(x: Array, y: Array) -> Array:
-    """A curve through points from left to right, level where it passes them, so that it enters and leaves tasks sideways."""
+    """A curve through points from left to right, horizontal at each point."""
     part = np.linspace(0.0, 1.0, _CURVE_POINTS + 1)
     if len(x) == 2 and y[0] == y[1]:
         return np.stack([x, y], axis=1)

@@ -1,4 +1,4 @@
-"""How long tasks are: the distribution of one job's, or of all, each relative to its job's mean."""
+"""Distribution of the task lengths of one job, or of all jobs relative to the mean of each job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traces.figures.drawing.panels import counted, quiet, remark, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Lengths beyond so many times the mean make the axis logarithmic.
+#: The axis is logarithmic if a length exceeds this multiple of the mean.
 _LONG = 12.0
 
 _MOST_BARS = 80
@@ -61,7 +61,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     values = found.values
     logarithmic = bool(values.max() > _LONG * found.mean and values.min() > 0)
     edges = _edges(values, logarithmic)
-    # Of equal widths numpy needs no sorting, and counts the same.
+    # With equal widths numpy does not sort.
     equal: Any = {"bins": edges} if logarithmic else {"bins": len(edges) - 1, "range": (edges[0], edges[-1])}
     heights, edges = np.histogram(values, **equal)
     with canvas.drawing(6.6, 3.3) as figure:
@@ -118,7 +118,7 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
     some = usable[index]
     if not some.any():
         raise InputError("nothing to draw: no job had more than one task; give job_id")
-    parts = [slice(lo, lo + _BLOCK) for lo in range(0, len(length), _BLOCK)]  # there may be millions
+    parts = [slice(lo, lo + _BLOCK) for lo in range(0, len(length), _BLOCK)]
     ratio = np.empty(int(np.count_nonzero(some)))
     at = 0
     for part in parts:
@@ -135,10 +135,10 @@ def _all(tasks: pd.DataFrame) -> _Lengths:
 
 
 def _edges(values: Array, logarithmic: bool) -> Array:
-    """Where bars begin and end: more of them the more tasks there are."""
+    """Edges of bars; their number grows with the number of tasks."""
     low, high = float(values.min()), float(values.max())
     bars = int(np.clip(round(2 * len(values) ** (1 / 3)), 5, _MOST_BARS))
-    if not high - low > 1e-9 * max(abs(high), 1.0):  # all the same: one bar around them
+    if not high - low > 1e-9 * max(abs(high), 1.0):  # all equal: one bar
         half = 0.05 * abs(high) or 0.05
         return np.array([low - half, high + half])
     if logarithmic:

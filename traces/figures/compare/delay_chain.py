@@ -1,4 +1,4 @@
-"""One chain of delays: jobs that each started as the one before it ended, in two runs above each other."""
+"""One chain of delays in two runs: jobs that each started when the previous one ended."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from traces.figures.drawing.panels import quiet, small, title_figure
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Of a longer chain only the last so many jobs are drawn.
+#: Most jobs of a chain that are drawn: the last.
 MOST_JOBS = 12
 
 _HOUR_NS = 3600 * NS_PER_S
 _RUN_HEIGHT, _WAIT_HEIGHT = 0.62, 0.14
 
-# Of bars: wait, run, and the part of it that the other run did not have.
+# Looks of bars: wait, run, and extra run time.
 _WAIT = "#777777"
 _RUN: dict[str, Any] = {"facecolor": "#a9bdd3", "edgecolor": canvas.INK, "linewidth": 0.5}
 _OVER: dict[str, Any] = _RUN | {"facecolor": "#EE7733", "hatch": "//////"}
 
 
 class _Bars(NamedTuple):
-    """The jobs of the chain in one run, the first of the chain first; h."""
+    """The jobs of the chain in one run, the root first; hours."""
 
     eligible: Array
     start: Array

@@ -1,4 +1,4 @@
-"""How much later each job started in one run than in another, against its start."""
+"""Delay of each job's start in one run relative to another, against its start."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 _HOUR_NS = 3600 * NS_PER_S
 
-#: Marks above so many are one picture within an SVG.
+#: More marks than this are one image within an SVG.
 _MOST_MARKS = 2000
 
-#: Later, earlier, same: what is named in the legend, marker, its colour, and whether it is filled.
+#: Later, earlier, same: label, marker, colour, whether it is filled.
 _KINDS = (
     ("later in B", "^", "#1f3b5c", True),
     ("earlier in B", "v", "#EE7733", False),
@@ -29,12 +29,12 @@ _KINDS = (
 
 
 def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
-    """The start in B minus the start in A of every job, at its start in A.
+    """Draw the start in B minus the start in A of every job, at its start in A.
 
     Parameters
     ----------
     frame : DataFrame
-        One row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as ``bridge.compare.comparison`` makes it.
+        One row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as made by ``bridge.compare.comparison``.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What figures are drawn with: the door to matplotlib, axes, boxes, step functions."""
+"""Drawing tools of figures: the door to matplotlib, axes, boxes, step functions."""

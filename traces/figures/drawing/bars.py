@@ -1,4 +1,4 @@
-"""Bars of cores × time, each by itself or as a picture of what they cover; and the marks of cores and hosts beside them."""
+"""Bars of cores × time, drawn singly or as an image of their cover, and the labels of cores and hosts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,8 +21,8 @@ def _paint(
     ink: Floats3,
     covered: Floats2,
 ) -> None:
-    """Add each bar's colour, weighted by the share of a cell that it covers, to ``ink``, and the share to ``covered``.
-    ``start`` and ``end`` are in cells."""
+    """Add each bar's colour, weighted by the covered share of each cell, to ``ink``, and the share to ``covered``. ``start``
+    and ``end`` are in cells."""
     n_columns = covered.shape[1]
     for k in range(len(row)):
         y = row[k] // rows_per_cell
@@ -39,11 +39,10 @@ def _paint(
 def painted(
     blocks: Iterable[tuple[Array, Array, Array, Array]], colours: Array, n_rows: int, n_columns: int, max_rows: int
 ) -> Array:
-    """The picture of bars on white.
+    """The image of bars on white.
 
-    - ``blocks``: iterable of (row, start, end, colour), some bars after others, so that few are held at a time. Each is
-      four arrays of one length: the row of each bar (int, 0 to ``n_rows`` - 1), its start and its end as fractions of
-      the width, and its index into ``colours``.
+    - ``blocks``: blocks of bars, so that memory holds few at a time. Each is four arrays of equal length: row (int, 0 to
+      ``n_rows`` - 1), start and end as fractions of the width, and index into ``colours``.
     - ``colours``: float64 (c, 3), red, green and blue, each from 0 to 1.
     - ``n_rows``, ``n_columns``: height in rows and width in cells.
     - ``max_rows``: greatest height of the picture; with more rows, several share a cell.
@@ -58,20 +57,20 @@ def painted(
     for row, start, end, colour in blocks:
         begin, stop = own(start * n_columns, np.float64), own(end * n_columns, np.float64)
         _paint(own(row, np.int64), begin, stop, own(colour, np.int64), inks, rows_per_cell, ink, covered)
-    # Rounding may cover a full cell by a hair more than all of it.
+    # Rounding may cover slightly more than a full cell.
     return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)
 
 
-#: Up to this many bars are drawn each by itself; above, as a picture of what they cover.
+#: Up to this many bars are drawn singly; more are drawn as an image of their cover.
 SINGLE_BARS = 50_000
 
-#: More bars than this are one picture within an SVG.
+#: More bars than this are one image within an SVG.
 _MOST_MARKS = 5_000
 
 _COLUMNS = 2000
 _MAX_ROWS = 2000
 
-# Bars of which a picture computes the places at a time.
+# Bars whose places are computed at a time.
 _BLOCK = 1_000_000
 
 
@@ -99,10 +98,10 @@ def draw_bars(
     """Draw bars from (x0, row) to (x1, row + 1), each row less a margin.
 
     - ``row``: int64 (n,), from 0 to ``n_rows`` - 1.
-    - ``x0``, ``x1``: float64 (n,), where they begin and end.
+    - ``x0``, ``x1``: float64 (n,), begin and end.
     - ``colour``: int64 (n,), index into ``palette``, float64 (c, 3).
     - ``margin``: in rows, above and below.
-    - ``wide``: bars of at least this length get a white line at their end, which is to remain visible beside it.
+    - ``wide``: bars of at least this length get a white line at their end.
     """
     if len(row) > SINGLE_BARS:
         draw_covered(axes, row, x0, x1, colour, palette, n_rows=n_rows, limits=limits)
@@ -126,11 +125,11 @@ def draw_covered(
     limits: tuple[float, float],
     at: Callable[[Array], Array] = np.asarray,
 ) -> None:
-    """Draw bars as an image of what they cover; memory and file size do not depend on how many they are.
+    """Draw bars as an image of their cover; memory and file size do not depend on their number.
 
     - ``axes``, ``row``, ``colour``, ``palette``, ``n_rows``, ``limits``: as in :func:`draw_bars`.
-    - ``start``, ``end``: shape (n,), where they begin and end.
-    - ``at``: takes some of these numbers, and gives their places on the axis.
+    - ``start``, ``end``: shape (n,), begin and end.
+    - ``at``: maps these numbers to places on the axis.
     """
     left, right = limits
     parts = (slice(lo, lo + _BLOCK) for lo in range(0, len(row), _BLOCK))
@@ -144,12 +143,12 @@ def draw_covered(
 
 _MOST_TICKS = 32
 
-#: Up to so many hosts are parted by lines.
+#: Most hosts that lines separate.
 _MOST_HOSTS = 64
 
 
 def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str]) -> None:
-    """Lines between hosts, their names beside them, and numbers of some cores."""
+    """Draw lines between hosts, and label hosts and some cores."""
     host = np.searchsorted(first_core, rows, side="right") - 1
     edges = np.flatnonzero(np.diff(host)) + 1
     bounds = np.concatenate([[0], edges, [len(rows)]])
@@ -159,7 +158,7 @@ def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[
     axes.hlines(gaps, 0, 1, transform=axes.get_yaxis_transform(), colors=GREY, linewidths=0.5, linestyles="dotted")
 
     ticks = np.flatnonzero((rows - first_core[host]) % _step(len(rows)) == 0)
-    ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]  # there may be more hosts than numbers have room
+    ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
     _number(axes, ticks, rows)
     every = -(-(len(bounds) - 1) // 32)
     for k in range(0, len(bounds) - 1, every):
@@ -177,7 +176,7 @@ def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[
 
 
 def mark_cores(axes: Axes, n_cores: int, first_core: Sequence[int], right: float) -> None:
-    """Numbers of some of the cores from 0 to ``n_cores`` - 1, and lines between hosts from 0 to ``right``."""
+    """Label some of the cores from 0 to ``n_cores`` - 1, and draw lines between hosts from 0 to ``right``."""
     axes.set_ylim(n_cores, 0)
     _number(axes, np.arange(0, n_cores, _step(n_cores)), np.arange(n_cores))
     if len(first_core) <= _MOST_HOSTS + 1:
@@ -185,7 +184,7 @@ def mark_cores(axes: Axes, n_cores: int, first_core: Sequence[int], right: float
 
 
 def _step(n_cores: int) -> int:
-    # One core in so many has its number.
+    # Distance between labelled cores.
     step = 1
     while n_cores > 26 * step:
         step *= 2

@@ -1,4 +1,4 @@
-"""The one door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
+"""The door to matplotlib: figures as objects (never pyplot, which keeps state), one style, equal files for equal data."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from traces.figures.drawing.styles import PALETTE as PALETTE
 #: Suffixes of the files that can be written.
 FORMATS = ("png", "svg", "pdf")
 
-#: Resolution of a PNG, and of what is rastered within the other formats.
+#: Resolution of a PNG, and of images within the other formats.
 DPI = 200
 
 #: Colours of text and of quiet lines.
@@ -76,7 +76,7 @@ def figure_format(path: Path) -> str:
 
 
 class _ShownFigure(Figure):
-    """A figure that shows itself in a notebook, with or without pyplot's magic."""
+    """A figure that a notebook shows, with or without pyplot."""
 
     def _repr_png_(self) -> bytes:
         data = BytesIO()
@@ -106,7 +106,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
 
 
 def styled() -> Any:
-    """A context in which axes and text get this project's style; drawing happens within it."""
+    """A context in which axes and text have this project's style."""
     return matplotlib.rc_context(_STYLE)
 
 
@@ -123,7 +123,7 @@ def rgb(colour: str) -> tuple[float, float, float]:
 
 
 def shades(n: int) -> list[tuple[float, float, float]]:
-    """``n`` colours in a row from dark to light, for what has an order: also for those who see fewer, and on grey paper."""
+    """``n`` colours from dark to light for ordered values, also suitable for colour-blind readers and in grey."""
     scale = matplotlib.colormaps["viridis"]
     red_green_blue = [scale(0.12 + 0.83 * (k / max(n - 1, 1)))[:3] for k in range(n)]
     return [(float(red), float(green), float(blue)) for red, green, blue in red_green_blue]

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 
 def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
-    """Columns of a table. ``frame``: the table; its index does not matter. ``what``: what the table is, as ``"jobs"``.
-    Raises InputError if a column is missing."""
+    """Columns of a table. ``what``: its name in errors, as ``"jobs"``. Raises InputError if a column is missing."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise InputError(f"the table of {what} has no column {missing[0]}; needed: {', '.join(names)}")
@@ -26,14 +25,14 @@ def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
 
 
 def counted_values(numbers: Array) -> tuple[Array, Array, Array]:
-    """Return ``np.unique(numbers, return_inverse=True, return_counts=True)``, in less time and memory if equal numbers mostly
-    follow each other, as the jobs of a table of tasks do."""
+    """Return ``np.unique(numbers, return_inverse=True, return_counts=True)``, in less time and memory for runs of equal
+    numbers, such as jobs in a table of tasks."""
     values, place, length = _stretches(numbers)
     return values, np.repeat(place.astype(np.int32), length), _counts(values, place, length)
 
 
 def value_counts(numbers: Array) -> tuple[Array, Array]:
-    """Return ``np.unique(numbers, return_counts=True)``, in less time and memory if equal numbers mostly follow each other."""
+    """Return ``np.unique(numbers, return_counts=True)``, in less time and memory for runs of equal numbers."""
     values, place, length = _stretches(numbers)
     return values, _counts(values, place, length)
 
@@ -50,8 +49,8 @@ def _counts(values: Array, place: Array, length: Array) -> Array:
 
 
 def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
-    """The runs of which a table has rows: the labels in its column ``run`` in the order in which they first appear, each with
-    its rows (int64). A table without that column is one run, whose label is empty."""
+    """The labels in the column ``run`` of a table, in the order of their first appearance, with their rows (int64). A table
+    without this column is one run with an empty label."""
     if "run" not in frame.columns:
         return [("", np.arange(len(frame)))]
     labels = [str(label) for label in frame["run"].tolist()]
@@ -61,11 +60,8 @@ def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
 
 
 def final_rows(jobs: pd.DataFrame) -> Array:
-    """Which rows of jobs.parquet are a job that ran, in its last attempt, and that the simulated policy started: bool (n,).
-
-    They are the measured rows of docs/reference/metrics.md: without jobs that never started, attempts that were cut and
-    followed by another one, and jobs that were running already when the workload began.
-    """
+    """The measured rows of jobs.parquet (docs/reference/metrics.md), bool (n,): without jobs that never started, attempts that
+    were followed by another one, and jobs that ran when the workload began."""
     start_ns, state, why = arrays(jobs, ("start_ns", "state", "why"), "jobs")
     return np.asarray((start_ns >= 0) & (state != "requeued") & (why != "preset"), bool)
 
@@ -80,7 +76,7 @@ def _first_sizes() -> list[int]:
 # The smallest number of each class: one class per number up to 9, then classes that are a quarter wider each.
 _FIRST = np.array(_first_sizes(), np.int64)
 
-#: How many classes there are.
+#: Number of classes.
 N_CLASSES = len(_FIRST)
 
 
@@ -97,7 +93,7 @@ def sums_by_class(waiting: Array, decision_ns: Array) -> Array:
 
 
 class Held(NamedTuple):
-    """A row is a run of cores that a job held for a time: int64 (k,) each, by job, then core, then time."""
+    """Rows of consecutive cores that a job held for a time: int64 (k,) each, by job, then core, then time."""
 
     job: Array
     lo: Array
@@ -107,8 +103,8 @@ class Held(NamedTuple):
 
 
 def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.DataFrame | None) -> Held:
-    """What the jobs of a table held, and from when to when. Raises InputError if a table lacks a column, or an allocation
-    cannot be read."""
+    """The cores that the jobs of a table held, with times. Raises InputError if a table lacks a column, or an allocation cannot
+    be read."""
     allocation, start, end = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
     first, lo, hi = parse_texts(allocation.tolist(), "allocation")
     job = np.repeat(np.arange(len(start)), np.diff(first))
@@ -125,7 +121,7 @@ def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.Dat
     split = apart[job]
     if not split.any():
         return Held(job, lo, hi, start[job], end[job])
-    # Core by core where a job has not all of them from its start to its end.
+    # One row per core if a job does not have all of them from start to end.
     width = (hi - lo)[split]
     owner = np.repeat(job[split], width)
     core = intervals_of(lo[split], width)

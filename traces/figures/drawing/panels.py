@@ -1,4 +1,4 @@
-"""Panels: grids of them, frames, rows with names, titles, intervals, boxes of distributions, step functions.
+"""Panels: grids, named rows, titles, legends, intervals, boxes of distributions, step functions.
 
 A box goes from the first to the third quartile, its line is the median, its whiskers end at the 5th and the 95th
 percentile, and a diamond is the mean. Values beyond the whiskers are not drawn: there are thousands.
@@ -22,7 +22,7 @@ from traces.figures.drawing.time_axis import TimeAxis
 
 
 def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> list[Axes]:
-    """``n`` panels with one vertical axis, ``columns`` side by side; the lowest of each column have numbers below."""
+    """``n`` panels that share a vertical axis, ``columns`` per line; the lowest of each column have tick labels below."""
     grid = list(figure.subplots(-(-n // columns), columns, sharex=sharex, sharey=True, squeeze=False).flat)
     for axes in grid[n:]:
         axes.set_visible(False)
@@ -32,7 +32,7 @@ def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> 
 
 
 def title_figure(figure: Figure, title: str, most: int = 200) -> None:
-    """The title of a figure, if it has one, at the left, of at most so many characters."""
+    """Write the title of a figure at the left, cut to ``most`` characters; nothing if it is empty."""
     if title:
         figure.suptitle(short(title, most), x=0.01, ha="left")
 
@@ -63,17 +63,17 @@ def legend_above(
 
 
 def remark(axes: Axes, text: str) -> None:
-    """What is said of a panel at its upper right."""
+    """Write a remark at the upper right of a panel."""
     axes.set_title(text, loc="right", color=GREY, fontsize=7.5)
 
 
 def quiet(axes: Axes, grid: Literal["both", "x", "y"]) -> None:
-    """A pale grid behind what is drawn."""
+    """Draw a pale grid."""
     axes.grid(axis=grid)
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, labelled: bool = True) -> None:
-    """Rows with names, the first one at the top; ``labelled`` in the panel at the left, whose names the others share."""
+    """Name rows, the first at the top; ``labelled`` only in the panel at the left."""
     axes.set_yticks(range(len(names)), labels=list(names))
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0, labelleft=labelled)
@@ -84,7 +84,7 @@ def name_rows(axes: Axes, names: Sequence[str], *, labelled: bool = True) -> Non
 def draw_intervals(
     axes: Axes, at: Array, estimates: Sequence[Array], *, lying: bool = False, colour: str = INK
 ) -> None:
-    """A whisker from low to high at each place whose interval is known, of ``estimates`` mean, low and high."""
+    """Draw a whisker at each place whose interval is known; ``estimates``: mean, low and high."""
     mean, low, high = estimates
     known = np.isfinite(low)
     ends = np.stack([mean - low, high - mean])[:, known]
@@ -101,7 +101,7 @@ def draw_intervals(
 
 
 def empty(axes: Axes, text: str) -> None:
-    """A panel that has nothing to draw, and says why."""
+    """Show only the reason for an empty panel."""
     axes.set_axis_off()
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY)
 
@@ -112,7 +112,7 @@ def small() -> dict[str, Any]:
 
 
 def short(text: str, most: int) -> str:
-    """A text of at most so many characters, none of which starts a formula, and with upsilons that are told from Y."""
+    """Shorten a text to ``most`` characters, without formulas, and with upsilons that differ from Y."""
     text = text.replace("$", r"\$").replace("Υ", UPSILON)
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -122,7 +122,7 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' if n > 1 else ''}"
 
 
-#: What a reader must be told.
+#: The legend of boxes.
 LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"
 
 
@@ -139,7 +139,7 @@ class Box:
 
     @classmethod
     def of(cls, values: Sequence[float] | Array) -> Box:
-        """The box of some values. Raises InputError if there are none, or one is no number."""
+        """The box of values. Raises InputError without values, or if one is no number."""
         column = np.asarray(values, np.float64)
         if column.size == 0 or not np.isfinite(column).all():
             raise InputError("no box can be drawn of no values, or of values that are no numbers")
@@ -148,7 +148,7 @@ class Box:
 
 
 def draw_boxes(axes: Axes, boxes: Sequence[Box | None], colours: Sequence[str]) -> None:
-    """Draw a box in each row, the first one at the top; nothing where there is none."""
+    """Draw a box in each row, the first at the top; None leaves a row empty."""
     for row, (box, colour) in enumerate(zip(boxes, colours, strict=True)):
         if box is None:
             continue
@@ -179,9 +179,9 @@ def draw_steps(
 
     - ``curve``: its last value is 0.
     - ``span``: (int, int), the time that is drawn, ns.
-    - ``unit``: what a 1 of the axis is.
-    - ``exact``: up to this number of steps each is drawn. A curve of more is the mean in each of a number of equal
-      columns of time, so that it keeps its integral, with a band from the least to the largest value in the column.
+    - ``unit``: the size of 1 on the axis.
+    - ``exact``: up to this number each step is drawn. A longer curve is drawn as means in ``columns`` of equal time, which keep
+      its integral, with a band from the smallest to the largest value of each column.
     """
     quiet(axes, "y")
     thinned = len(curve.value) > exact
@@ -201,5 +201,5 @@ def draw_steps(
 
 
 def _stairs(axes: Axes, values: Array, edges: Array, *, fill: bool = False, **style: Any) -> None:
-    # As Axes.stairs, which also spends a second on the limits of 10,000 steps. Here the limits are set.
+    # Axes.stairs would need a second for the limits of 10,000 steps.
     axes.add_artist(StepPatch(values, edges, fill=fill, **style))

@@ -1,14 +1,14 @@
-"""Colours, and how techniques and runs look in every figure.
+"""Colours and styles of techniques and runs.
 
 matplotlib is not imported here.
 """
 
 from dataclasses import dataclass
 
-#: How the variation Υ is written in figures: a capital upsilon with its hooks, since the plain letter looks like a Latin Y.
+#: The variation Υ in figures: an upsilon with hooks, since the plain letter looks like a Latin Y.
 UPSILON = "ϒ"
 
-#: Fifteen colours that can be told apart on white, the first seven also by most people who see fewer.
+#: Fifteen distinct colours on white; most colour-blind readers can distinguish the first seven.
 PALETTE = (
     "#4477AA",
     "#EE7733",
@@ -27,13 +27,13 @@ PALETTE = (
     "#777777",
 )
 
-#: Up to so many techniques or runs are told apart by their look and a legend; more are rows with names.
+#: Most techniques or runs with a style and a legend; more are rows with names.
 FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a technique or a run looks, told apart by colour and again without it."""
+    """Style of a technique or run, distinct with and without colour."""
 
     # colour, hatch: of bars and boxes
     colour: str
@@ -57,5 +57,5 @@ STYLES = (
 
 
 def style(place: int) -> Style:
-    """The style at a place; after the last one they begin anew."""
+    """The style at a place; styles recur after the last."""
     return STYLES[place % len(STYLES)]

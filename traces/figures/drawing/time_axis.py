@@ -1,4 +1,4 @@
-"""Axes of simulated time: which unit, told from where; and marks for durations on a logarithmic axis."""
+"""Axes of simulated time: unit and origin; and ticks for durations on a logarithmic axis."""
 
 from typing import NamedTuple
 
@@ -54,7 +54,7 @@ def duration_marks(low_ns: float, high_ns: float, most: int = 8) -> list[tuple[i
 
 
 def time_unit(span_ns: int) -> tuple[int, str]:
-    """The largest unit of which a span has at least three: its ns, and its name."""
+    """The largest unit that fits at least three times into a span: its ns and its name."""
     return next(((ns, name) for ns, name in _UNITS if span_ns >= 3 * ns), (1, "ns"))
 
 
@@ -80,16 +80,16 @@ class TimeAxis(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What is written below it."""
+        """Its label."""
         since = "the start of the workload" if self.origin_ns == 0 else f"{format_ns(self.origin_ns)} of the workload"
         return f"time since {since} [{self.unit}]"
 
 
 def time_axis(first_ns: int, last_ns: int) -> TimeAxis:
-    """The axis that shows what happened from ``first_ns`` to ``last_ns``.
+    """The axis from ``first_ns`` to ``last_ns``.
 
-    What is near the workload's time 0 is drawn from there; a window late in a long run is told from its own beginning, since
-    nobody reads ticks such as 412.0183 h.
+    It begins at the workload's time 0 if that is near. A window late in a long run counts from its own begin, to avoid ticks
+    such as 412.0183 h.
     """
     if 4 * first_ns < last_ns:
         first_ns = min(0, first_ns)

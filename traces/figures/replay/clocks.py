@@ -1,4 +1,4 @@
-"""What replays take and how many fail, by the rate of their clock and by the number of jobs: RM-Replay's Figures 7 and 8."""
+"""Elapsed times and failures of replays by clock rate and number of jobs: RM-Replay's Figures 7 and 8."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_00
 
 
 def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
-    """Elapsed time, mean, shortest and longest, and the share of repeats that failed, for each rate; exact ones at the left.
+    """Draw elapsed times (mean, shortest, longest) and the share of failed repeats for each rate, exact clocks at the left.
 
     Parameters
     ----------
     repeats : DataFrame
-        ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): a row a repeat of the same jobs.
+        ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): one row per repeat of the same jobs.
 
     Raises
     ------
@@ -58,12 +58,12 @@ def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
 
 
 def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
-    """The share of repeats that failed, and what they took, against the number of jobs, a line for each rate.
+    """Draw the share of failed repeats and the elapsed times against the number of jobs, one line per rate.
 
     Parameters
     ----------
     repeats : DataFrame
-        ``rate``, ``jobs``, ``elapsed_s``, ``failure``: a row a repeat.
+        ``rate``, ``jobs``, ``elapsed_s``, ``failure``: one row per repeat.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
 
 
 def _seconds(axes: Axes, repeats: pd.DataFrame) -> None:
-    # A logarithmic axis of what they took.
+    # A logarithmic axis of elapsed times.
     low, high = float(repeats["elapsed_s"].min()), float(repeats["elapsed_s"].max())
     marks = [one for one in _MARKS_S if low / 2 <= one <= 2 * high]
     axes.set_yscale("log")

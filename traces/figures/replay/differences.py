@@ -1,4 +1,4 @@
-"""By how much each job's submit, start and duration differ from those of a reference: RM-Replay's Figure 6."""
+"""Differences of submits, starts and durations of jobs from a reference: RM-Replay's Figure 6."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _LINEAR_NS = 60 * NS_PER_S
 
 _MARKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (36_000, "10 h"), (4 * 86_400, "4 d"), (40 * 86_400, "40 d"))
 
-#: Panels as wide as this are never narrower, so that where nothing differs it is seen.
+#: Least range of a panel.
 _LEAST_NS = 90 * NS_PER_S
 
 
 def differences_figure(differences: pd.DataFrame, *, reference: str, title: str = "") -> Figure:
-    """For every x the share of the jobs whose submit, start or duration is at most x later or longer than in the reference.
+    """Draw the share of jobs whose submit, start or duration is at most x later or longer than in the reference.
 
     Parameters
     ----------
     differences : DataFrame
-        ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: a row a job of each side.
+        ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: one row per job and side.
     reference : str
-        What it is that they differ from.
+        Name of the reference.
 
     Raises
     ------

@@ -17,22 +17,22 @@ from traces.figures.drawing.time_axis import time_unit
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Up to so many repeats are points, more are a box.
+#: Most repeats drawn as points; more are a box.
 _POINTS = 7
 
 
 def rate_name(rate: float) -> str:
-    """What a clock is called: ``exact``, ``100×``."""
+    """The name of a clock rate: ``exact``, ``100×``."""
     return f"{rate:g}×" if rate else "exact"
 
 
 def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
-    """A row for each rate with the makespans of its repeats; lines at other makespans.
+    """Draw the makespans of repeats, one row per rate, and lines at other makespans.
 
     Parameters
     ----------
     repeats : DataFrame
-        ``rate`` (0: exact) and ``makespan_ns``, empty where a repeat has ended with an error: a row a repeat.
+        ``rate`` (0: exact) and ``makespan_ns``, empty if a repeat failed: one row per repeat.
     references : mapping of str to int
         Other makespans, ns: of the log, of engines.
 

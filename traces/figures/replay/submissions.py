@@ -1,4 +1,4 @@
-"""How many jobs were submitted in each hour: RM-Replay's Figure 4."""
+"""Submitted jobs per hour: RM-Replay's Figure 4."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _DAY_H = 24
 
-#: Of longer logs the days are marked, of shorter ones some hours.
+#: Longer logs have ticks for days, shorter ones for hours.
 _FEW_HOURS = 72
 
 
 def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
-    """A bar for each hour.
+    """Draw one bar per hour.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where and when cores compute: a map of cores × time, the darker the busier."""
+"""Map of cores × time: the darker, the busier."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from traces.kernels.signatures import Floats, Floats2, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-#: With more cores than this, several are a row.
+#: With more cores than this, several share a row.
 MOST_ROWS = 512
 
 _BLOCK = 1_000_000
@@ -41,10 +41,10 @@ def heat_figure(
     columns: int = 500,
     title: str = "",
 ) -> Figure:
-    """The share of each piece of time in which a core computes a task, or is held by a job.
+    """Draw the share of time in which cores compute tasks, or are held by jobs.
 
-    The first image of the first axes is the map: float64 (rows, columns), each value the share of a cell's cores × time that is
-    covered. Time goes from the first start to the last end of what is shown, or from the workload's time 0 if that is near.
+    The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
+    Time begins at the first shown start, or at the workload's time 0 if that is near.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def heat_figure(
     host_names : sequence of str
         One per host.
     releases : DataFrame, optional
-        Of jobs that released cores before their end, the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
+        Early releases: the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
     widths : DataFrame, optional
         Of jobs that were given cores after their start, ``row``, ``core``, ``told_ns`` and ``change`` of widths.parquet.
     jobs : sequence of (int, int), optional
@@ -89,7 +89,7 @@ def heat_figure(
         high = low + 1
     rows = chosen_cores(first_core, cores)
     ran = (low >= 0) & (start_ns >= 0)
-    # Rows of the figure in place of cores: a job may hold some cores of an interval that are not shown.
+    # Rows of the figure instead of cores: some cores of an interval may not be shown.
     low, high, start_ns, end_ns = _where(ran, low, high, start_ns, end_ns)
     if cores is not None:
         low, high = np.searchsorted(rows, low), np.searchsorted(rows, high)
@@ -128,14 +128,14 @@ def heat_figure(
 
 
 def _where(chosen: Array, *columns: Array) -> tuple[Array, ...]:
-    # The chosen rows; where these are all, of millions, no copy.
+    # The chosen rows, without a copy if all are chosen.
     return columns if chosen.all() else tuple(column[chosen] for column in columns)
 
 
 @compiled()
 def _cover(low: Ints, high: Ints, begin: Floats, stop: Floats, per_row: int, covered: Floats2) -> None:
-    """Add to each cell of ``covered`` the share of it that bars cover. A bar has the rows ``low`` to ``high`` - 1, of
-    which a cell has ``per_row``, and the time ``begin`` to ``stop`` in cells."""
+    """Add the share that bars cover to each cell of ``covered``. A bar has the rows ``low`` to ``high`` - 1, and the time
+    ``begin`` to ``stop`` in cells; a cell has ``per_row`` rows."""
     n_columns = covered.shape[1]
     for k in range(len(low)):
         first, last = max(int(begin[k]), 0), min(int(np.ceil(stop[k])), n_columns)
@@ -146,7 +146,7 @@ def _cover(low: Ints, high: Ints, begin: Floats, stop: Floats, per_row: int, cov
 
 
 def _shares(bars: tuple[Array, ...], axis: TimeAxis, n_rows: int, columns: int, per_row: int) -> Array:
-    # The last row may have fewer cores than the others. Blocks of bars: their times in cells need little memory then.
+    # The last row may have fewer cores. Bars are drawn in blocks to save memory.
     share = np.zeros((-(-n_rows // per_row), columns))
     for at in range(0, len(bars[0]), _BLOCK):
         low, high, start_ns, end_ns = (column[at : at + _BLOCK] for column in bars)

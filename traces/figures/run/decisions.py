@@ -1,4 +1,4 @@
-"""What scheduling passes cost, by the number of waiting jobs.
+"""Wall times of scheduling passes by the number of waiting jobs.
 
 Source: Figure 13 of the AccaSim paper, doi:10.1007/s10586-019-02905-5.
 """

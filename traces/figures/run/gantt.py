@@ -1,6 +1,6 @@
 """The Gantt chart of a run: cores as rows, jobs as colours, a bar for each task, idle cores white.
 
-It shows what Figure 9 of the two-level paper shows in Vampir: where load imbalance inside a job keeps the next one waiting.
+Like Figure 9 of the two-level paper, it shows how load imbalance within a job delays the next one.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 _FONT_PT = 6.5
-# A digit's width and a line's height, in sizes of the font; and the room around a number.
+# Width of a digit, height of a line (in font sizes), and margin of a number.
 _DIGIT, _LINE, _AROUND_PT = 0.64, 0.8, 3.0
-# Only around blocks larger than this, in points, is there an edge that leaves something of them.
+# Smallest block with an edge, in points.
 _EDGE_PT = 2.5
-# Bars that are sorted at a time.
+# Bars per sorted block.
 _SORTED = 1_000_000
 
 
 class Blocks(NamedTuple):
-    """A row a block, from the first start to the last end of its job on all its cores."""
+    """Blocks, one per row, from the first start to the last end of a job on its cores."""
 
     job_id: Array  # int64 (k,), its job's number
     # low, high: int64 (k,), its first row, and one beyond its last
@@ -49,10 +49,10 @@ class Blocks(NamedTuple):
 
 
 def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: tuple[float, float]) -> Array:
-    """Which jobs may have a block of which an edge or a number is drawn: bool, one per job.
+    """Jobs that may have a block large enough for an edge or a number: bool, one per job.
 
     - ``job``: int (n,), the place of each bar's job, from 0.
-    - ``count``: int64 (jobs,), bars of each job: its blocks have no more rows.
+    - ``count``: int64 (jobs,), bars of each job, the most rows of a block.
     - ``start_ns``, ``end_ns``: int64 (n,), time of each bar.
     - ``point``: (float, float), a point's size: ns, rows.
     """
@@ -63,7 +63,7 @@ def large_jobs(job: Array, count: Array, start_ns: Array, end_ns: Array, point: 
 
 
 def job_blocks(job_id: Array, row: Array, start_ns: Array, end_ns: Array, colour: Array) -> Blocks:
-    """The blocks that bars make, by job, then by row; the columns are the bars', ``row`` counts the rows of the chart."""
+    """The blocks of bars, by job, then by row of the chart."""
     if not len(row):
         none = np.zeros(0, np.int64)
         return Blocks(none, none, none, none, none, none, np.zeros(0))
@@ -104,7 +104,7 @@ def _merged(job: Array, row: Array, start: Array, end: Array, colour: Array, bus
 
 
 def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float]) -> None:
-    """White lines where a block begins, above it and below it; ``point`` is a point's size: ns, rows."""
+    """Draw white lines at the begin of blocks, above and below them; ``point``: size of a point in ns and rows."""
     wide = (blocks.end_ns - blocks.start_ns) >= _EDGE_PT * point[0]
     high = (blocks.high - blocks.low) >= _EDGE_PT * point[1]
     some = np.flatnonzero(wide & high & (blocks.filled >= 0.5))
@@ -118,8 +118,8 @@ def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, 
 def name_blocks(
     axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float], palette: Array, lines: Array
 ) -> None:
-    """Each job's number at the begin of the largest of its blocks, where it fits and where most of the block is the
-    job's. ``palette`` are the colours, ``lines`` the rows at which lines between hosts are, which are kept free."""
+    """Write each job's number at the begin of its largest block, if it fits and the job covers most of the block. ``palette``:
+    the colours; ``lines``: rows of lines between hosts, which stay free."""
     largest: dict[int, int] = {}
     for k, (job, size) in enumerate(zip(blocks.job_id.tolist(), (blocks.high - blocks.low).tolist(), strict=True)):
         before = largest.get(job)
@@ -154,18 +154,17 @@ def name_blocks(
         )
 
 
-#: A legend names the jobs up to this many; above, colours recur.
+#: Most jobs in a legend; with more, colours recur.
 LEGEND_JOBS = 15
 
-# Rows of so many points are drawn apart; a bar of so many has a white end.
+# Heights in points from which rows have margins; widths in points from which bars have a white end.
 _MARGIN_PT, _END_PT = 4.3, 2.2
 
 _WIDTH_IN = 10.0
 
 
 def chosen_cores(first_core: Array, cores: Intervals | None) -> Array:
-    """The numbers of the machine's cores that are in these intervals, ascending: the rows of a figure. Raises
-    InputError if one of them is no core of the machine."""
+    """The cores of the machine in these intervals, ascending: the rows of a figure. Raises InputError for an unknown core."""
     n_cores = int(first_core[-1])
     every: Array = np.arange(n_cores)
     if cores is None:
@@ -185,8 +184,8 @@ def select_bars(
 ) -> tuple[Array, Array, Array, Array]:
     """The bars of some jobs on some cores.
 
-    - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), a bar each; what never ran (its core or its start is
-      -1) is none.
+    - ``job_id``, ``core``, ``start_ns``, ``end_ns``: shape (n,), one bar each; rows that never ran (core or start -1) are
+      ignored.
     - ``jobs``, ``cores``: sequence of (int, int), half-open intervals of job numbers and of global core numbers; None is all.
 
     Returns tuple of four ndarray: the four columns, of the chosen bars.
@@ -196,7 +195,7 @@ def select_bars(
         chosen &= within(job_id, jobs)
     if cores is not None:
         chosen &= within(core, cores)
-    if chosen.all():  # no copy of what may be millions
+    if chosen.all():  # avoids a copy of millions of rows
         return job_id, core, start_ns, end_ns
     return job_id[chosen], core[chosen], start_ns[chosen], end_ns[chosen]
 
@@ -210,7 +209,7 @@ def core_gantt_figure(
     cores: Intervals | None = None,
     title: str = "",
 ) -> Figure:
-    """The chart of :func:`gantt_figure`, of a table of tasks.
+    """Draw :func:`gantt_figure` from a table of tasks.
 
     Parameters
     ----------
@@ -246,12 +245,9 @@ def gantt_figure(
 ) -> Figure:
     """A Gantt chart of bars.
 
-    The first collection of its axes are the bars: one polygon each, in the order given, from (start, row) to
-    (end, row + 1) less a margin, where rows count the cores shown. Of too many to be drawn each by itself the first image is
-    what they cover.
-
-    White lines part the jobs, and each job's number stands on its largest block of cores, where it fits: so jobs can be told
-    apart without their colours, too.
+    The first collection of its axes has the bars: one polygon each, in the given order, from (start, row) to (end, row + 1)
+    less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate jobs,
+    and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours.
 
     - ``job_id``: int64 (n,), job number of each bar: of each task, or of each job on each of its cores.
     - ``core``: int (n,), its global core number.
@@ -259,7 +255,7 @@ def gantt_figure(
     - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
     - ``host_names``: one per host.
     - ``cores``: sequence of (int, int), half-open intervals of the cores that get a row; None is every core of the machine.
-    - ``others``: whether these cores had other jobs, too, so that white is not only idle: the figure says so.
+    - ``others``: whether these cores also had other jobs; the figure then states that white is idle or other jobs.
 
     Raises InputError if there is nothing to show.
     """
@@ -310,10 +306,10 @@ def gantt_figure(
 
 
 def _colours(numbers: Array, job: Array, start_ns: Array) -> tuple[Array, list[tuple[int, int]]]:
-    """Colour of each job (int8), and (job number, colour) of the legend if there are few enough jobs for one.
+    """Colour of each job (int8), and (job number, colour) of the legend if there are few jobs.
 
-    ``numbers`` are the jobs' numbers, ``job`` the place of each bar's job among them. Jobs take the colours in the order in
-    which they start, so that neighbours in time differ.
+    ``numbers``: job numbers; ``job``: place of each bar's job among them. Colours follow the order of starts, so that
+    neighbours in time differ.
     """
     begun = np.full(len(numbers), np.iinfo(np.int64).max)
     np.minimum.at(begun, job, start_ns)

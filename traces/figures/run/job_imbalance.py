@@ -1,4 +1,4 @@
-"""How unbalanced jobs are, by how many cores they have; of one run or of several."""
+"""Load imbalance of jobs by number of cores, for one run or several."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traces.figures.drawing.styles import FEW, style
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So few jobs are a point each, since a box would say more than is known.
+#: Most jobs that are drawn as points instead of a box.
 POINTS = 4
 
 _PER_LINE = 4
@@ -34,10 +34,10 @@ def width_classes(cores: Array) -> tuple[Array, list[str]]:
 
 
 def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
-    """The imbalance max(t)/mean(t) − 1 of the rows that have one, by class of width.
+    """Draw the imbalance max(t)/mean(t) − 1 of jobs by class of width.
 
     A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th percentile;
-    what is beyond is not drawn. Up to :data:`POINTS` jobs are a point each. The axis begins at 0, which is perfect balance.
+    values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
                 axes.set_title(short(some[0][0], 30), loc="left", fontsize=8.5, weight="bold")
             _name_classes(axes, names, groups, numbered=len(panels) == 1)
         grid[0].set_ylim(0, 1.06 * highest or 1.0)
-        below, beside = f"cores of a job    ({_LEGEND})", "imbalance max/mean − 1 [fraction]"
+        below, left = f"cores of a job    ({_LEGEND})", "imbalance max/mean − 1 [fraction]"
         if len(panels) == 1:
-            grid[0].set(xlabel=below, ylabel=beside)
+            grid[0].set(xlabel=below, ylabel=left)
         else:
             figure.supxlabel(below, fontsize=8.5)
-            figure.supylabel(beside, fontsize=8.5)
+            figure.supylabel(left, fontsize=8.5)
         if len(panels) == 1 and found[0][0]:
             handles, labels = grid[0].get_legend_handles_labels()
             most = max(1, min(len(found), int(min(wide_in, 12.0) / (0.45 + 0.07 * max(map(len, labels))))))
@@ -112,7 +112,7 @@ def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) 
         look: dict[str, Any] = {"marker": marker, "color": colour, "markeredgecolor": canvas.INK, "clip_on": False}
         look |= {"linestyle": "none", "zorder": 4}
         name = short(label, 40) or None
-        # A line of no points would have no place, and the layout none for the rest.
+        # The layout fails with an empty line.
         if boxes:
             medians = [box.median for _, box in boxes]
             axes.plot(at, medians, markersize=4.5, markeredgewidth=0.7, label=name, **look)

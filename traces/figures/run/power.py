@@ -1,4 +1,4 @@
-"""What a machine draws over the time of a run, and what it may draw."""
+"""Power of a machine and its limit over time."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 _KW = 1e6
 
-#: Up to this many steps each is drawn; with more, so many columns of time, each with its mean and its range.
+#: Up to this many steps each is drawn; otherwise columns of equal time with their mean and range.
 _EXACT_STEPS, _COLUMNS = 50_000, 1_000
 
-#: So many parts of a machine have a panel.
+#: Most parts of a machine with a panel.
 _MOST_PARTS = 12
 
 
 def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | None = None, title: str = "") -> Figure:
-    """What is drawn, in kW, and above it the limit; below, where there is any, the level, or how many hosts are stopped; and
-    likewise of each part of the machine that has limits of its own.
+    """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power of each
+    part of the machine with its own limits.
 
-    The first patch of the first panel is the curve, whose data are its values and edges; the limit is a line with gaps where
-    there is none. A curve of more than 50,000 steps is drawn as 1,000 columns of time, each with its mean and its range.
+    The first patch of the first panel is the curve; the limit is a line with gaps. A curve of more than 50,000 steps is drawn
+    as 1,000 columns of time, each with its mean and range.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
 
 
 def _until(at: Array, values: Array, end_ns: int) -> Steps:
-    # Values from these instants on, up to the end of the last.
+    # Values from these instants on; then the end of the last.
     return Steps(np.append(at, end_ns), np.append(values, 0))
 
 
 def _curve(axes: Axes, drawn: Steps, limit: Array, axis: TimeAxis, of: str) -> None:
-    # What is drawn, and the limit to it.
+    # Power and limit.
     span = int(drawn.instant_ns[0]), int(drawn.instant_ns[-1])
     thinned = draw_steps(
         axes, drawn, span, axis, unit=_KW, colour=canvas.PALETTE[0], exact=_EXACT_STEPS, columns=_COLUMNS

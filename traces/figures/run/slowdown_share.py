@@ -1,4 +1,4 @@
-"""How many jobs have a high slowdown, and how high, by what the scheduler knows of run times.
+"""Number of jobs with a high slowdown, and their slowdowns, by the estimates of the scheduler.
 
 This is the RM-Replay paper's Figure 10 (M. Martinasso, M. Gila, M. Bianco, S. Alam, C. McMurtrie, T. Schulthess,
 "RM-Replay: A High-Fidelity Tuning, Optimization and Exploration Tool for Resource Management", SC18).
@@ -20,17 +20,16 @@ from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, ti
 class Affected:
     """The jobs of one log whose slowdown is high, by estimates."""
 
-    log: str  # what it is called
-    # where the scheduler's estimates come from; the first is what the others are compared with
-    estimates: Sequence[str]
-    jobs: int  # how many jobs are counted
-    counts: Array  # int (e, samples), how many of them have a high slowdown
-    slowdown: Sequence[Box | None]  # the slowdowns of those; None where there are none
+    log: str  # name
+    estimates: Sequence[str]  # sources of estimates; the first is the base of the comparison
+    jobs: int  # number of jobs
+    counts: Array  # int (e, samples), number of jobs with a high slowdown
+    slowdown: Sequence[Box | None]  # their slowdowns; None without any
 
 
 def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: str = "") -> Figure:
-    """Draw how many jobs have a high slowdown, and how high it is, by estimates; a row of panels a log. ``logs``: what
-    was counted. ``threshold``: from where on a slowdown is high. Raises InputError if there is no log."""
+    """Draw the share of jobs with a slowdown above ``threshold``, and their slowdowns, by estimates; one line of panels per
+    log. Raises InputError if there is no log."""
     if not logs:
         raise InputError("no log to draw")
     with canvas.drawing(7.6, 0.6 + sum(0.9 + 0.3 * len(one.estimates) for one in logs)) as figure:
@@ -44,7 +43,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
             left.axvline(means[0], color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
             for row, (mean, points, colour) in enumerate(zip(means.tolist(), share, colours, strict=True)):
                 left.barh(row, mean, 0.62, color=colour, alpha=0.55, edgecolor=canvas.INK, linewidth=0.6, zorder=2)
-                # Above and below the middle in turn, so that equal samples stay apart.
+                # Alternating heights, so that equal samples stay visible.
                 heights = row + 0.09 * (np.arange(len(points)) % 3 - 1)
                 left.plot(points, heights, linestyle="none", marker="o", markersize=2.2, color=canvas.INK, zorder=3)
                 left.annotate(

@@ -1,4 +1,4 @@
-"""How full the machine was, and how long its queue, over the time of a run."""
+"""Use of the machine and length of the queue over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traces.figures.drawing.time_axis import time_axis
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Up to this many steps a curve is drawn step by step; with more, as so many columns, each with its mean and its range.
+#: Up to this many steps each is drawn; otherwise this number of columns with their mean and range.
 EXACT_STEPS = 1_000
 
 
@@ -30,15 +30,13 @@ def utilisation_figure(
     widths: pd.DataFrame | None = None,
     title: str = "",
 ) -> Figure:
-    """Busy cores, jobs that wait and cores that they ask for, over time: three panels.
+    """Draw busy cores, waiting jobs and their requested cores over time: three panels.
 
-    Busy cores are those that are held by jobs; a job waits from the instant at which it is eligible to its start, every attempt
-    anew. Jobs that never started are left out, since the table does not say when they left the queue. The means are over the
-    span from the first submit to the last end.
+    Busy cores are held by jobs; each attempt waits from the instant at which it is eligible to its start. Jobs that never
+    started are omitted, since the table does not say when they left the queue. Means: first submit to last end.
 
-    The first patch of each panel is the curve, whose data are its values and edges. A curve of more than :data:`EXACT_STEPS`
-    steps is drawn as the mean in each of that many equal columns of time, so that it keeps its integral; a band goes from the
-    least to the largest value in the column.
+    The first patch of each panel is the curve. A curve of more than :data:`EXACT_STEPS` steps is drawn as means in this
+    number of equal columns, with a band from the smallest to the largest value of each.
 
     Parameters
     ----------

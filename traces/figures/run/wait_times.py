@@ -1,4 +1,4 @@
-"""How long jobs waited, and by how much that slowed them: distributions, of one run or of several."""
+"""Distributions of waits and bounded slowdowns, for one run or several."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from traces.figures.drawing.time_axis import duration_marks
 if TYPE_CHECKING:
     import pandas as pd
 
-#: τ of the bounded slowdown: a job counts as if it ran at least so long.
+#: τ of the bounded slowdown: shorter run times count as this.
 BOUND_NS = 10 * 10**9
 
-# How far the place of 0 is from the smallest wait, as a share of the range of the logarithms, and at least as a factor.
+# Distance of 0 from the smallest wait: share of the range of the logarithms, and least factor.
 _APART, _LEAST_APART = 0.12, 1.5
 
 
@@ -44,17 +44,17 @@ class _Run(NamedTuple):
 
 
 def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
-    """The share of the jobs that waited at most so long, and that have at most such a bounded slowdown.
+    """Draw the empirical distributions of wait and bounded slowdown.
 
-    The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the jobs that
-    docs/reference/metrics.md calls measured. Both axes are logarithmic; waits of 0 have a place of their own, where the
-    curve begins with their share. Of more than :data:`FEW` runs each is a row, with a box.
+    The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the measured jobs
+    (docs/reference/metrics.md). Both axes are logarithmic; waits of 0 are at the left, where the curve begins with their share.
+    More than :data:`FEW` runs are rows with boxes.
 
     Parameters
     ----------
     jobs : DataFrame
-        A row an attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet; maybe
-        ``begin_ns``, from which waits count then; and maybe ``run``, the label of the run to which the row belongs.
+        One row per attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet;
+        optionally ``begin_ns``, from which waits count then, and ``run``, the label of the run.
 
     Raises
     ------
@@ -133,13 +133,13 @@ def _said(wait_ns: Array) -> str:
 
 
 def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
-    """A step curve for each run; what is at most at ``zero_place`` is its beginning, and has a marker."""
+    """Draw a step curve for each run, with a marker at its beginning, the values up to ``zero_place``."""
     quiet(axes, "both")
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
         first = np.count_nonzero(one <= zero_place)
         line = axes.ecdf(
-            np.maximum(one, zero_place),  # not compressed: matplotlib would then begin with the share of one job
+            np.maximum(one, zero_place),  # not ecdf, which begins at the share of one job
             color=style(k).colour,
             linestyle=style(k).dash,
             linewidth=1.5,
@@ -150,7 +150,7 @@ def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_plac
             label=f"{short(label, 40)} ({counted(len(one), 'job')})" if label else None,
             zorder=3,
         )
-        # All jobs have at most any longer wait, too.
+        # The curve stays at 1 up to the end of the axis.
         x, share = (np.asarray(column) for column in line.get_data())
         line.set_data(np.append(x, max(right, x[-1])), np.append(share, 1.0))
 
@@ -161,7 +161,7 @@ def _boxes(axes: Axes, values: Sequence[Array], found: Sequence[_Run], *, named:
 
 
 def _durations(axes: Axes, zero_place: float | None, low: float, high: float) -> None:
-    """A logarithmic axis with marks such as ``1 h``; and with one for 0, if something is there."""
+    """A logarithmic axis with ticks such as ``1 h``, and one for 0 if needed."""
     axes.set_xscale("log")
     axes.minorticks_off()
     marks = [(float(ns), name) for ns, name in duration_marks(low, 1.25 * high)]

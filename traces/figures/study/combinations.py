@@ -1,4 +1,4 @@
-"""What the figures of studies draw: a metric by batch policy, technique, variation and seed, and how each technique looks.
+"""Data of figures of studies: a metric by batch policy, technique, variation and seed.
 
 matplotlib is not imported here.
 """
@@ -24,25 +24,24 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "seeds_matter", "style"]
 
-#: The technique of jobs that are only replayed; beside it nothing is drawn at random but by these options.
+#: The technique of jobs with recorded run times; then only these options draw at random.
 _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 
-#: The options that a figure of a study has places for.
+#: The options that a figure of a study shows.
 _PLACES = ("bls", "backfill", "als", "variation")
 
 
-#: Whether our engine decides at the batch level or Slurm: the policy says so, too.
+#: The option that selects our engine or Slurm, and its value for Slurm.
 _SAID, _SLURM = "batch", "slurm"
 
 
 def batch_label(bls: str, backfill: str) -> str:
-    """A batch policy and its backfilling in one word: ``sjf+easy``, or just ``sjf`` where there is none; ``slurm`` stands
-    for both."""
+    """A batch policy and its backfilling in one word: ``sjf+easy``; ``sjf`` without backfilling; ``slurm`` for both."""
     return bls if backfill in ("none", bls) else f"{bls}+{backfill}"
 
 
 def _batches(frame: pd.DataFrame) -> list[str]:
-    # The labels of rows. Our engine may have a policy of Slurm's name: where both are there, its rows are called otherwise.
+    # The labels of rows. With Slurm itself in the results, a policy of that name in our engine gets another label.
     found = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
     decides = frame[_SAID].tolist() if _SAID in frame else []
     if _SLURM not in decides:
@@ -51,13 +50,12 @@ def _batches(frame: pd.DataFrame) -> list[str]:
 
 
 def seeds_matter(results: pd.DataFrame) -> bool:
-    """Whether a seed may change a result of a study: by default where anything may be drawn at random in its runs. A
-    study that knows that nothing is drawn sets ``results.attrs["exact"]``."""
+    """Whether a seed may change a result of a study. A study without random draws sets ``results.attrs["exact"]``."""
     if results.attrs.get("exact"):
         return False
     if set(results["als"]) != {_RECORDED} or any(name in results.columns for name in _DRAWING):
         return True
-    # The jobs themselves may be drawn, or who of them may be slowed.
+    # The jobs, or the jobs that may be slowed, may be drawn.
     if not {"cell", "error"} <= set(results.columns):
         return False
     values = results[[*results.columns[list(results.columns).index("error") + 1 :]]]
@@ -65,10 +63,7 @@ def seeds_matter(results: pd.DataFrame) -> bool:
 
 
 def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
-    """The rows of one workload.
-
-    Raises InputError if the frame has several and none is chosen, or not the one that is.
-    """
+    """The rows of one workload. Raises InputError if the frame has several and none is chosen, or not the chosen one."""
     if "workload" not in frame.columns:
         raise InputError("no column 'workload'; allowed: the results of a study, or their comparisons")
     known = [str(name) for name in frame["workload"].unique()]
@@ -92,14 +87,14 @@ class Combinations:
     seeds: tuple[int, ...]  # increasing
     # float64 (batches, techniques, variations, seeds), the metric in the unit of its name; NaN where no run finished
     values: Array
-    # whether a seed may change anything. Where jobs are only replayed, the variation does not, and one is kept
+    # whether a seed may change anything; with recorded run times only one variation is kept
     drawn: bool = True
-    paired_by: str = "seed"  # what a seed is the number of: a seed, or a window of a log
+    paired_by: str = "seed"  # a seed, or a window of a log
 
     @classmethod
     def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
-        """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are
-        several workloads and none is chosen, another option has several values, or a seed is there twice."""
+        """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are several
+        workloads and none is chosen, another option has several values, or a seed occurs twice."""
         options = option_columns(results)
         for name in _PLACES:
             if name not in options:
@@ -134,7 +129,7 @@ class Combinations:
         )
         shape = (len(batches), len(techniques), len(variations), len(seeds))
         if len(np.unique(np.ravel_multi_index(place, shape))) < len(frame):
-            raise InputError("a seed is there twice in one combination; allowed: a row a combination and seed")
+            raise InputError("a seed occurs twice in one combination; allowed: one row per combination and seed")
         table = np.full(shape, np.nan)
         table[place] = frame["value"].to_numpy(np.float64)
         drawn = seeds_matter(results)
@@ -145,12 +140,12 @@ class Combinations:
 
     @property
     def replayed(self) -> bool:
-        """Whether all jobs last their recorded run times, so that there is no task that could vary."""
+        """Whether all jobs have their recorded run times, so that no task varies."""
         return self.techniques == (_RECORDED,)
 
     @property
     def how(self) -> Shown:
-        """In which unit the metric is shown: that of its smallest mean that is not 0."""
+        """Unit of the metric, chosen for its smallest non-zero mean."""
         means = np.abs(self.means())
         means = means[means > 0]
         return shown_as(self.metric, float(means.min()) if means.size else 0.0)
@@ -180,11 +175,11 @@ class Combinations:
         return mean / self.how.scale, low / self.how.scale, high / self.how.scale
 
     def paired(self, base: tuple[int, int, int], other: tuple[int, int, int]) -> Paired:
-        """Two combinations, each given by its batch policy, technique and variation, over the seeds that both have."""
+        """Two combinations (batch policy, technique, variation), compared over their common seeds."""
         return paired(self.values[base], self.values[other])
 
     def best(self, variation: int) -> Array:
-        """Which combinations have the best mean at a variation (its place): bool (batches, techniques); equal ones all have."""
+        """The combinations with the best mean at a variation (its place), bool (batches, techniques); ties are all best."""
         means = self.means()[:, :, variation]
         return np.asarray(means == (np.nanmax(means) if more_is_better(self.metric) else np.nanmin(means)))
 
@@ -197,8 +192,8 @@ class Combinations:
         return self.variations.index(variation)
 
     def seeds_text(self, places: Sequence[int] | None = None) -> str:
-        """Of how many seeds the means are, and whether there are intervals: what every figure must say; empty where no
-        seed changes anything. ``places``: the variations that are drawn; default all."""
+        """The number of seeds and the intervals of the means, for every figure; empty if no seed changes anything.
+        ``places``: the drawn variations; default: all."""
         if not self.drawn:
             return ""
         drawn = self.values if places is None else self.values[:, :, list(places)]
@@ -207,5 +202,5 @@ class Combinations:
         seeds = f"{most} {self.paired_by}{'s' * (most > 1)}" if few == most else f"{few} to {most} {self.paired_by}s"
         if most < MIN_SEEDS:
             return f"{seeds}: too few for an interval ({MIN_SEEDS})"
-        said = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"
-        return said if few >= MIN_SEEDS else f"{said} where there are {MIN_SEEDS} or more"
+        text = f"means of {seeds}; {100 * CONFIDENCE:g} % intervals"
+        return text if few >= MIN_SEEDS else f"{text} with {MIN_SEEDS} or more"

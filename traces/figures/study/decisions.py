@@ -1,4 +1,4 @@
-"""What scheduling passes cost in every combination of a study: the AccaSim paper's Figures 12 and 13.
+"""Wall times of scheduling passes in the combinations of a study: the AccaSim paper's Figures 12 and 13.
 
 Source: doi:10.1007/s10586-019-02905-5.
 """
@@ -17,7 +17,7 @@ from traces.figures.drawing.styles import STYLES, style
 if TYPE_CHECKING:
     import pandas as pd
 
-#: So many lines are drawn in one figure: each style with full markers, then with white ones.
+#: Most lines in one figure: each style with full markers, then with white ones.
 MOST_LINES = 2 * len(STYLES)
 
 

@@ -19,10 +19,10 @@ from traces.metric_units import four_digits, more_is_better
 if TYPE_CHECKING:
     import pandas as pd
 
-#: What is written beside the best: of a metric that is to be low, and of one that is to be high.
+#: Label of the best combination: of a metric to be minimised, and of one to be maximised.
 BEST = ("lowest", "highest")
 
-#: So many panels stand side by side.
+#: Panels per line.
 _PER_LINE = 3
 
 _ROW_IN, _PANEL_IN, _LETTER_IN = 0.19, 3.0, 0.065
@@ -37,14 +37,13 @@ def makespan_rows(
     corner: str,
     title: str = "",
 ) -> Figure:
-    """Bars with whiskers, one a row.
+    """Draw bars with whiskers, one per row.
 
     - ``cells``: names and unit.
-    - ``panels``: what the variations that are drawn are called.
-    - ``estimates``: three ndarrays of float64 (batches, techniques, panels), mean, low and high as they are shown; NaN
-      where there is none.
-    - ``over``: by panel, batch policy and technique: what is written behind the value.
-    - ``corner``: above the panels.
+    - ``panels``: names of the drawn variations.
+    - ``estimates``: mean, low and high in the unit of the figure, float64 (batches, techniques, panels), or NaN.
+    - ``over``: texts after the values, by panel, batch policy and technique.
+    - ``corner``: text below the panels.
     """
     names = cells.techniques
     n_batches = len(cells.batches)
@@ -57,16 +56,16 @@ def makespan_rows(
         for place, axes in enumerate(panel_grid(figure, n_batches * len(panels), columns)):
             k, batch = divmod(place, n_batches)
             mean, low, high = (one[batch, :, k] for one in estimates)
-            behind = over[k][batch]
+            after = over[k][batch]
             axes.set_title(", ".join([cells.batches[batch], *[panels[k]] * (len(panels) > 1)]), weight="bold")
             name_rows(axes, names, labelled=place % columns == 0)
-            best = [text in BEST for text in behind]
+            best = [text in BEST for text in after]
             colours = [canvas.PALETTE[0] if one else canvas.PALETTE[4] for one in best]
             axes.barh(range(len(names)), np.nan_to_num(mean), 0.74, color=colours)
             draw_intervals(axes, np.arange(len(names)), (mean, low, high), lying=True)
             for at in np.flatnonzero(np.isfinite(mean)).tolist():
                 axes.annotate(
-                    "  ".join(part for part in (four_digits(mean[at]), behind[at]) if part),
+                    "  ".join(part for part in (four_digits(mean[at]), after[at]) if part),
                     (float(np.nanmax([mean[at], high[at]])), at),
                     xytext=(3, 0),
                     textcoords="offset points",
@@ -76,7 +75,7 @@ def makespan_rows(
                     in_layout=False,
                     gid=canvas.VALUE,
                 )
-        # From zero, since bars are compared by their length; to the right there is room for the figures.
+        # From zero, since bars are compared by length; with room for texts at the right.
         figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax(estimates)) or 1.0)
         figure.supxlabel(f"{cells.how.label}\n{corner}".rstrip(), fontsize=7.5)
         if title:
@@ -85,19 +84,19 @@ def makespan_rows(
 
 
 def _room(over: Sequence[Sequence[Sequence[str]]]) -> float:
-    # The axis is so many times as long as the longest bar, for what is written behind it.
+    # Length of the axis relative to the longest bar, with room for the texts.
     written_in = 0.05 * (8 + max(len(text) for panel in over for row in panel for text in row))
     return 1.0 / max(0.25, 1.0 - written_in / (_PANEL_IN - 0.15))
 
 
-#: The widths of characters above the bars, in inches (6.5 pt), that of all others, and the room between two texts.
+#: Widths of characters above bars in inches (6.5 pt), of all other characters, and the distance between two texts.
 _WIDTHS_IN = {".": 0.029, ",": 0.029, " ": 0.029, "[": 0.035, "]": 0.035, "+": 0.076, "−": 0.076, "%": 0.086}
 _DIGIT_IN, _APART_IN = 0.0575, 0.06
 
-#: The bars of a group take this share of its width.
+#: Share of a group's width that its bars take.
 _GROUP = 0.86
 
-#: Wider figures are not made: first the differences above the bars go, then bars become rows.
+#: Widest figure: beyond it, first the differences above bars are omitted, then bars become rows.
 _WIDEST_IN = 10.2
 
 
@@ -201,12 +200,10 @@ def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
 
 
 def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
-    """By how much each combination differs from the one with the best mean, with its interval; empty where there is none.
+    """Differences from the combination with the best mean, with intervals, as texts by batch policy and technique.
 
-    - ``variation``: the place of the variation.
-
-    Returns texts by batch policy and technique: ``+1.4 % [1.1, 1.7]``; ``lowest`` of the lowest, and of what is equal to it
-    in every seed; of a metric that is to be high ``highest``.
+    ``variation``: the place of the variation. A text is ``+1.4 % [1.1, 1.7]``; empty without an interval; ``lowest`` (or
+    ``highest``) for the best, and for combinations that are equal to it in every seed.
     """
     i, j = np.argwhere(cells.best(variation))[0].tolist()
     word = BEST[more_is_better(cells.metric)]
@@ -216,7 +213,7 @@ def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
             found = cells.paired((i, j, variation), (b, k, variation))
             if not np.isfinite(found.ratio):
                 continue
-            if not np.isfinite(found.ratio_low):  # nothing random, and so no interval
+            if not np.isfinite(found.ratio_low):  # nothing random: no interval
                 row[k] = f"{100 * (found.ratio - 1):+.2f} %".replace("-", "−") if found.ratio != 1 else word
                 continue
             percent = [100 * (one - 1) for one in (found.ratio, found.ratio_low, found.ratio_high)]
@@ -225,13 +222,13 @@ def beside_best(cells: Combinations, variation: int) -> list[list[str]]:
 
 
 def _percent_text(mean: float, low: float, high: float) -> str:
-    # A tenth, but a hundredth where the interval is that narrow, or an end is so near to 0 that its side would not be seen.
+    # One digit, or two if the interval is narrow or an end rounds to 0.
     digits = 1 if high - low >= 0.2 and min(abs(low), abs(high)) >= 0.05 else 2
     return f"{mean:+.{digits}f} % [{low:.{digits}f}, {high:.{digits}f}]".replace("-", "−")
 
 
 def _joined(labels: list[list[str]], over: list[list[str]]) -> list[list[str]]:
-    # Three short lines rather than one long one.
+    # Three short lines instead of a long one.
     return [
         [f"{label}\n{more}".replace(" % [", " %\n[") if more else label for label, more in zip(*rows, strict=True)]
         for rows in zip(labels, over, strict=True)
@@ -239,6 +236,6 @@ def _joined(labels: list[list[str]], over: list[list[str]]) -> list[list[str]]:
 
 
 def _slot_in(labels: Sequence[Sequence[str]]) -> float:
-    # How wide a bar with its text must be.
+    # Width of a bar with its text.
     lines = (line for row in labels for text in row for line in text.split("\n"))
     return _APART_IN + max(sum(_WIDTHS_IN.get(letter, _DIGIT_IN) for letter in line) for line in lines)

@@ -1,4 +1,4 @@
-"""Panels of batch policies that the figures of studies share: lines of techniques against the variation, and legends."""
+"""Panels of batch policies for figures of studies: techniques against the variation, and legends."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from traces.figures.study.combinations import FEW, Combinations, style
 
 _ROW_IN, _LETTER_IN = 0.17, 0.065
 
-#: The panels of a batch policy take so much room together, and each of them between so much and so much.
+#: Total width of the panels of a batch policy, and limits of the width of one panel.
 _PANELS_IN, _NARROWEST_IN, _WIDEST_IN = 8.0, 1.15, 2.4
 
 
@@ -26,7 +26,7 @@ def _rows_figure(
     reference: float | None,
     title: str,
 ) -> Figure:
-    """Points with whiskers in rows; the parameters are those of :func:`lines_figure`."""
+    """Draw points with whiskers in rows; parameters as for :func:`lines_figure`."""
     batches, techniques = cells.batches, cells.techniques
     rows = np.arange(len(techniques))
     n = len(variations)
@@ -54,19 +54,19 @@ def _rows_figure(
     return figure
 
 
-#: So many panels stand side by side.
+#: Panels per line.
 _PER_LINE = 3
 
-#: Techniques are set apart at each variation, points with their whiskers, so that none hides another: by this share of the
-#: axis, and of no more than this share of the room between two variations in all; of the panel where there is one variation.
+#: Distance between the points of techniques at one variation: share of the axis; most of the distance between two variations
+#: in total; and share of the panel if there is only one variation.
 _APART, _CROWD, _APART_ALONE = 0.009, 0.6, 0.09
 
 
 def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> int:
-    """How many names stand side by side in a legend as wide as the figure; ``handle_in`` is the room before each."""
+    """Number of columns of a legend as wide as the figure; ``handle_in``: width of a sample."""
     column_in = handle_in + 0.068 * max(map(len, names))
     most = max(1, min(len(names), int(width_in / column_in)))
-    return -(-len(names) // -(-len(names) // most))  # lines of one length
+    return -(-len(names) // -(-len(names) // most))  # lines of equal length
 
 
 def _step(at: Array, n_techniques: int) -> float:
@@ -107,8 +107,8 @@ def lines_figure(
     alone = len(at) == 1
     step = _APART_ALONE if alone else _step(at, len(techniques))
     with canvas.styled():
-        beside = legend_columns(techniques, width_in, 0.75)
-        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // beside) - 1))
+        columns = legend_columns(techniques, width_in, 0.75)
+        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // columns) - 1))
         for place, axes in enumerate(panel_grid(figure, len(batches), columns)):
             if reference is not None:
                 axes.axhline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
@@ -140,6 +140,6 @@ def lines_figure(
             quiet(axes, "y")
         if from_zero:
             figure.axes[0].set_ylim(bottom=0)
-        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], beside, handle=3.4, title=title)
+        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], columns, handle=3.4, title=title)
         figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
     return figure

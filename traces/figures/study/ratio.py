@@ -1,4 +1,4 @@
-"""The makespan with variation over the one without, seed by seed: the two-level paper's Figures 7 and 8."""
+"""Makespan with variation divided by makespan without, paired by seed: the two-level paper's Figures 7 and 8."""
 
 from __future__ import annotations
 
@@ -27,20 +27,19 @@ def ratio_figure(
 ) -> Figure:
     """Draw mean makespan at Υ / mean makespan at the base: one panel per batch policy, one line per technique.
 
-    A whisker is the 95 % interval over pairs of runs of one seed (:func:`traces.statistics.paired`). At the base there is
-    nothing to draw but the line at 1. The vertical axis does not start at zero, and says so. More than eight
-    techniques are rows.
+    A whisker is the 95 % interval over pairs of runs with the same seed (:func:`traces.statistics.paired`). The base is the
+    line at 1. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
 
     Parameters
     ----------
     results : DataFrame
-        A study's: a row a combination and seed.
+        Results of a study, one row per combination and seed.
     base : float, optional
-        The variation that the others are compared with; by default the smallest.
+        The variation of the denominator; default: the smallest.
     metric : str
-        What is compared instead of the makespan; positive.
+        Another metric, positive.
     workload : str, optional
-        Which one, if there are several.
+        The workload to draw, if there are several.
 
     Raises
     ------

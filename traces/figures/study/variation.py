@@ -1,4 +1,4 @@
-"""How the makespan grows with the variation of task lengths: the two-level paper's Figures 5 and 6."""
+"""Makespan by the variation of task lengths: the two-level paper's Figures 5 and 6."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ def variation_figure(
 ) -> Figure:
     """Draw the makespan against the task variation Υ: one panel per batch policy, one line per technique.
 
-    A point is the mean over the seeds, its whisker the 95 % interval. The points of one variation are set apart a little, and
-    stand in the order of the legend. The axis of makespans does not start at zero, and says so. More than eight techniques
-    are rows.
+    A point is the mean over the seeds, its whisker the 95 % interval. Points of one variation are shifted slightly, in the
+    order of the legend. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
 
     Parameters
     ----------
     results : DataFrame
-        A study's: a row a combination and seed.
+        Results of a study, one row per combination and seed.
     metric : str
-        What is drawn instead of the makespan.
+        Another metric.
     workload : str, optional
-        Which one, if there are several.
+        The workload to draw, if there are several.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A generated workload beside its source: submits by hour, weekday and month, and the work of the jobs.
+"""A generated workload compared with its source: submits by hour, weekday and month, and work of jobs.
 
 These are the AccaSim paper's Figures 14 to 17 (doi:10.1007/s10586-019-02905-5) in one.
 """
@@ -14,7 +14,7 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import empty, remark, title_figure
 
-#: What is drawn: the panel's name in the table, and the label of its axis.
+#: Panels: name in the table, and axis label.
 PANELS: Mapping[str, str] = {
     "hour": "hour of the day (local time)",
     "weekday": "weekday",
@@ -23,7 +23,7 @@ PANELS: Mapping[str, str] = {
 }
 
 _COLUMNS = ("panel", "at", "source", "generated")
-#: Panels that have nothing to tell where all jobs are in one class.
+#: Panels that are omitted if all jobs are in one class.
 _CALENDAR = ("weekday", "month")
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -37,11 +37,11 @@ def likeness_figure(
     distances: Mapping[str, float] | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the distributions of a source and of a workload made of it.
+    """Draw the distributions of a source and of a workload generated from it.
 
     - ``table``: rows with ``panel`` (one of :data:`PANELS`), ``at`` (hour 0 to 23, weekday 0 (Monday) to 6, month 1 to
-      12, log10 GFLOP in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), as
-      ``bls.analysis.likeness.distributions`` gives them.
+      12, log10 GFLOP in even steps), ``source`` and ``generated`` (shares of the jobs, 0 to 1), from
+      ``bls.analysis.likeness.distributions``.
     - ``names``: (str, str), of the source and of the generated workload, for the legend.
     - ``distances``: the Kolmogorov–Smirnov distance of each panel, where it is to be written on it.
 
@@ -86,7 +86,7 @@ def _panels(table: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Array, Array,
 
 
 def _draw(axes: Axes, at: Array, source: Array, generated: Array, names: tuple[str, str]) -> None:
-    """The source as grey bars, the generated as points on a line: they differ in form, not only in colour."""
+    """Draw the source as grey bars and the generated workload as points on a line."""
     width = float(np.diff(at).min()) if len(at) > 1 else 1.0
     axes.bar(at, source, 0.86 * width, color="#c4c4c4", label=names[0])
     axes.plot(

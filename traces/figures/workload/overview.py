@@ -1,4 +1,4 @@
-"""A workload on one page: what arrives when, how wide and long jobs are, how good the estimates, whose the jobs."""
+"""A workload on one page: arrivals, widths, run times, estimates and users."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = 86_400
 
-#: A number stands in a bar that is at least this share of its panel wide.
+#: Least width of a bar with a number, as a share of its panel.
 _NUMBER_SHARE = 0.02
 
 #: Nominal lengths of the steps of the time line, in days.
@@ -24,12 +24,12 @@ _STEP_DAYS = {"year": 365.0, "month": 30.0, "week": 7.0, "day": 1.0, "hour": 1 /
 
 
 def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
-    """Jobs and offered load of every step of the log, one panel above the other."""
+    """Draw jobs and offered load of every step of the log in two panels."""
     rows, step = found["timeline"], found["step"]
     known = found["arrivals"]["start"] is not None
     left = _left(rows, known)
     width = [b - a for a, b in pairwise(left)] + [_STEP_DAYS[step]]
-    # What is half in the log is pale: its bar is not to be compared.
+    # Steps that are only partly in the log are pale.
     shades = [canvas.PALETTE[0] if row["whole"] else "#B4C7DC" for row in rows]
     bars: Any = {"align": "edge", "color": shades, "edgecolor": "white", "linewidth": 0.3 if len(rows) < 150 else 0}
     above.bar(left, [row["jobs"] for row in rows], width, **bars)
@@ -45,7 +45,7 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
         below.axhline(found["load"], color=canvas.PALETTE[1], linewidth=1.2, linestyle="dashed")
         said.append(f"dashed: the whole log, {found['load']:.3f}")
     below.set_ylabel("offered load")
-    # One hour with a huge job is not to flatten all the others.
+    # One hour with a huge job must not flatten all others.
     ordered = sorted(loads)
     usual = ordered[int(0.98 * (len(ordered) - 1))]
     most = max(ordered[-1], found["load"] or 0.0)
@@ -56,7 +56,7 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
     below.set_ylim(0, top or 1.0)
     beyond = [(at + wide / 2, wide, load) for at, wide, load in zip(left, width, loads, strict=True) if load > top]
     if beyond:
-        # A number is in its bar where it has room, and the highest is said in any case.
+        # Numbers are in bars that are wide enough; the highest is always shown.
         places, shares = [at for at, _, _ in beyond], sum(width)
         below.plot(places, [top] * len(places), "^", color=canvas.INK, markersize=3.5, clip_on=False)
         said.append(f"cut off: {counted(len(beyond), step)}, up to {_figure(max(loads))}")
@@ -133,17 +133,17 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
 
 
 def _left(rows: Sequence[Mapping[str, Any]], known: bool) -> list[float]:
-    """Where bars begin: days, of the log's clocks where they are known, else since time 0."""
+    """Begins of bars: days by the log's clock if known, otherwise since time 0."""
     first = datetime.fromisoformat("2001-01-01")
     days = [(datetime.fromisoformat(row["start"]) - first).total_seconds() / _DAY for row in rows]
     if not known or all(a < b for a, b in pairwise(days)):
         return days
-    # An hour that daylight saving repeats: by elapsed time.
+    # Hours repeated by daylight saving are ordered by elapsed time.
     return [days[0] + (row["start_ns"] - rows[0]["start_ns"]) / (_DAY * NS_PER_S) for row in rows]
 
 
 def _dates(rows: Sequence[Mapping[str, Any]], left: Sequence[float]) -> list[tuple[float, str]]:
-    """At most a dozen places with their dates; the year (of hours: the day) below the first and wherever it changes."""
+    """At most twelve ticks with dates; the year (for hours: the day) below the first and at each change."""
     starts = [datetime.fromisoformat(row["start"]) for row in rows]
     span = left[-1] - left[0]
     if span > 90:
@@ -171,7 +171,7 @@ def _dates(rows: Sequence[Mapping[str, Any]], left: Sequence[float]) -> list[tup
     return marks
 
 
-#: Bars and headings for which the panel of classes has room.
+#: Most bars and headings of the panel of classes.
 _CLASS_BARS = 11
 
 _KINDS = (("statuses", "status"), ("queues", "queue"), ("partitions", "partition"), ("qos", "QOS"))
@@ -199,7 +199,7 @@ def widths(axes: Axes, found: Mapping[str, Any]) -> None:
 
 
 def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
-    """How many jobs have at most which run time, and estimate."""
+    """Draw the distributions of run times and estimates."""
     curves = [("run time", "run_percentiles_ns", canvas.PALETTE[0], "solid")]
     if not _no_estimates(found):
         curves.append(("estimate", "estimate_percentiles_ns", canvas.PALETTE[1], "dashed"))
@@ -245,7 +245,7 @@ def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
 
 
 def users(axes: Axes, found: Mapping[str, Any]) -> None:
-    """What share of the jobs and of the work the most active users have."""
+    """Draw the share of jobs and work of the most active users."""
     axes.set_title("Users", loc="left", weight="bold")
     users = found["users"]
     if users is None:
@@ -303,7 +303,7 @@ def _no_estimates(found: Mapping[str, Any]) -> bool:
 
 
 def _count(number: int) -> str:
-    """A power of two, short: 512, 1k, 64k, 2M."""
+    """A power of two in short form: 512, 1k, 64k, 2M."""
     for unit, size in (("M", 2**20), ("k", 2**10)):
         if number >= size:
             return f"{number // size}{unit}"
@@ -312,7 +312,7 @@ def _count(number: int) -> str:
 
 _HOUR_S = 3600
 
-#: Of a shorter log there is no panel of the months of the year: it has not even two whole ones to compare.
+#: Shorter logs have no panel of months: they have less than two whole months.
 _MONTHS_NS = 62 * 86_400 * 10**9
 
 
@@ -354,8 +354,7 @@ def overview_figure(described: Described) -> Figure:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay the figure out once, and round: the solver's last digits depend on where its variables lie in memory, and
-    an SVG names its clipping rectangles by all digits."""
+    """Lay the figure out once, with rounded positions: the last digits of the solver depend on memory addresses."""
     layout = figure.get_layout_engine()
     if layout is not None:
         layout.execute(figure)
@@ -381,7 +380,7 @@ def _head(axes: Axes, found: Mapping[str, Any]) -> None:
         "no load: one instant" if found["load"] is None else f"offered load {found['load']:.3f}",
         f"{short(found['platform'], 24)}: {found['platform_cores']:,} cores",
     ]
-    # Out of the layout: a long line is not to make the panels narrow.
+    # Not in the layout: a long line would make the panels narrow.
     axes.text(0, 1, title, va="top", in_layout=False, weight="bold", fontsize=12)
     axes.text(0, 0.3, "  ·  ".join(facts), va="top", in_layout=False)
 
