@@ -22,12 +22,13 @@ from bridge.studies.input.run_options import (
     SLURM,
     WITHOUT_EFFECT,
     Value,
+    column_name,
     effects,
-    in_study,
     known_options,
+    spelling,
 )
 from bridge.studies.replicates import Replicates
-from traces.base.errors import InputError, listed, one_of, shown, spelled, whole
+from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
@@ -188,14 +189,15 @@ class Study:
                     "leave one of them out"
                 )
         for one in self.comparisons:
+            option = Mention(one.option, column_name(one.option))
             values = {cell.value(one.option) for cell in self.cells}
             if len(values) < 2:
                 raise InputError(
-                    f"[[compare]] option: {one.option} is the same in all cells; allowed: an option that varies"
+                    f"[[compare]] option: {option} is the same in all cells; allowed: an option that varies"
                 )
             if one.base not in values:
                 raise InputError(
-                    f"[[compare]] base: {shown(one.base)}: no cell has {one.option} so; allowed: "
+                    f"[[compare]] base: {shown(one.base)}: no cell has this value of {option}; allowed: "
                     + listed(sorted(map(str, values)))
                 )
         if self.keep:
@@ -248,7 +250,7 @@ class Study:
 
     def spelled(self, text: str) -> str:
         """The text; options that it mentions are spelled as keys if the study has a file, otherwise as they are typed."""
-        return spelled(text, in_study) if self.origins else on_command_line(text)
+        return spelled(text, spelling(self.text)) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:
