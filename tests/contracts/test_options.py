@@ -145,7 +145,9 @@ def test_levels_know_no_options_of_the_command_line(package: str) -> None:
 
 
 def test_the_change_log_lists_every_retired_option() -> None:
-    page = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Retired options")[2].partition("\n### ")[0]
+    page = (
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Retired options")[2].partition("\n### ")[0]
+    )
     assert [name for name in RETIRED if not re.search(rf"`[^`]*--{name}\b", page)] == []
     assert on_command_line(retired("no_trace")) == "is now --trace none"
     assert str(unknown("option", "als_timeout_s", ["workers"], "")) == "als_timeout_s is now timeout_s"
