@@ -130,7 +130,7 @@ def _optional_of(kind: type) -> frozenset[str]:
 
 
 def floats(where: str, params: Iterable[Any]) -> tuple[float, ...]:
-    """What a rule finds in ``params``. Raises InputError if they are no numbers."""
+    """Return the numbers that a rule finds in ``params``. Raises InputError if they are no numbers."""
     try:
         return tuple(float(value) for value in params)
     except (TypeError, ValueError, OverflowError):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopTasks:
-    """Where a loop's tasks come from: they are read, or drawn. None is what was not said."""
+    """Where a loop's tasks come from: they are read, or drawn. None stands for an option that is not given."""
 
     lengths_file: Annotated[str | None, LENGTHS_FILE] = None
     n: Annotated[int | None, N_TASKS] = None
@@ -50,7 +50,7 @@ class LoopTasks:
 
     @property
     def drawing(self) -> dict[str, object]:
-        """What says how lengths are drawn, beside their number, by the option's name."""
+        """Options of the distribution of lengths, by name, with their values."""
         return {str(LENGTHS): self.lengths, str(MEAN): self.mean, str(VARIATION): self.variation}
 
     def names(self) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's; None is what was not said."""
+    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
 
     tasks: Annotated[int | None, GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
@@ -201,7 +201,7 @@ class GraphDrawing:
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """What lies between hosts; None is what was not said."""
+    """Network between hosts; None stands for an option that is not given."""
 
     network: Annotated[str, NETWORK] = NETWORK.default
     topology: Annotated[str | None, TOPOLOGY] = None
@@ -222,7 +222,7 @@ class LinkOptions:
 
 @dataclass(frozen=True)
 class GraphChunkCosts(ChunkCosts):
-    """What a chunk costs; a planner's tasks are no chunks."""
+    """Cost of a chunk; with a planner there are no chunks."""
 
     overhead: Annotated[int, _of_technique(OVERHEAD)] = OVERHEAD.default
     latency: Annotated[int, _of_technique(LATENCY)] = LATENCY.default
