@@ -157,9 +157,9 @@ def wish_words(scenario: ReadyScenario) -> str:
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.batch.evolves
     if wishes and not evolves:
-        return f"applications wish for cores, and nobody hears it: {b.RESIZE:evolve} does"
+        return f"applications request cores without effect: {b.RESIZE:evolve} grants them"
     if evolves and not wishes:
-        return f"{b.RESIZE:evolve}: no phase of an application says for how many cores it wishes"
+        return f"{b.RESIZE:evolve}: no application requests cores"
     return ""
 
 
@@ -206,7 +206,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
                 f"{b.LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
             )
     options, slows = plan.options, plan.fallback in ("submit", "dvfs")
-    nobody = f"of no effect, as {b.FALLBACK:{options.fallback}} slows nobody"
+    nobody = f"of no effect, as {b.FALLBACK:{options.fallback}} slows no job"
     if plan.stops and options.allowed != b.ALLOWED.default:
         yield f"{b.ALLOWED}: {nobody}"
     if plan.fallback == "none" and plan.limits.noticed:
@@ -214,7 +214,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if plan.predicts and plan.fallback == "none":
         yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{b.POWER_ESTIMATES}: of no effect, as nobody says what jobs draw"
+        yield f"{b.POWER_ESTIMATES}: of no effect, as the power of jobs is not given"
     if options.stretch_walltime and not slows:
         yield f"{b.STRETCH_WALLTIME}: {nobody}"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
