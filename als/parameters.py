@@ -54,6 +54,15 @@ class Positive:
         raise InputError(f"{where}: {text}; allowed: {'0 or more' if self.or_zero else 'above 0'}")
 
 
+class TrueOrFalse:
+    """True or False."""
+
+    def checked(self, where: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise InputError(f"{where}: {shown(value)}; allowed: True or False")
+        return value
+
+
 class OneOf:
     """One of these words."""
 

@@ -70,9 +70,9 @@ def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
 POWER: Final[tuple[Conflict, ...]] = (
     needs(
         has(str(o.KEEP_AWAKE), lambda power: power.keep_awake, keep_awake=1),
-        o.SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", after which hosts that idle fall asleep"
+        o.SLEEP_AFTER, lambda power: power.sleep_after_ns is None, ", the idle time after which hosts sleep"
     ),
-    Conflict(_SLEEP_AFTER, _STOPPING, "which has hosts shut down and boot itself", _UNSTOPPED),
+    Conflict(_SLEEP_AFTER, _STOPPING, "which shuts down and boots hosts itself", _UNSTOPPED),
     _unlimited(o.FALLBACK, "fallback", "hold"),
     _unlimited(o.ALLOWED, "allowed", "none"),
     _unlimited(o.POWER_ESTIMATES, "estimates", "platform"),
@@ -134,7 +134,7 @@ POLICY: Final[tuple[Conflict, ...]] = (
         ),
         allowed="none, release, release:core, hint, hint:core"
     ),
-    Conflict(_CHANGES, _PROMISED, "as what a job whose width changes has promised is void", "other estimates"),
+    Conflict(_CHANGES, _PROMISED, "as a change of width invalidates what the job has promised", "other estimates"),
     Conflict(
         has(f"{o.RESIZE:decide}", lambda one: one.rules.resized == "decide", _resize, **_MALLEABLE, resize="decide"),
         has(f"a {o.BLS} that directs no widths", lambda one: "widths" not in one.may_direct, _policy),
@@ -275,10 +275,10 @@ RUN: Final[tuple[Conflict, ...]] = (
             lambda run: run.limits is not None and run.rules.molds, lambda run: f"{_resize(run)} and {o.LIMITS}",
             **_LIMITED, **_MALLEABLE, fallback="hold", resize="mold",
         ),
-        "as a width would have to be found on hosts that sleep, under a limit", f"one of them, or {o.FALLBACK:none}"
+        "as no width is found on sleeping hosts under a limit", f"one of them, or {o.FALLBACK:none}"
     ),
     Conflict(
-        _SLEEPS, _CHANGES, "as cores come to running jobs at once, and those of a host that sleeps cannot",
+        _SLEEPS, _CHANGES, "as running jobs get cores at once, which a sleeping host cannot give",
         f"{o.RESIZE:none} or mold"
     ),
     Conflict(
@@ -306,8 +306,8 @@ RUN: Final[tuple[Conflict, ...]] = (
         ),
         "as no width is chosen by the limit there", f"{o.FALLBACK:none}, stop:idle or stop:off"
     ),
-    Conflict(_NOTICED, _CHANGES, "as cores come to running jobs by the limit of now", _NO_FALLBACK),
-    Conflict(_NOTICED, _DECIDES, "as one that decides is told the limit of now only", _NO_FALLBACK),
+    Conflict(_NOTICED, _CHANGES, "as running jobs get cores by the current limit", _NO_FALLBACK),
+    Conflict(_NOTICED, _DECIDES, "as it receives only the current limit", _NO_FALLBACK),
     Conflict(
         has(
             f"{o.FALLBACK:submit} or dvfs, where a job may be slowed", lambda run: run.limits and run.limits.slows,
@@ -315,14 +315,14 @@ RUN: Final[tuple[Conflict, ...]] = (
         ),
         has(f"a {o.BLS} that directs speeds", lambda run: "speeds" in run.directs, _policy, bls="DIRECTS"),
         "which scales the speeds of running jobs itself",
-        f"{o.FALLBACK:none}, hold, stop:idle or stop:off, under which nobody is slowed"
+        f"{o.FALLBACK:none}, hold, stop:idle or stop:off, under which no job is slowed"
     ),
     Conflict(
         _CHARGES, _DIRECTS, reason="{second} directs running jobs, which takes no time",
         allowed="policies that only start jobs"
     ),
     Conflict(
-        _PROMISED, _DIRECTS, reason="{second} directs running jobs, and what these have promised is void",
+        _PROMISED, _DIRECTS, reason="{second} directs running jobs, which invalidates what they have promised",
         allowed="other estimates"
     ),
     needs(
@@ -420,15 +420,15 @@ def _again(other: ChosenFeature, reason: str, allowed: str = "") -> Conflict:
 FAIR_START: Final[tuple[Conflict, ...]] = (
     _again(
         _DECIDES,
-        "{second} decides in Python and may remember what it has seen, so that parts of a run cannot be made again",
+        "{second} decides in Python and may keep a memory, so that parts of a run cannot be repeated",
         "policies of keys or scores"
     ),
     _again(_REJECTS, "{second} starts no job", "policies that do"),
     _again(
-        _RESIZES, "with {second} it is not known how wide jobs would have been at other instants", f"{o.RESIZE:none}"
+        _RESIZES, "with {second} the widths of jobs at other instants are unknown", f"{o.RESIZE:none}"
     ),
     _again(
-        _RELEASES, "with {second} it is not known what jobs would have released at other instants",
+        _RELEASES, "with {second} the cores that jobs would release at other instants are unknown",
         f"{o.COORDINATION:none}"
     ),
     _again(
@@ -453,7 +453,7 @@ def _in_stream(
 STREAM: Final[tuple[Conflict, ...]] = (
     _in_stream(
         str(o.BLS_COMMAND), lambda one: one.other_program, lambda one: f"{o.BLS_COMMAND:{one.policy.name}}",
-        "a scheduler is told of all jobs", str(o.BLS), bls_command="true"
+        "a scheduler needs all jobs", str(o.BLS), bls_command="true"
     ),
     _in_stream(
         f"a {o.BLS} with finish()", lambda one: one.follows, _bls, "finish() needs all jobs", "a policy without it",
@@ -470,7 +470,7 @@ STREAM: Final[tuple[Conflict, ...]] = (
     ),
     _in_stream(
         f"a {o.BLS} that keeps accounts", lambda one: one.accounts, _bls,
-        "it keeps accounts of all users, whom only the whole log names", "", bls="multifactor"
+        "it keeps accounts of all users, which only the whole log names", "", bls="multifactor"
     ),
     _in_stream(
         str(o.DECISIONS), lambda one: one.rules.keep_decisions, str(o.DECISIONS), "the table of all passes is held", "",

@@ -122,7 +122,7 @@ class Rules:
 
     @property
     def releases(self) -> int:
-        """What running jobs release, a value of ``Settings.releases``."""
+        """Unit in which running jobs release cores, a value of ``Settings.releases``."""
         if self.coordination == "none":
             return int(Release.NO_RELEASES)
         return int(Release.BY_HOST if self.by_hosts else Release.BY_CORE)

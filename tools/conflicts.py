@@ -11,24 +11,25 @@ from traces.base.errors import Mention, spelled
 from traces.base.options import Conflict
 
 PAGE = DOCS / "reference" / "conflicts.md"
-_HEAD = """# Features that do not go together
+_HEAD = """# Options that cannot be combined
 
 <!-- generated: python -m tools.conflicts -->
-The pairs of the tables in `bls/conflicts.py` and `bridge/scenarios/conflicts.py`. A run with both features is refused before
-its first event; the error states what was given, the reason, and what is allowed instead. Options without any effect are
-refused on the command line and in studies, not in Python.
+A run with a feature of the first column and one of the second is refused before it begins. The error states the reason and
+what is allowed instead. Options without any effect are refused on the command line and in studies, not in Python.
 """
+
+_STREAMED = batch.STREAMED.name
 
 #: Heading → rows.
 TABLES: Mapping[str, tuple[Conflict, ...]] = {
-    "Policies and rules": batch.POLICY,
+    "Batch policies and rules": batch.POLICY,
     "Power": batch.POWER + batch.PLAN,
-    "What a run has": batch.RUN,
-    "What a policy is unaware of": tuple(batch.UNAWARE.values()),
+    "Features of a run": batch.RUN,
+    "Policies that do not support a feature": tuple(batch.UNAWARE.values()),
     "Fair start times": batch.FAIR_START + both.FAIR_START,
     "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
-    "How a run is executed": both.PROCESSES + both.RUN + both.TYPED,
-    "Streams": batch.STREAM,
+    "Execution and results": (*both.PROCESSES, *both.RUN, *(row for row in both.TYPED if row.first.name != _STREAMED)),
+    "Streams": (*(row for row in both.TYPED if row.first.name == _STREAMED), *batch.STREAM),
     "Replays": both.REPLAY,
     "Options that need another one": both.COMPANIONS,
 }
@@ -40,11 +41,36 @@ def _code(mention: Mention) -> str:
 
 
 def _rows(rows: Iterable[Conflict]) -> Iterable[str]:
-    yield from ("", "| feature | feature | why | allowed |", "|---|---|---|---|")
+    # One row per reason: features that share it, and the other feature, stand in one cell.
+    found: dict[tuple[str, str, str, str], list[str]] = {}
     for row in rows:
         why = row.why or row.reason.removeprefix("{second}: ").replace("{second}", "it")
-        texts = (row.first.name, row.second.name, why, row.allowed)
+        second = "" if row.second.name == f"no {why.removeprefix('needs ').partition(',')[0]}" else row.second.name
+        same_first = (row.first.name, "", why, row.allowed)
+        if same_first in found:
+            found[same_first].append(second)
+            continue
+        same_second = ("", second, why, row.allowed)
+        if same_second in found:
+            found[same_second].append(row.first.name)
+        elif any(other is not row and _alike(row, other) for other in rows):
+            found[same_first] = [second]
+        else:
+            found[same_second] = [row.first.name]
+    yield from ("", "| feature | not with | reason | allowed instead |", "|---|---|---|---|")
+    for (first, second, why, allowed), several in found.items():
+        texts = (first or ", ".join(several), second if not first else ", ".join(several), why, allowed)
         yield "| " + " | ".join(spelled(text, _code).replace("_", r"\_") for text in texts) + " |"
+
+
+def _alike(one: Conflict, other: Conflict) -> bool:
+    # Whether they differ in the second feature only.
+    return (one.first.name, one.why, one.reason, one.allowed) == (
+        other.first.name,
+        other.why,
+        other.reason,
+        other.allowed,
+    )
 
 
 def page() -> str:

@@ -22,19 +22,19 @@ from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1
 
-#: What the shell sees if the reader of stdout has gone, as ``head`` does.
+#: Exit code if the reader of stdout has closed it, as ``head`` does.
 _NOBODY_READS = 1
 
-#: The option that is heard wherever it stands, as an error may come of any command.
+#: This option may stand anywhere, as any command may end with an error.
 _DEBUG = "--debug"
 
-#: So long after an interrupt further ones are not heard, s: what was begun is being removed.
+#: Time after an interrupt in which further ones are ignored while unfinished files are removed, s.
 _CLEARING_S = 3.0
 
-#: An interrupt that was lost comes again after this time, s.
+#: Time after which a lost interrupt is repeated, s.
 _AGAIN_S = 0.02
 
-#: So many more objects are made than freed before garbage is looked for.
+#: Number of new objects between two garbage collections.
 _OBJECTS_BETWEEN = 50_000
 
 

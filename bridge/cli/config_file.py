@@ -69,14 +69,14 @@ def _entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
 
 
 def _formats(value: Any) -> Any:
-    # A file may say whether there is to be a trace, and not of which format.
+    # A file may switch the trace on or off without naming a format.
     if isinstance(value, bool):
         return TRACE_FORMATS.default if value else NO_FORMATS
     return ",".join(value) if isinstance(value, list) and all(isinstance(one, str) for one in value) else value
 
 
 def _located(key: str, value: Any, folder: Path) -> Any:
-    # Files that are named are looked for beside the file, as those of a study are.
+    # Named files are searched in the folder of this file, as in studies.
     if key in _NO_INPUT:
         return value
     if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""What ``twolevel doctor`` looks at: versions, kernels, the OTF2 library, our package names, and what is optional."""
+"""Checks of ``twolevel doctor``: versions, kernels, the OTF2 library, our package names, and what is optional."""
 
 import importlib.util
 import os
@@ -36,7 +36,7 @@ def _cache() -> Finding:
     usable, damaged = unit_names()
     state = f"machine code of {usable} modules can be used" if usable else "none yet: the first run compiles them"
     if damaged:
-        state += f", of {damaged} it is damaged and will be made anew"
+        state += f", {damaged} of these are damaged and will be compiled again"
     return "kernels", f"{cache_directory()}: {state}", True
 
 
@@ -104,7 +104,7 @@ def _installation() -> Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; the third of each finding is False where something is wrong."""
+    """Return all findings; the third item of each is False if something is wrong."""
     from traces.kernels.shipped import units
 
     findings = [_installation()]

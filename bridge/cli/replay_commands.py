@@ -42,7 +42,7 @@ REPLAYED = TakenOptions(
 
 @dataclass(frozen=True)
 class ReplayTables:
-    """What is written beside the table of jobs."""
+    """Tables and traces to write in addition to the table of jobs."""
 
     tasks: Annotated[bool, TASKS] = TASKS.default
     trace: Annotated[str | None, TRACE] = TRACE.default

@@ -220,13 +220,13 @@ def story_command(
     put_text(story_of_results(Path(results), job))
 
 
-#: The page's name where none is given, in the folder of the result.
+#: Default name of the page, in the folder of the result.
 _NAME = "report.html"
 
-#: What the shell sees where the study has died.
+#: Exit code if the study has died.
 _DIED = 1
 
-#: A page of a study under way loads itself again every so many seconds.
+#: Seconds between two loads of the page of a running study.
 _LIVE_S = 5
 
 
@@ -283,7 +283,7 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         else:
             with fresh_file(target, force) as partial:
                 page.save(partial)
-            say(f"page: {target}; it is written anew until the study is done; Ctrl-C ends that, and leaves the page")
+            say(f"page: {target}; it is updated until the study is done; Ctrl-C stops that and keeps the page")
             written = True
         return state.finished
 

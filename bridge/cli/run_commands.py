@@ -164,7 +164,7 @@ def command_line(first_word: str) -> typer.Typer:
 
 
 def _unused() -> None:
-    """Stands for a command of which only the name is shown."""
+    """Stand for a command in the list of all commands."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -186,7 +186,7 @@ def _root(
 
 def say_jobs(jobs: Any) -> None:
     """Say how many jobs were read, selected and rejected, with remarks on them."""
-    # Every line of the file is accounted for, and so that nobody overlooks it, said.
+    # Every line of the file is accounted for, also the rejected ones.
     from bls.workloads.columns import rejects_text
 
     rejected = "rejected: " if any(jobs.rejects.values()) else ""
@@ -226,7 +226,7 @@ CONFIG = typer.Option(
 
 
 def _errors_name_config(command: Callable[..., None]) -> Callable[..., None]:
-    # What is wrong with a value of --config is said with its place in the file.
+    # An error in a value of --config names its place in the file.
     @wraps(command)
     def named(*, config: str | None, **given: Any) -> None:
         try:

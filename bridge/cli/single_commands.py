@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoopTasks:
-    """Where a loop's tasks come from: they are read, or drawn. None is what was not said."""
+    """Where a loop's tasks come from: they are read, or drawn. None stands for an option that is not given."""
 
     lengths_file: Annotated[str | None, LENGTHS_FILE] = None
     n: Annotated[int | None, N_TASKS] = None
@@ -50,7 +50,7 @@ class LoopTasks:
 
     @property
     def drawing(self) -> dict[str, object]:
-        """What says how lengths are drawn, beside their number, by the option's name."""
+        """Options of the distribution of lengths, by name, with their values."""
         return {str(LENGTHS): self.lengths, str(MEAN): self.mean, str(VARIATION): self.variation}
 
     def names(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def loop_command(
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
-    target = named_folder(written.out, why="missing", instead="; or --chunks, which only prints")
+    target = named_folder(written.out, why="missing", instead=f"; or {CHUNKS}, which only prints")
     check_target(target, written.force)
     options = LoopOptions(als, speed_gflops, **costs.given(), **cores.given(), steps=steps, seed=written.seed)
     trace = further_traces(written.trace, "task")
@@ -130,7 +130,9 @@ def _check_chunks(
     given |= {str(SPEEDS): bool(cores.speeds)}
     for name, is_given in given.items():
         if is_given:
-            raise InputError(f"{name}: not with --chunks, which only prints: equal tasks, equal cores, no costs")
+            raise InputError(
+                f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
+            )
 
 
 def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
@@ -140,10 +142,10 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
     from traces.base.errors import InputError
 
     if n is None:
-        raise InputError("--n: missing; the number of tasks")
+        raise InputError(f"{N_TASKS}: missing; allowed: the number of tasks")
     found = loop_technique(als)
     if not isinstance(found, Technique):
-        raise InputError(f"--als: {als} chooses among techniques; allowed with --chunks: one technique")
+        raise InputError(f"{ALS}: {als} selects among techniques; allowed with {CHUNKS}: one technique")
     print(*chunk_sequence(found, n, cores, seed=seed))
 
 
@@ -153,11 +155,11 @@ def _check_source(tasks: LoopTasks) -> None:
 
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
-        raise InputError(f"{said[0]}: not with LENGTHS.txt, from which the lengths are read; give one of them")
+        raise InputError(f"{said[0]}: not with {LENGTHS_FILE}, from which the lengths are read; give one of them")
     if tasks.lengths_file is None and tasks.n is None and tasks.lengths is None:
-        raise InputError("LENGTHS.txt: missing; give a file of task lengths, or --n, and they are drawn")
+        raise InputError(f"{LENGTHS_FILE}: missing; give a file of task lengths, or {N_TASKS} to draw them")
     if tasks.lengths_file is None and tasks.unit is not None:
-        raise InputError("--unit: only with LENGTHS.txt; --mean is in GFLOP")
+        raise InputError(f"{LENGTH_UNIT}: only with {LENGTHS_FILE}; {MEAN} is in GFLOP")
 
 
 def _tasks(arguments: dict[str, Any], seed: int) -> Array:
@@ -183,7 +185,7 @@ def _of_technique(option: AnyOption) -> AnyOption:
 
 @dataclass(frozen=True)
 class GraphDrawing:
-    """Of a generator's graph, and of a file's; None is what was not said."""
+    """Of a generator's graph, and of a file's; None stands for an option that is not given."""
 
     tasks: Annotated[int | None, GRAPH_TASKS] = None
     mean: Annotated[float | None, replace(MEAN, help="Mean work of a task; needs a generator")] = None
@@ -199,7 +201,7 @@ class GraphDrawing:
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """What lies between hosts; None is what was not said."""
+    """Network between hosts; None stands for an option that is not given."""
 
     network: Annotated[str, NETWORK] = NETWORK.default
     topology: Annotated[str | None, TOPOLOGY] = None
@@ -220,7 +222,7 @@ class LinkOptions:
 
 @dataclass(frozen=True)
 class GraphChunkCosts(ChunkCosts):
-    """What a chunk costs; a planner's tasks are no chunks."""
+    """Cost of a chunk; with a planner there are no chunks."""
 
     overhead: Annotated[int, _of_technique(OVERHEAD)] = OVERHEAD.default
     latency: Annotated[int, _of_technique(LATENCY)] = LATENCY.default
@@ -267,7 +269,7 @@ def graph_command(
         options.check_order_use()
     if given and not options.has_network:
         name, _ = next(iter(given.values()))
-        raise InputError(f"{name}: not with --network {links.network}, where data take no time")
+        raise InputError(f"{name}: not with {NETWORK:{links.network}}, which transfers data in no time")
     target = named_folder(written.out, why="missing")
     check_target(target, written.force)
     trace = further_traces(written.trace, "task")

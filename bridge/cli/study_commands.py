@@ -103,7 +103,7 @@ def _executor(study: Study, workers: int | None, cluster: str | None) -> Callabl
 
 
 def _say_prepared(preparation: Preparation) -> None:
-    # Every line of a file is accounted for, and so that nobody overlooks it, said.
+    # Every line of a file is accounted for, also the rejected ones.
     from bls.workloads.columns import rejects_text
     from bridge.scenarios.remarks import balance_words, log_words, time_limit_words
     from bridge.studies.replicates import replicates_words
@@ -162,7 +162,7 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
     say(f"results: {target / 'results.parquet'}")
 
 
-#: What all cells of a grid have in common: no list of its own, and nothing of what a study does otherwise.
+#: Options that all cells of a grid share, without its lists and without options that a study replaces.
 OF_CELLS = TakenOptions(without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
 
 

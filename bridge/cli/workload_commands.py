@@ -1,4 +1,4 @@
-"""The commands ``twolevel workload``: look at logs, make others out of them, and bring them from the archive."""
+"""The commands ``twolevel workload``: describe, transform, generate and download workloads."""
 
 from __future__ import annotations
 

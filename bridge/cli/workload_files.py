@@ -1,4 +1,4 @@
-"""What the ``twolevel workload`` commands do: read logs, write whole files, export results, generate jobs."""
+"""Work of the ``twolevel workload`` commands: read logs, write whole files, export results, generate jobs."""
 
 import math
 import re

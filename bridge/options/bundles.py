@@ -1,4 +1,4 @@
-"""What a command takes, made of the declarations of its options (``traces.base.options``), and how their values are read.
+"""Parameters of a command, made of the declarations of its options (``traces.base.options``), and conversion of their values.
 
 Values that are plain as they stand are converted without Typer's machinery, which loads a library of checks and makes one for
 each option: 0.1 s of a small run's 0.9 s. What is not plain, or wrong, is left to it.
@@ -118,7 +118,7 @@ def _parameter(place: OptionPlace) -> tuple[str, Any, Any]:
 
 
 def declaration(hint: Any) -> Option[Any] | None:
-    """What ``Annotated[type, OPTION]`` declares; None if it declares nothing."""
+    """Return the OPTION of ``Annotated[type, OPTION]``, or None."""
     return next((one for one in get_args(hint)[1:] if isinstance(one, Option)), None)
 
 
@@ -286,7 +286,7 @@ def _value(
     if declared is not None:
         value = declared.read(value)
     if kind is None:
-        # An option that is not given has nothing to be told of, and typer loads pydantic to say so.
+        # Typer would load pydantic for an option that is not given.
         single = getattr(parameter, "callback", None) is not None or (not parameter.multiple and parameter.nargs == 1)
         return None if single and value is None and not parameter.required else convert(context, value)
     if value is None and not parameter.required:

@@ -1,4 +1,4 @@
-"""The options of ``workload generate`` that say what is made."""
+"""Options of ``workload generate`` that describe the workload to generate."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -11,7 +11,7 @@ from traces.base.options import SEED
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """What to make: as many jobs as ``jobs``, like those of the workload ``like`` or by a ``model``, one of the two."""
+    """Request for ``jobs`` jobs, either like those of the workload ``like`` or by a published ``model``."""
 
     jobs: Annotated[int, JOBS]
     like: Annotated[

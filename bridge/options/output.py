@@ -1,4 +1,4 @@
-"""What a run writes, and what it is held to."""
+"""Output and checks of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from traces.base.options import holds
 
 @dataclass(frozen=True)
 class RunOutput:
-    """What ``twolevel run`` is to find out, to write and to check beside what every run does."""
+    """Output and checks of ``twolevel run`` in addition to those of every run."""
 
     observe: Sequence[str] = holds(OBSERVE)
     nodes: bool = holds(d.NODES)
@@ -28,16 +28,16 @@ class RunOutput:
 
     @property
     def traced(self) -> bool:
-        """Whether there is to be a trace."""
+        """Whether a trace is written."""
         return self.trace != d.NO_FORMATS
 
     @property
     def other(self) -> Path | None:
-        """The folder of the earlier run that it is to be compared with."""
+        """Folder of the earlier run to compare with."""
         return None if self.same_as is None else Path(self.same_as)
 
     def names(self, formats: Sequence[str]) -> dict[str, Any]:
-        """What the record of a run says of it; its traces are written in these formats."""
+        """Return the entries of the record of a run whose traces have these formats."""
         return {
             "observe": list(self.observe),
             "tasks_table": self.tasks,
@@ -45,7 +45,7 @@ class RunOutput:
         }
 
     def trace_names(self, formats: Sequence[str]) -> dict[str, Any]:
-        """What the record says of the traces."""
+        """Return the entries of the record about traces."""
         return {
             "trace": list(formats),
             "trace_detail": self.trace_detail,

@@ -10,7 +10,7 @@ from traces.base.options import SEED
 
 @dataclass(frozen=True)
 class CoreOptions:
-    """Which cores there are, and how their speeds change."""
+    """Cores, and changes of their speeds."""
 
     cores: Annotated[int | None, CORES] = CORES.default
     core_speed: Annotated[str, CORE_SPEED] = CORE_SPEED.default
@@ -18,26 +18,26 @@ class CoreOptions:
     speeds: Annotated[list[str] | None, SPEEDS] = None
 
     def given(self) -> dict[str, Any]:
-        """As ``bridge.single`` takes them, beside the speed of each."""
+        """Return the arguments of ``bridge.single``, without the speeds."""
         return {"hosts": self.hosts, "speeds": tuple(self.speeds or ())}
 
 
 @dataclass(frozen=True)
 class ChunkCosts:
-    """What a chunk costs."""
+    """Cost of a chunk."""
 
     overhead: Annotated[int, OVERHEAD] = OVERHEAD.default
     latency: Annotated[int, LATENCY] = LATENCY.default
     assignment: Annotated[str, ASSIGNMENT] = ASSIGNMENT.default
 
     def given(self) -> dict[str, Any]:
-        """As ``bridge.single`` takes it."""
+        """Return the arguments of ``bridge.single``."""
         return {"overhead_ns": self.overhead, "latency_ns": self.latency, "assignment": self.assignment}
 
 
 @dataclass(frozen=True)
 class Written:
-    """The seed, and what is written."""
+    """Seed and output."""
 
     seed: Annotated[int, SEED] = SEED.default
     out: Annotated[str | None, OUT] = OUT.default

@@ -1,4 +1,4 @@
-"""Options of a replay: how Slurm is configured and run, and what the replay is compared with."""
+"""Options of a replay: configuration and clock of Slurm, and comparisons."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -22,7 +22,7 @@ class SlurmOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What a replay is compared with, and how often it is repeated."""
+    """Comparisons and repetitions of a replay."""
 
     report: Annotated[bool, d.REPORT] = d.REPORT.default
     report_only: Annotated[bool, d.REPORT_ONLY] = d.REPORT_ONLY.default

@@ -1,1 +1,1 @@
-"""What is to be simulated: a workload, a machine, and the options of both levels, checked."""
+"""Description of a simulation: a workload, a machine, and the options of both levels, checked."""

@@ -63,6 +63,12 @@ _RESIZES: Final = has(
     lambda scenario: f"{b.RESIZE:{scenario.batch.resized}}", malleable="1", resize="shrink"
 )
 
+#: Checked when a study is read, too, before anything runs.
+UNRESIZED: Final = needs(
+    _RESIZES, b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change",
+    example={"malleable": None}
+)
+
 SCENARIO: Final[tuple[Conflict, ...]] = (
     *(
         _without_applications(_option_of_level(place.option, place.path[0]))
@@ -77,6 +83,7 @@ SCENARIO: Final[tuple[Conflict, ...]] = (
         "none"
     ),
     _without_applications(_RESIZES, "none"),
+    UNRESIZED,
     needs(
         has(str(a.RESIZE_COST), lambda scenario: scenario.application.resize_ns, resize_ns=5),
         b.MALLEABLE, lambda scenario: scenario.batch.malleable is None, ", the jobs whose width may change"
@@ -146,11 +153,11 @@ PROCESSES: Final[tuple[Conflict, ...]] = (
     Conflict(
         _LISTENS,
         has(str(d.ALS_COMMAND), lambda how: how.als_command is not None, als_command="x"),
-        reason="not with {second}: hosts have our own application simulator", example=_POOL
+        reason="not with {second}: hosts run our own application simulator", example=_POOL
     ),
     needs(
         _LISTENS, d.TOKEN_FILE, lambda how: how.token_file is None,
-        " FILE, which hosts join with; (umask 077; openssl rand -hex 32 > FILE) makes one", example=_POOL
+        " FILE, the secret that hosts need to join; (umask 077; openssl rand -hex 32 > FILE) makes one", example=_POOL
     ),
 )
 
@@ -205,11 +212,11 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
             f"{b.LIMITS} with a {b.FALLBACK}", lambda one: one.ready.power is not None and one.ready.power.limits_jobs,
             str(b.FALLBACK), limits=[(0, None, 1000)], fallback="hold",
         ),
-        "as slowed jobs run for a different time", f"{b.FALLBACK:none}"
+        "as slowed jobs have other run times", f"{b.FALLBACK:none}"
     ),
     _again(
         has(str(b.SLEEP_AFTER), lambda one: one.ready.power is not None and one.ready.power.sleeps, sleep_after_ns=5),
-        "as it is not known which hosts would have slept", "without it"
+        "as it is unknown which hosts would sleep", "without it"
     ),
 )
 

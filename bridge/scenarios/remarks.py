@@ -157,9 +157,9 @@ def wish_words(scenario: ReadyScenario) -> str:
     wishes = any(any(program.wishes) for program in scenario.applications)
     evolves = scenario.options.batch.evolves
     if wishes and not evolves:
-        return f"applications wish for cores, and nobody hears it: {b.RESIZE:evolve} does"
+        return f"applications request cores without effect: {b.RESIZE:evolve} grants them"
     if evolves and not wishes:
-        return f"{b.RESIZE:evolve}: no phase of an application says for how many cores it wishes"
+        return f"{b.RESIZE:evolve}: no application requests cores"
     return ""
 
 
@@ -213,7 +213,7 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     if plan.predicts and plan.fallback == "none":
         yield f"{b.POWER_ESTIMATES}: of no effect, as {b.FALLBACK:none} ignores limits"
     elif plan.predicts and plan.job_power is None:
-        yield f"{b.POWER_ESTIMATES}: of no effect, as nobody says what jobs draw"
+        yield f"{b.POWER_ESTIMATES}: of no effect, as the power of jobs is not given"
     if unknown := unknown_users(options.jobs_allowed, scenario.workload):
         named = " ".join(map(str, unknown[:_MOST])) + (" …" if len(unknown) > _MOST else "")
         yield f"{b.ALLOWED}: no job is of {'user' if len(unknown) == 1 else 'users'} {named}"

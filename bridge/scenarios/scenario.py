@@ -61,7 +61,7 @@ class Application:
     latency_ns : int
         What a request message between two hosts takes, one way, 0 to 10**12 ns; the master is on the job's first host.
     assignment : str
-        ``distributed`` or ``master``: who calculates chunks, and so who pays the overhead.
+        ``distributed`` or ``master``: where chunks are calculated, which pays the overhead.
     resize_ns : int
         What a change of its width costs each core of a job, once, before its next chunk.
     speeds : tuple of str
@@ -241,7 +241,7 @@ class Machine:
 @knows_its_keywords
 @dataclass(frozen=True)
 class Scenario:
-    """What to simulate, on which machine, how.
+    """Workload, machine and options of a simulation.
 
     Attributes
     ----------
@@ -319,7 +319,7 @@ class Scenario:
         return replace(self, application=Application(technique=RECORDED))
 
     def names(self) -> dict[str, object]:
-        """What decides the result, as plain values, for a record of the run; where the jobs come from says :meth:`source`."""
+        """Options that affect the result, as plain values for a record; :meth:`source` has the source of the jobs."""
         return {"seed": self.seed} | self.batch.names() | self.application.names() | self.power.names()
 
     def log(self) -> Workload:

@@ -22,12 +22,13 @@ from bridge.studies.input.run_options import (
     SLURM,
     WITHOUT_EFFECT,
     Value,
+    column_name,
     effects,
-    in_study,
     known_options,
+    spelling,
 )
 from bridge.studies.replicates import Replicates
-from traces.base.errors import InputError, listed, one_of, shown, spelled, whole
+from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
 from traces.figures.study.combinations import batch_label
 
@@ -191,14 +192,15 @@ class Study:
                     "leave one of them out"
                 )
         for one in self.comparisons:
+            option = Mention(one.option, column_name(one.option))
             values = {cell.value(one.option) for cell in self.cells}
             if len(values) < 2:
                 raise InputError(
-                    f"[[compare]] option: {one.option} is the same in all cells; allowed: an option that varies"
+                    f"[[compare]] option: {option} is the same in all cells; allowed: an option that varies"
                 )
             if one.base not in values:
                 raise InputError(
-                    f"[[compare]] base: {shown(one.base)}: no cell has this {one.option}; allowed: "
+                    f"[[compare]] base: {shown(one.base)}: no cell has this value of {option}; allowed: "
                     + listed(sorted(map(str, values)))
                 )
         if self.keep:
@@ -250,8 +252,8 @@ class Study:
         return any(cell.value("als") != RECORDED for cell in self.cells)
 
     def spelled(self, text: str) -> str:
-        """The text; options in it are spelled as keys if the study has a file, otherwise as on the command line."""
-        return spelled(text, in_study) if self.origins else on_command_line(text)
+        """The text; options that it mentions are spelled as keys if the study has a file, otherwise as on the command line."""
+        return spelled(text, spelling(self.text)) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:

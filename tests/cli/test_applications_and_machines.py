@@ -125,13 +125,13 @@ def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here:
 def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) -> None:
     (here / "apps.toml").write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
     wishing = ("--applications", "apps.toml", "--trace", "none", "--force", "--out", "o")
-    unheard = "applications wish for cores, and nobody hears it: --resize evolve does"
+    unheard = "applications request cores without effect: --resize evolve grants them"
     assert unheard in run(*wishing).err
     assert unheard in run(*wishing, "--malleable", "1").err
     evolving = ("--malleable", "1", "--resize", "evolve")
     assert "wish" not in run(*wishing, *evolving).err
     assert (pd.read_parquet("o/widths.parquet")["change"] == 0).any()
-    nothing = "--resize evolve: no phase of an application says for how many cores it wishes"
+    nothing = "--resize evolve: no application requests cores"
     assert nothing in run(*evolving, "--trace", "none", "--out", "p").err
 
 

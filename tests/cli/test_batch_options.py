@@ -149,7 +149,7 @@ def test_a_study_of_backfilling(files: Path) -> None:
     assert {
         "fcfs-recorded-0",
         "expr:w%2Ft+easy-recorded-0",
-        "multifactor:age=1,size=2+conservative-recorded-0",
+        "multifactor:age=1,size=2+conservative:rebuild-recorded-0",
     } <= names
     assert "Widest+easy-recorded-0" in names
     # Columns of its one line read as those of a single run.

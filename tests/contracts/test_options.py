@@ -23,6 +23,7 @@ from bridge.spelling import flag, on_command_line
 from traces import InputError
 from traces.base.errors import Mention, begins_at, in_table, leading, spelled
 from traces.base.options import Choice, Option, Real, Whole, number_text
+from traces.base.retired import RETIRED, retired, unknown
 
 #: Where options are declared, and the one that lets none be written elsewhere.
 DECLARING = [als.options, bls.options, bridge.options.declared, traces.base.options]
@@ -143,7 +144,16 @@ def test_levels_know_no_options_of_the_command_line(package: str) -> None:
     assert found == []
 
 
-def test_each_interface_spells_the_options_of_a_text() -> None:
+def test_the_change_log_lists_every_retired_option() -> None:
+    page = (
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("### Retired options")[2].partition("\n### ")[0]
+    )
+    assert [name for name in RETIRED if not re.search(rf"`[^`]*--{name}\b", page)] == []
+    assert on_command_line(retired("no_trace")) == "is now --trace none"
+    assert str(unknown("option", "als_timeout_s", ["workers"], "")) == "als_timeout_s is now timeout_s"
+
+
+def test_each_surface_spells_what_a_text_mentions() -> None:
     resize, preset = bls.options.RESIZE, bls.options.PRESET
     text = (
         f"{resize:none}: not with {als.options.OVERHEAD:5}, {preset:False} or {bls.options.POWER}; allowed: no {resize}"

@@ -219,7 +219,7 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
             options -= {"-h", "--help"}  # said once, for all
         assert options - described == set(), command
         # What else is named there is an option of some other command.
-        assert described - options <= {"--tasks", "--help"}, command
+        assert described - options <= {"--tasks", "--help", "--help-all"}, command
 
 
 def test_defaults_on_the_page_are_the_defaults() -> None:

@@ -50,7 +50,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from als.parameters import OneOf, RealNumber, WholeNumber
+from als.parameters import OneOf, RealNumber, TrueOrFalse, WholeNumber
 from als.techniques import contract as f
 from als.techniques.contract import RuleParameters, Technique, technique_kernel
 from traces.base.errors import InputError, shown
@@ -192,7 +192,7 @@ class AdaptiveFactoring(RuleParameters):
     unmeasured: Annotated[str, OneOf("wait", "own")] = "wait"
     spread: Annotated[str, OneOf("variance", "deviation")] = "variance"
     round: Annotated[str, OneOf("up", "down", "half")] = "up"
-    cap: bool = False
+    cap: Annotated[bool, TrueOrFalse()] = False
     min: Annotated[int, WholeNumber()] = 1
 
     def __post_init__(self) -> None:

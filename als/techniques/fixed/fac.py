@@ -21,7 +21,7 @@ probabilistic rule of Hummel, Schonberg and Flynn, which needs µ and σ of the 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from als.parameters import OneOf, WholeNumber
+from als.parameters import OneOf, TrueOrFalse, WholeNumber
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
 from als.techniques.contract import RuleParameters, Technique, technique_kernel
 
@@ -66,7 +66,7 @@ class FacParameters(RuleParameters):
     round: Annotated[str, OneOf(*ROUNDINGS)] = "ceil"
     rule: Annotated[str, OneOf("remaining", "closed", "halving")] = "remaining"
     min: Annotated[int, WholeNumber()] = 1
-    merge: bool = False
+    merge: Annotated[bool, TrueOrFalse()] = False
 
     def technique(self) -> Technique:
         return self.made(_next_chunk, "two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)", memo_size=2)

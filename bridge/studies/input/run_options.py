@@ -14,10 +14,11 @@ from bridge.options.bundles import declaration
 from bridge.options.declared import CERTIFICATE, LISTEN, RATE, TOKEN_FILE, WORKLOAD
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.chosen import SlurmChoice, replay_options
-from bridge.scenarios.conflicts import REPLAY
+from bridge.scenarios.conflicts import REPLAY, UNRESIZED
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.errors import InputError, Mention, in_table, one_of, shown, shown_name
+from traces.base.errors import InputError, Mention, Surface, in_table, one_of, shown, shown_name
+from traces.base.given_file import parse_toml
 from traces.base.options import Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
@@ -44,6 +45,9 @@ NAMED = ("name", "file", "source")
 
 #: The key of [batch] that says it.
 LEVEL = "level"
+
+#: The table of the workload, which files with flat names have, too.
+WORKLOAD_TABLE = "workload"
 
 #: How our engine schedules: nothing of it is for Slurm. How Slurm is told and run: nothing of it is for our engine.
 OF_ENGINE = (
@@ -129,7 +133,7 @@ def parts() -> Mapping[str, Mapping[str, str]]:
             part, field = place.path
             found.setdefault(part, {})[field] = place.option.name
     found["batch"][LEVEL] = BATCH_OPTION
-    found[SLURM] = {name: name for name in ("slurm-conf", *OF_SLURM)}
+    found[SLURM] = {name.replace("-", "_"): name for name in ("slurm-conf", *OF_SLURM)}
     return found
 
 
@@ -143,6 +147,22 @@ def in_study(mention: Mention) -> str:
     said = in_table(mention)
     name = mention.name.removeprefix("no-") if mention.given in ("True", "False") else mention.name
     return _keys().get(name, name) + said.removeprefix(name)
+
+
+def spelling(text: str) -> Surface:
+    """How errors about a study's file spell options: as keys of parts if the file has any, else by their names alone."""
+    try:
+        given = parse_toml(text, "")
+    except InputError:
+        return in_study
+    tables = [one for name in ("run", "grid", "cell") for one in _several(given.get(name))]
+    of_parts = {*parts()} - {WORKLOAD_TABLE}
+    nested = any(not of_parts.isdisjoint(table) for table in (given, *tables))
+    return in_study if nested or not any(tables) else in_table
+
+
+def _several(given: object) -> list[Mapping[str, Any]]:
+    return [one for one in (given if isinstance(given, list) else [given]) if isinstance(one, dict)]
 
 
 class GivenOption(NamedTuple):
@@ -178,8 +198,17 @@ def of_part(part: str, given: Mapping[str, Any], where: str) -> Iterator[GivenOp
     keys = parts()[part]
     for key, value in given.items():
         if key not in keys:
-            raise unknown("key", key, keys, f"{where}{shown_name(key)}")
+            raise _unknown_key(part, key, f"{where}{shown_name(key)}")
         yield GivenOption(keys[key], value, f"{where}{key}")
+
+
+def _unknown_key(part: str, key: str, where: str) -> InputError:
+    # A key of another part, or a name on the command line, is named with its place.
+    if others := [other for other, keys in parts().items() if key in keys]:
+        return InputError(f"{where}: {key} belongs to [{others[0]}]")
+    if key in _keys():
+        return InputError(f"{where}: {key} is called {_keys()[key]} here")
+    return unknown("key", key, parts()[part], where)
 
 
 def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]:
@@ -273,6 +302,7 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
     check_execution(scenario.execution)
     if not scenario.application.simulated and beside_techniques:
         scenario = scenario.without_applications()
+    check((UNRESIZED,), scenario)
     if by_slurm:
         scenario = replay_options(scenario)
     return Drawn(scenario, slurm if by_slurm else None, machine)

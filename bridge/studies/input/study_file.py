@@ -59,10 +59,11 @@ from bridge.studies.input.run_options import (
     once,
     parts,
     shared_entries,
+    spelling,
 )
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
-from traces.base.errors import InputError, one_of, shown
+from traces.base.errors import InputError, Mention, one_of, shown, spelled
 from traces.base.given_file import parse_toml, read_text
 
 #: What is compared where the file does not say.
@@ -102,7 +103,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     try:
         study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
-        raise InputError(f"{path}: {error.text}") from None
+        raise InputError(f"{path}: {spelled(error.text, spelling(text))}") from None
     return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
 
 
@@ -121,13 +122,15 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
     workloads = [_workload(one, where) for one, where in _workload_tables(given)]
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
+    cells = tuple(
+        Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given, axes)
+    )
+    _check_slurm(given, cells)
     metrics, replicates = _metrics(head.get("metrics", "all")), _replicates(head)
     return Study(
         name=_text(head.get("name", name), "[study] name"),
         description=_text(head.get("description", ""), "[study] description"),
-        cells=tuple(
-            Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given, axes)
-        ),
+        cells=cells,
         seeds=() if replicates.length_ns and "seeds" not in head else seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
@@ -141,6 +144,13 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
         replicates=replicates,
         where=where,
     )
+
+
+def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
+    # The nodes of a slurm.conf are also the machine of our engine; all else is of use to Slurm only.
+    of_slurm = [one.option for one in shared_entries(given, SLURM) if one.option in OF_SLURM] if SLURM in given else []
+    if of_slurm and not any(cell.given.get(BATCH_OPTION) == SLURM for cell in cells):
+        raise InputError(f"[{SLURM}] {of_slurm[0]}: no cell runs Slurm; add [batch] level = '{SLURM}'")
 
 
 def _replicates(head: Table) -> Replicates:
@@ -175,7 +185,7 @@ def _clusters(given: Table) -> dict[str, Table]:
 def _check_keys(given: Table, known: Sequence[str], where: str) -> None:
     for key in given:
         if key not in known:
-            raise one_of("key", key, known, where.strip())
+            raise one_of("key", key, known, where.strip().rstrip(":"))
 
 
 def _table(given: object, where: str) -> Table:
@@ -282,7 +292,7 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     part, _, key = _text(given["option"], f"{where}option").partition(".")
     option = parts().get(part, {}).get(key, part + f".{key}" * bool(key))
     if "base" not in given:
-        raise InputError(f"{where}base: missing; allowed: a value of {option}")
+        raise InputError(f"{where}base: missing; allowed: a value of {Mention(option, option.replace('-', '_'))}")
     base = checked_value(option, given["base"], f"{where}base")
     chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
     if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
