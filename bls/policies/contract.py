@@ -1,4 +1,4 @@
-"""What a batch policy is: it says in which order waiting jobs are considered. There are three kinds.
+"""The contract of a batch policy: it orders the waiting jobs. There are three kinds.
 
 static (:class:`Policy`)
     A key a job that does not change with time. The engine turns the keys into ranks once, so that such a policy costs
@@ -54,7 +54,7 @@ def _not_said() -> Array:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """What is known of the jobs when they are submitted, in workload order; read-only int64 columns of n jobs.
+    """The jobs' properties that are known at their submits, in workload order; read-only int64 columns of n jobs.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class KnownJobs:
 
 @runtime_checkable
 class BatchPolicy(Protocol):
-    """What policies of every kind have."""
+    """The attributes of policies of every kind."""
 
     @property
     def name(self) -> str:
@@ -118,7 +118,7 @@ class Policy(BatchPolicy, Protocol):
 
 @runtime_checkable
 class PredictedPolicy(Policy, Protocol):
-    """An order whose keys are made of estimates, and which can be found anew as these change."""
+    """An order by estimates, which can be computed again when these change."""
 
     def predicted(self) -> AnyPolicy:
         """What gives this order in runs in which estimates are known only when a job arrives; itself if it need not score."""
@@ -207,7 +207,7 @@ class OtherProgram(FollowingPolicy, Protocol):
 
     @property
     def cost(self) -> Mapping[str, int]:
-        """What it has cost to speak with it, for the record of a run."""
+        """The cost of the communication with it, for the record of a run."""
 
     def break_off(self) -> None:
         """From another thread: whoever waits for its answer is to give up."""

@@ -332,7 +332,7 @@ def score_expression(
 
 
 def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
-    """What an expression that does not change with time is worth for every job, float64 (n,). Raises InputError if it
+    """The value of an expression that does not change with time for every job: float64 (n,). Raises InputError if it
     has no finite value for a job."""
     n = len(jobs.job_id)
     found = np.empty(n)
