@@ -266,7 +266,7 @@ def covered(at: Array, start: Array, end: Array) -> Array:
 def step_series(
     start_mw: int, start_ns: Array, end_ns: Array, more_mw: Array, begin_ns: int, until_ns: int
 ) -> PowerSeries:
-    """What is drawn where it is so much more, or less, than ``start_mw`` from one instant to another, from begin to until."""
+    """The power from begin to until: ``start_mw`` plus ``more_mw`` from each start to its end."""
     start, end = np.clip(start_ns, begin_ns, until_ns), np.clip(end_ns, begin_ns, until_ns)
     some = (end > start) & (more_mw != 0)
     over = some & (end < until_ns)

@@ -85,8 +85,8 @@ class PowerClasses(Columns):
 
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """What cores draw that work; ``classes`` by rows, or None where all jobs are as the platform says. As of
-    :meth:`PowerClasses.active`."""
+    """The power of working cores, as :meth:`PowerClasses.active`; ``classes`` by rows, or None if all jobs draw as the platform
+    says."""
     if classes is None:
         return np.asarray(table.active_mw[table.state_of(scale, group), group])
     return classes.active(row, scale, group)
@@ -108,8 +108,8 @@ def _read(column: str, where: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists. What
-    is missing of a job, ``None`` or NaN, is as the platform says. Raises InputError if it is nothing of the kind."""
+    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. A missing value, ``None`` or NaN,
+    is that of the platform. Raises InputError if they are not such columns."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")

@@ -116,7 +116,7 @@ class PlannedRun:
             self._woken_ns = instant_ns
 
     def plan(self, instance: Instance) -> DispatchPlan:
-        """What is planned of an instance: who wants to keep instances may do so here."""
+        """Plan an instance. A subclass may keep instances here."""
         last_s = None
         if self._last_s:
             last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)
