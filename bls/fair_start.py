@@ -5,7 +5,7 @@ A job that starts later than that was delayed by jobs that came after it: the sc
 
 The definition, for a row r (a job, or a later attempt at one) that joined the queue at the instant t:
 
-- *Later-arriving* are the jobs whose first attempt joined the queue after t, those that joined at t behind r, and
+- *Later-arriving* are the jobs whose first attempt joined the queue after t, those that joined at t after r, and
   those that never joined and were withdrawn after t. At one instant, jobs that run from the start come before all
   others, and the rest is in workload order. Attempts that are put back into the queue belong to jobs that arrived
   before, so they are there in any case; to such an attempt, all jobs that first join at t are later-arriving.
@@ -17,7 +17,7 @@ The definition, for a row r (a job, or a later attempt at one) that joined the q
 
 A row that would never start, since it is withdrawn before, cut too often or waits for ever, has no fair start time: -1.
 
-Until t nobody can tell whether jobs will arrive later, so the state of the run just before t is that of the run without them.
+No decision before t depends on later arrivals, so the state of the run just before t is that of the run without them.
 The run is made again with what is known of it; before each instant at which jobs join, the state is noted, the engine
 goes on with the jobs up to r alone until r has started, and what it wrote is put back. Only rows of running, waiting and
 joining jobs are written to, so a fork costs by the length of the queue and not of the workload.
@@ -104,7 +104,7 @@ class _Replay:
 
     def run(self) -> Array:
         fair: Array = self.start.copy()
-        if self._nobody_overtakes():
+        if self._is_fcfs():
             return fair
         fresh = self.fresh
         fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
@@ -116,8 +116,8 @@ class _Replay:
             fair[row] = self._fork(row, t)
         return fair
 
-    def _nobody_overtakes(self) -> bool:
-        # First come, first served, and the first that does not fit ends the pass: nobody behind a job matters to it.
+    def _is_fcfs(self) -> bool:
+        # FCFS without backfilling: no later job can delay an earlier one.
         state = self.fresh.state
         settings = state.settings
         return bool(
@@ -131,7 +131,7 @@ class _Replay:
         )
 
     def _may_differ(self, row: int) -> bool:
-        # Not if nobody joined between it and its start.
+        # Not without another job that joined between it and its start.
         t, start = self.eligible[row], self.start[row]
         at = self.place[row] + 1 if row < self.n else np.searchsorted(self.joins, t)
         later = min(self.joins[at], self.leaves[np.searchsorted(self.leaves, t, "right")])
@@ -216,7 +216,7 @@ class _Replay:
         return state._replace(child_first=child_first, child_row=children)
 
 
-#: Statuses in which a fork has told what it was made for: the row has started, or never will.
+#: Statuses that end a fork: the row has started, or never will.
 _ENDS = (BatchStatus.STARTED, BatchStatus.DONE, BatchStatus.LOOK, BatchStatus.STUCK, BatchStatus.ATTEMPTS)
 
 
@@ -233,7 +233,7 @@ def _places(state: b.BatchState, rows: Array) -> dict[str, Array]:
     # What a fork may write to if it writes to these rows only.
     groups = np.zeros(0, np.int64)
     if state.history.size:
-        # Nobody else can end, and so tell of others. The last one counts predictions.
+        # Only these jobs can end, and so change predictions. The last group counts predictions.
         groups = np.unique(state.history_group[:, state.jobs.origin[rows]])
         groups = np.append(groups[groups >= 0], len(state.history) - 1)
     return dict.fromkeys(b.BY_ROW, rows) | {"jobs": state.jobs.rank[rows], "groups": groups}

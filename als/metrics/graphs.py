@@ -1,5 +1,5 @@
-"""What a job's graphs allow, and what their data cost: definitions over a job that has ended. The critical path is the
-longest path of computation through a graph, without any data, of all parts one behind the other."""
+"""Metrics of a job's task graphs: bounds by their structure, and the cost of their data. The critical path is the longest path
+of computation through a graph, without data, summed over all parts."""
 
 import math
 
@@ -11,7 +11,7 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Floats, Ints, Shorts
 from traces.kernels.state import State, column
 
-#: Names and units of what :func:`measure_graph` finds, in its order; unit 1 is a ratio.
+#: Names and units of the values of :func:`measure_graph`, in its order; unit 1 is a ratio.
 GRAPH_METRICS = (
     ("critical_path_ns", "ns"),
     ("parallelism", "1"),

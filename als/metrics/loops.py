@@ -15,7 +15,7 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-#: Names and units of what :func:`measure` finds, in its order; unit 1 is a fraction or a ratio, never a percentage.
+#: Names and units of the values of :func:`measure`, in its order; unit 1 is a fraction or a ratio, never a percentage.
 LOOP_METRICS = (
     ("cov", "1"),
     ("imbalance", "1"),
@@ -86,7 +86,7 @@ def measure(
     - ``rounds``: the chunks that were assigned. ``length_cov`` as given. ``computing_ns``: ΣW.
 
     ``finish_ns`` are the cores' finishing instants, none before ``start_ns``; ``busy_ns`` the time of each core in
-    tasks, without overhead, latency and waiting; ``scheduling_ns`` the sum over chunks of what it cost to assign them.
+    tasks, without overhead, latency and waiting; ``scheduling_ns`` the total cost of assigning chunks.
     """
     n, last, total, busiest, busy, speed = finish_ns.size, 0, 0.0, 0, 0.0, 0.0
     for p in range(n):
@@ -122,7 +122,7 @@ def by_name(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, floa
 def application_metrics(
     tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array, capacity_ns: float, *, detail: bool = True
 ) -> dict[str, Any]:
-    """Totals and means over jobs of what the application level did.
+    """Totals and means of the application level over jobs.
 
     Parameters
     ----------

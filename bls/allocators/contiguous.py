@@ -1,6 +1,6 @@
 """Contiguous: the lowest run of ``n_cores`` consecutive free cores.
 
-The run begins at the lowest core from which so many consecutive cores are all offered. Cores are consecutive by number:
+The run begins at the lowest core from which enough consecutive cores are offered. Cores are consecutive by number:
 a run may go on from the last core of a host to the first of the next. With units of more than one core, a run counts only
 if it gives a multiple of ``unit_cores`` on each host. A job for which enough cores are free, but not in one run, waits.
 """

@@ -1,4 +1,4 @@
-"""What an allocator is: one function that says which of the offered cores a job gets.
+"""The contract of an allocator: one function that chooses the cores of a job among the offered ones.
 
 An allocator is a compiled function ``place(request) -> int`` of a :class:`PlacementRequest`. It returns the number of
 intervals that it has written, or 0 if the job cannot be placed on what is offered. It changes nothing else and puts no column
@@ -17,7 +17,7 @@ from traces.kernels.signatures import Ints, StateKind
 
 
 class PlacementRequest(State):
-    """What an allocator is shown: who asks for what, which cores are offered, and where the answer goes.
+    """The input of an allocator: the job's request, the offered cores, and room for the answer.
 
     There is one in each run: the engine sets what changes before each call, and an allocator may keep nothing of it.
 

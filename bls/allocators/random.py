@@ -10,7 +10,7 @@ mix(mix(seed) xor number): x = mix(state + k · 0x9E3779B97F4A7C15), modulo 2**6
 
     mix(z): z = (z xor z >> 30) · 0xBF58476D1CE4E5B9;  z = (z xor z >> 27) · 0x94D049BB133111EB;  z xor z >> 31
 
-So what a job gets depends on the seed, its number and what is offered, and not on who was placed before.
+So the cores of a job depend on the seed, its number and the offered cores, not on earlier placements.
 
 The run's seed is the one parameter. Numbers below 0 count modulo 2**63.
 

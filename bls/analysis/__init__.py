@@ -1,1 +1,1 @@
-"""What a workload looks like, in figures."""
+"""Descriptions and statistics of workloads."""

@@ -1,4 +1,4 @@
-"""How far a generated workload is from its source: distances between the distributions of what the jobs are.
+"""How far a generated workload is from its source: distances between the distributions of their jobs' properties.
 
 The hour of the day, the weekday and the month of the submits (local time) go round: their shares are compared bin by bin, and
 
@@ -148,9 +148,9 @@ def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]
 
 
 def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """What ``traces.figures.workload.likeness`` draws: the shares of jobs by hour, weekday, month and work. Returns list of
-    dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the month 1
-    to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel)."""
+    """The input of the figure ``traces.figures.workload.likeness``: shares of jobs by hour, weekday, month and work. Returns
+    list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the
+    month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel)."""
     speed = _source_speed(source, generated)
     first, second = _samples(source, speed), _samples(generated, speed)
     rows = [

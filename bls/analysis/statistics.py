@@ -41,7 +41,7 @@ class Percentiles:
     at: tuple[float, ...]
 
     def spread(self, mean: float) -> ColumnSpread:
-        """Its smallest, median and largest value beside a mean."""
+        """Its smallest, median and largest value, after a mean."""
         return ColumnSpread(self.at[0], self.at[50], mean, self.at[100])
 
 
@@ -226,7 +226,7 @@ class Period:
 
 
 def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, kind: str) -> tuple[Period, ...]:
-    """What is submitted in every year, month, week (from Monday), day or hour from the first submit to the last.
+    """Submitted jobs and work in every year, month, week (from Monday), day or hour from the first submit to the last.
 
     - ``workload``, ``calendar``: the log, and its calendar
     - ``work``, float64 (n,): :func:`bls.analysis.statistics.work_core_s`

@@ -37,7 +37,7 @@ _STREAM = 0x77697468696E
 
 @dataclass(frozen=True)
 class Requested:
-    """What the user asked for."""
+    """The requested time."""
 
     name: str = "requested"
 
@@ -48,7 +48,7 @@ class Requested:
 
 @dataclass(frozen=True)
 class Promised(Requested):
-    """What the user asked for, until the job runs; then the end that its application promises."""
+    """The requested time until the job starts; then the end that its application promises."""
 
     name: str = "application"
 

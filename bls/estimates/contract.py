@@ -1,4 +1,4 @@
-"""What an estimator is: it says how long the scheduler thinks that a job runs. There are two kinds.
+"""The contract of an estimator: it predicts run times for the scheduler. There are two kinds.
 
 knowing (:class:`KnowingEstimator`)
     Says it for all jobs before the simulation begins. It may read the recorded run times, as no scheduler could.
@@ -59,18 +59,18 @@ class KnowingEstimator(Protocol):
         """As it is written on the command line."""
 
     def planned_ns(self, workload: Workload, seed: int) -> Array:
-        """What is planned with for each job, int64 (n,), from 1; depends on the arguments alone."""
+        """The planned run time of each job: int64 (n,), ns, at least 1. It depends on the arguments alone."""
 
 
 @dataclass(frozen=True)
 class HistoryEstimator:
-    """The mean of the latest run times in the closest group of jobs that tells; the request where none does."""
+    """The mean of the latest run times in the closest group of jobs with enough of them; else the request."""
 
     name: str  # as it is written on the command line
     # what the jobs of a group have in common, of :data:`ALIKE`, the closest level first
     levels: tuple[tuple[str, ...], ...]
     mean_of: int = 1  # of how many of the latest, 1 to 1000
-    least: int = 1  # how many must have ended in a group for it to tell, 1 to ``mean_of``
+    least: int = 1  # how many jobs of a group must have ended before it is used, 1 to ``mean_of``
     # no prediction is shorter, but for that of a job that asks for less; from 1. Logs count in seconds; and a plan of
     # nothing but instants would be made again and again while a job is overdue.
     shortest_ns: int = NS_PER_S
@@ -113,10 +113,10 @@ def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
     (``asked``), the log's memory, nodes and cards.
     """
     if column in BY_NAME:
-        told = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
-        place = {text: k for k, text in enumerate(dict.fromkeys(told.values()))}
+        kept = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
+        place = {text: k for k, text in enumerate(dict.fromkeys(kept.values()))}
         numbers, row = distinct(workload.application)
-        known = [place[told[number]] if told.get(number) else -1 for number in numbers.tolist()]
+        known = [place[kept[number]] if kept.get(number) else -1 for number in numbers.tolist()]
         return np.array(known, np.int64)[row]
     if column == "queues":
         return _together([workload.queue, workload.partition], len(workload))

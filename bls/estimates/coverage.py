@@ -25,7 +25,7 @@ _CALLED = {"estimate_ns": "request", "name_prefix": "name", "queues": "queue", "
 def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> int:
     """How many jobs can be predicted at most: those before which enough jobs of one of their groups were submitted. In a
     simulation there may be fewer, as these jobs have to have ended."""
-    told = np.zeros(len(workload), bool)
+    covered = np.zeros(len(workload), bool)
     for group in groups(estimator, workload, asked)[0]:
         # The jobs of a group follow one another here, in the order of their submits.
         rows = np.argsort(group, kind="stable")
@@ -33,8 +33,8 @@ def predictable(estimator: HistoryEstimator, workload: Workload, asked: Requests
         place = np.arange(len(rows))
         first = np.ones(len(rows), bool)
         first[1:] = np.diff(group[rows]) > 0
-        told[rows[place - np.maximum.accumulate(np.where(first, place, 0)) >= estimator.least]] = True
-    return int(np.count_nonzero(told))
+        covered[rows[place - np.maximum.accumulate(np.where(first, place, 0)) >= estimator.least]] = True
+    return int(np.count_nonzero(covered))
 
 
 def predictable_by_name(workload: Workload) -> dict[str, float]:

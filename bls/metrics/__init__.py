@@ -1,1 +1,1 @@
-"""What is measured of a schedule."""
+"""Metrics of a schedule."""

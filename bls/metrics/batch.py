@@ -263,7 +263,7 @@ def _main(parts: Iterable[Schedule], n_cores: int, bound_ns: int) -> dict[str, A
 
 def _jobs_in_detail(parts: Iterable[Schedule], bound_ns: int) -> dict[str, Any]:
     def weighted_ns(*names: str) -> int:
-        # Σ n·p·…, of which AWRT and AWWT are made; with nothing else it is their weight.
+        # Σ n·p·…, the sums of AWRT and AWWT; without further factors it is their weight.
         def one(part: Schedule) -> int:
             _, start, end = part.times
             columns = (_COLUMNS[name](part, bound_ns) for name in names)
@@ -303,7 +303,7 @@ def _machine_in_detail(parts: Iterable[Schedule], n_cores: int, downtime: Downti
 
 
 class OverTime:
-    """What is summed up over time: the queue, what is idle, how free cores lie; of spans that follow one another.
+    """Sums over time: the queue, idle cores, and blocks of free cores, over consecutive spans.
     ``n_cores``: M. ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime."""
 
     def __init__(self, n_cores: int, host_first: Array | None = None) -> None:
@@ -360,7 +360,7 @@ class OverTime:
         self._weight += float(lasting[some].sum(dtype=np.float64))
 
     def metrics(self, begin_ns: int, end_ns: int) -> dict[str, Any]:
-        """What it makes, [begin, end) being all that was added."""
+        """The metrics; [begin, end) is the whole added time."""
         span_ns = end_ns - begin_ns
         return {
             "loss_of_capacity": _ratio(self._fits, self.n_cores * span_ns),

@@ -152,7 +152,7 @@ class _Events(State):
 
 @compiled()
 def _state(cores: int, held: int, down: int, maintenance: int, reserved: int) -> int:
-    """The state of a host of so many cores, by how many of them each kind of use has."""
+    """The state of a host, by its number of cores and how many of them are in each kind of use."""
     if down > 0:
         return _DOWN
     if maintenance > 0:

@@ -41,7 +41,7 @@ def occupancy(
     """The queue and the held cores of a schedule over time.
 
     Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left
-    out are rows that never became eligible, and rows that never started and of which it is not known when they left.
+    out are rows that never became eligible, and rows that never started and left at an unknown time.
     ``downtime``: seen within the span. ``span_ns``: that of the schedule by default.
     """
     started = schedule.started

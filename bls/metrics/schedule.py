@@ -1,4 +1,4 @@
-"""What the batch metrics are computed from: a schedule, its allocations and the downtime, as columns."""
+"""The input of the batch metrics: a schedule, its allocations and the downtime, as columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BY_DEFAULT: Any = None
 class Schedule:
     """One row an attempt of a job to run; times in ns.
 
-    A row of which no more is given held what it asked for and was eligible at its submit; one that started did so as head and
+    By default a row held the requested cores and was eligible at its submit; a row that started did so as head and
     completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
 
     =====================  ==============================================  ==========================================
@@ -164,7 +164,7 @@ class Downtime:
     up_ns: Array = field(default_factory=_no_instants)
 
     def within(self, begin_ns: int, end_ns: int) -> Downtime:
-        """What of it lies in [begin, end): ascending by host and instant, disjoint, none empty."""
+        """The part in [begin, end): ascending by host and instant, disjoint, none empty."""
         up = np.where(self.up_ns < 0, end_ns, self.up_ns)
         down, up = np.clip(self.down_ns, begin_ns, end_ns), np.clip(up, begin_ns, end_ns)
         order = np.lexsort((down, self.host))

@@ -2,7 +2,7 @@
 
 To add one: a file here, a line in :data:`POLICIES`. Outside packages add theirs under the entry-point group
 ``twolevel.policies``; a single run can take one from a file, ``bls my.py:MyPolicy``. A policy that is a frozen dataclass
-takes parameters, ``bls NAME:key=value,key=value``; one that reads what stands behind its name itself is in :data:`WRITTEN`.
+takes parameters, ``bls NAME:key=value,key=value``; a policy that parses the text after its name itself is in :data:`WRITTEN`.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ POLICIES: dict[str, AnyPolicy] = {
     "slurm": SlurmCycle(),
 }
 
-#: Policies that are written behind a name, ``NAME:TEXT``, and what makes them of (the text, the option it was given in).
+#: Policies given as ``NAME:TEXT``: functions of the text and the option in which it was given.
 WRITTEN: dict[str, Callable[[str, str], AnyPolicy]] = {"expr": expression, "multifactor": multifactor}
 
 

@@ -1,4 +1,4 @@
-"""What a batch policy is: it says in which order waiting jobs are considered. There are three kinds.
+"""The contract of a batch policy: it orders the waiting jobs. There are three kinds.
 
 static (:class:`Policy`)
     A key a job that does not change with time. The engine turns the keys into ranks once, so that such a policy costs
@@ -54,7 +54,7 @@ def _not_said() -> Array:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """What is known of the jobs when they are submitted, in workload order; read-only int64 columns of n jobs.
+    """The jobs' properties that are known at their submits, in workload order; read-only int64 columns of n jobs.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class KnownJobs:
 
 @runtime_checkable
 class BatchPolicy(Protocol):
-    """What policies of every kind have."""
+    """The attributes of policies of every kind."""
 
     @property
     def name(self) -> str:
@@ -118,10 +118,10 @@ class Policy(BatchPolicy, Protocol):
 
 @runtime_checkable
 class PredictedPolicy(Policy, Protocol):
-    """An order whose keys are made of estimates, and which can be found anew as these change."""
+    """An order by estimates, which can be computed again when these change."""
 
     def predicted(self) -> AnyPolicy:
-        """What gives this order in runs in which estimates are known only when a job arrives; itself if it need not score."""
+        """The policy that gives this order if estimates are known only when a job arrives; itself if it need not score."""
 
 
 @runtime_checkable
@@ -163,7 +163,7 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """What a policy says that it does to jobs that run, of :data:`DIRECTIONS`; nothing, of a program that was not met yet.
+    """The changes of running jobs that a policy declares, of :data:`DIRECTIONS`; nothing for a program without a ``hello`` yet.
     Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide."""
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
@@ -203,11 +203,11 @@ class OtherProgram(FollowingPolicy, Protocol):
 
     @property
     def directs(self) -> Collection[str] | None:
-        """What it says that it does to jobs that run, of :data:`DIRECTIONS`; None before it was met."""
+        """The changes of running jobs that it declares, of :data:`DIRECTIONS`; None before its ``hello``."""
 
     @property
     def cost(self) -> Mapping[str, int]:
-        """What it has cost to speak with it, for the record of a run."""
+        """The cost of the communication with it, for the record of a run."""
 
     def break_off(self) -> None:
         """From another thread: whoever waits for its answer is to give up."""
@@ -281,7 +281,7 @@ def may_not_fit(policy: object) -> bool:
 
 
 def columns_declared(policy: object) -> dict[str, type]:
-    """What a policy notes of its decisions: the names of columns, and their types; nothing of one that does not decide.
+    """The columns in which a policy notes its decisions: names and types; nothing for a policy that does not decide.
     Raises PluginError if its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two
     columns have one name."""
     said = getattr(policy, "decision_columns", None)
@@ -306,7 +306,7 @@ def columns_declared(policy: object) -> dict[str, type]:
 
 
 def policy_totals(policy: object) -> dict[str, Any]:
-    """What a policy that decides has counted in its run, as ``{"policy": …}``; nothing of one that has no ``totals()``.
+    """The totals of a policy that decides, as ``{"policy": …}``; nothing for a policy without ``totals()``.
     Raises PluginError if it fails, or gives something else than names and plain values."""
     total = getattr(policy, "totals", None)
     if not isinstance(policy, DecidingPolicy) or not callable(total):

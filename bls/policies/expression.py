@@ -106,7 +106,7 @@ class ExpressionCode:
         return not self.names.isdisjoint("wl")
 
     def memory(self, n_cores: int) -> Array:
-        """What :func:`evaluate` reads, float64, on a machine of so many cores (0 if that is not known). Raises
+        """The input of :func:`evaluate`, float64, on a machine of ``n_cores`` (0 if that is not known). Raises
         ValueError if the expression asks for z and it is not known."""
         if "z" in self.names and n_cores < 1:
             raise ValueError("z is asked for, but how many cores the machine has is not known")
@@ -332,7 +332,7 @@ def score_expression(
 
 
 def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
-    """What an expression that does not change with time is worth for every job, float64 (n,). Raises InputError if it
+    """The value of an expression that does not change with time for every job: float64 (n,). Raises InputError if it
     has no finite value for a job."""
     n = len(jobs.job_id)
     found = np.empty(n)
@@ -387,8 +387,8 @@ def _scored(program: ExpressionCode) -> ScorePolicy:
 
 
 def prepared(program: ExpressionCode, jobs: KnownJobs) -> tuple[Array, Array]:
-    """What :func:`score_expression` needs of a run: what jobs draw, W, if it is asked for, and the program. Raises
-    InputError if what jobs draw is asked for and not known."""
+    """The input of :func:`score_expression`: the power of jobs, W, if the expression uses it, and the program. Raises
+    InputError if the power is used and not known."""
     numbers, memory = same_memory(program.memory(jobs.n_cores), jobs)
     if program.names.isdisjoint(POWERED):
         return numbers, memory

@@ -114,7 +114,7 @@ def _score_energy(
 
 
 def power_w(jobs: KnownJobs, name: str) -> Array:
-    """What the requested cores of each job draw, W: float64 (n,). Raises InputError if that is not known; the message
+    """The power of the requested cores of each job, W: float64 (n,). Raises InputError if that is not known; the message
     names the policy."""
     if (jobs.core_mw < 0).any():
         raise InputError(
@@ -132,7 +132,7 @@ class PowerOrder:
     name: str
 
     def keys(self, jobs: KnownJobs) -> Array:
-        """What jobs draw, or use."""
+        """The power, or the energy, of jobs."""
         watts = power_w(jobs, self.name)
         if self.name == "least-energy":
             return np.asarray(jobs.estimate_ns / NS_PER_S * watts)

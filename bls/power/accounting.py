@@ -1,8 +1,8 @@
-"""What a machine has drawn over time, and what its jobs and hosts have used: exact integers, found from the ledger of a run.
+"""The power of a machine over time, and the energy of its jobs and hosts: exact integers, from the ledger of a run.
 
 A core that a job holds is active, in the state that its speed is scaled to; or, where work is told apart, while it is in a
 task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would overflow within seconds, so an energy is kept
-as whole MJ and the pJ beside them.
+as whole MJ and the remaining pJ.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Energy(Columns):
 
     @classmethod
     def of(cls, power_mw: Array, lasts_ns: Array) -> Energy:
-        """What is used at so much power, up to ``bls.power.table.MOST_MW``, for so long."""
+        """The energy at a power, up to ``bls.power.table.MOST_MW``, for a duration."""
         # Both in billions and the rest, multiplied as by hand: no part leaves int64, in which power · time is soon too much.
         high, low = np.divmod(power_mw, _BILLION)
         seconds, rest = np.divmod(lasts_ns, _BILLION)
@@ -107,7 +107,7 @@ class PowerSeries(Columns):
         return exact_product_sum(lasts[some], self.power_mw[steps][some]) if some.any() else 0
 
     def at(self, instant_ns: Array) -> Array:
-        """What is drawn at instants, which are not before the begin: int64."""
+        """The power at instants, none before the begin: int64, mW."""
         return np.asarray(self.power_mw[np.searchsorted(self.instant_ns, instant_ns, side="right") - 1])
 
     @property
@@ -118,7 +118,7 @@ class PowerSeries(Columns):
 
 @dataclass(frozen=True)
 class PowerAccounts:
-    """What a run has drawn and used."""
+    """The power and energy of a run."""
 
     series: PowerSeries  # of the machine, from the first submit to the last end
     jobs: Energy  # of the cores that each row of the ledger's jobs held, while it did
@@ -139,7 +139,7 @@ class JobPieces(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class HostPassages:
-    """What has become of hosts that were stopped, or slept: int64 (k,) each, those of a host in the order of time; the states
+    """State changes of hosts that were stopped, or slept: int64 (k,) each, those of a host in the order of time; the states
     are those of ``bls.engine.state``."""
 
     instant_ns: Array
@@ -177,7 +177,7 @@ class PowerRun(NamedTuple):
 
 
 def account(run: PowerRun) -> PowerAccounts:
-    """Find out what was drawn. Raises InputError if tasks are to be told apart and there are no records of them."""
+    """Compute power and energy. Raises InputError if tasks are to be distinguished and there are no records of them."""
     table, pieces = run.table, job_pieces(run)
     away = away_hosts(table, run.downtime.within(run.begin_ns, run.until_ns), run.stopped, run.until_ns)
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in pieces] + [away]
@@ -193,7 +193,7 @@ def job_pieces(
     by_host: bool = False,
     clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
 ) -> list[JobPieces]:
-    """What the cores of jobs draw: of cores that are held, and where tasks are told apart, of what tasks add to that.
+    """The power of the cores of jobs: of held cores, and, where tasks are distinguished, the additional power of tasks.
 
     ``clipped`` gives of intervals of cores, lo and hi, which of them have cores that count, and these; without it all
     count. Raises InputError as :func:`account`.
@@ -266,7 +266,7 @@ def covered(at: Array, start: Array, end: Array) -> Array:
 def step_series(
     start_mw: int, start_ns: Array, end_ns: Array, more_mw: Array, begin_ns: int, until_ns: int
 ) -> PowerSeries:
-    """What is drawn where it is so much more, or less, than ``start_mw`` from one instant to another, from begin to until."""
+    """The power from begin to until: ``start_mw`` plus ``more_mw`` from each start to its end."""
     start, end = np.clip(start_ns, begin_ns, until_ns), np.clip(end_ns, begin_ns, until_ns)
     some = (end > start) & (more_mw != 0)
     over = some & (end < until_ns)
@@ -327,10 +327,10 @@ def _spread(job: Array, core: Array, told_job: Array, told_core: Array) -> tuple
 
 def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Array, scale: Array) -> tuple[Array, ...]:
     # Spans cut where their unit's scale changes: of the told units, by unit, then by instant.
-    told = np.zeros(int(max(unit.max(initial=0), told_unit.max(initial=0))) + 1, np.bool_)
-    told[told_unit] = True
-    apart: Array = told[unit]
-    if not apart.all():  # most were never told anything
+    scaled = np.zeros(int(max(unit.max(initial=0), told_unit.max(initial=0))) + 1, np.bool_)
+    scaled[told_unit] = True
+    apart: Array = scaled[unit]
+    if not apart.all():  # most are never scaled
         rest = tuple(column[~apart] for column in found)
         whole = np.full(len(rest[0]), WHOLE, np.int64)
         others = _scaled(tuple(column[apart] for column in found), unit[apart], told_unit, told_ns, scale)

@@ -33,7 +33,7 @@ FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_p
 class FinishedPower:
     """The power of a finished run."""
 
-    run: PowerRun  # of which the pieces of its jobs are made
+    run: PowerRun  # for the power of its jobs
     series: PowerSeries  # of the machine
 
 

@@ -75,11 +75,11 @@ class HostIntervals(NamedTuple):
 
 @dataclass(frozen=True)
 class HostEnergies(Columns):
-    """What hosts have used during intervals, by what for; an ``Energy`` of n rows each."""
+    """The energy of hosts during intervals, by use; an ``Energy`` of n rows each."""
 
     jobs: Energy  # by cores that jobs held
     idle_cores: Energy  # by cores that no job held, of a host that was up
-    base: Energy  # by hosts that were up, beside their cores
+    base: Energy  # by hosts that were up, without their cores
     off: Energy  # by hosts that were not: off, on their ways off or back, or down
 
     @property
@@ -97,7 +97,7 @@ class _Pieces(NamedTuple):
 
 
 def host_energies(run: PowerRun, intervals: HostIntervals) -> HostEnergies:
-    """What hosts have used during intervals; what lies in none of them is not counted, whenever the run begins and ends. Raises
+    """Compute the energy of hosts during intervals; time outside of them is not counted. Raises
     InputError as :func:`bls.power.accounting.account`."""
     host, begin, end = intervals
     table, lasts = run.table, end - begin
@@ -149,7 +149,7 @@ def _during(intervals: HostIntervals, pieces: _Pieces) -> Energy:
     power, opened, closed = (np.cumsum(column[order]) for column in (change, opens, closes))
     if not len(at):
         return Energy(np.zeros(n, np.int64), np.zeros(n, np.int64))
-    # What holds up to the next instant of the same host; behind its last one nothing does.
+    # Each value holds up to the next instant of the same host; after the last one there is none.
     inside = (hosts[:-1] == hosts[1:]) & (at[:-1] < at[1:]) & (opened[:-1] > closed[:-1])
     lasts = (at[1:] - at[:-1])[inside]
     return Energy.of(power[:-1][inside], lasts).by(opened[:-1][inside] - 1, n)

@@ -51,7 +51,7 @@ Said = Callable[[str, Array], Array | None]
 
 @dataclass(frozen=True, eq=False)
 class JobPower:
-    """What is said of jobs; int64 (n,) each, parts per billion."""
+    """The given power of jobs; int64 (n,) each, parts per billion."""
 
     power: Array
     memory_bound: Array
@@ -60,7 +60,7 @@ class JobPower:
 
 @dataclass(frozen=True)
 class PowerClasses(Columns):
-    """What a core of G groups draws in S states, and its speed there, for jobs of K classes: all int64."""
+    """The power of a core of G groups in S states, and its speed there, for jobs of K classes: all int64."""
 
     kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
     # (K, S, G): as of ``PowerTable``
@@ -77,16 +77,16 @@ class PowerClasses(Columns):
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
 
     def active(self, row: Array, scale: Array, group: Array) -> Array:
-        """What cores of these groups draw that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is in
-        the slowest of its job's states that is no slower."""
+        """The power of cores of these groups that work for the jobs of these rows, at these scales: int64 (k,), mW. A core is
+        in the slowest of its job's states that is no slower."""
         kind = self.kind[row]
         fits = self.speed[kind, :, group] >= np.minimum(scale, WHOLE)[:, None]
         return np.asarray(self.active_mw[kind, fits.sum(axis=1) - 1, group])
 
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """What cores draw that work; ``classes`` by rows, or None where all jobs are as the platform says. As of
-    :meth:`PowerClasses.active`."""
+    """The power of working cores, as :meth:`PowerClasses.active`; ``classes`` by rows, or None if all jobs draw as the platform
+    says."""
     if classes is None:
         return np.asarray(table.active_mw[table.state_of(scale, group), group])
     return classes.active(row, scale, group)
@@ -108,8 +108,8 @@ def _read(column: str, where: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """What is given in Python, columns by their names, ``job_id`` and ``power`` or ``memory_bound`` or both, as lists. What
-    is missing of a job, ``None`` or NaN, is as the platform says. Raises InputError if it is nothing of the kind."""
+    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. A missing value, ``None`` or NaN,
+    is that of the platform. Raises InputError if they are not such columns."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")
@@ -163,7 +163,7 @@ def job_power(
     known: Array,
     said: Said | None = None,
 ) -> JobPower | None:
-    """What is said of the jobs of a run; None where nothing is. ``given``: a file, or columns from :func:`given_columns`.
+    """The given power of the jobs of a run; None if nothing is given. ``given``: a file, or columns from :func:`given_columns`.
     ``known``, int64: job numbers that may be named besides the workload's. ``said(column, otherwise)`` returns what jobs'
     applications say, which goes before ``otherwise``, parts per billion; None where none of them says anything. Raises
     InputError if the file or the columns cannot be used."""
@@ -209,7 +209,7 @@ def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClas
 
 
 def factored(mw: Array, factor: int) -> Array:
-    """So many mW times a factor in parts per billion, at most 10, rounded half up: exactly, where that is an int64."""
+    """mW times a factor in parts per billion, at most 10, rounded half up; exact as int64."""
     whole, part = np.divmod(mw, WHOLE)
     high, low = divmod(factor, WHOLE)
     return np.asarray(whole * factor + part * high + (part * low + WHOLE // 2) // WHOLE)
@@ -258,12 +258,12 @@ _COLUMN = "allowed"
 
 
 def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array, seed: int) -> Array:
-    """Of which jobs it is allowed: bool (n,).
+    """Whether each job may be slowed: bool (n,).
 
     - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller
       share are among those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns
       ``job_id`` and ``allowed``, 1 or 0, where jobs that it does not name are not
-    - ``known``, int64: job numbers that a file may name beside the workload's
+    - ``known``, int64: job numbers that a file may name besides the workload's
     - ``seed``: of the stream that a share is drawn from
 
     Raises InputError if it is none of these, or the file cannot be used.

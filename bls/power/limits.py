@@ -62,7 +62,7 @@ class Limit:
 
 
 class Stairs(NamedTuple):
-    """What is known, at each of some instants, of the lowest limit up to each later instant: int64 each.
+    """The known lowest limit, at each of some instants, up to each later instant: int64 each.
 
     At the k-th instant these are the rows ``first[k]:first[k + 1]``, ascending in both: up to ``until_ns`` no more than
     ``power_mw``.
@@ -99,7 +99,7 @@ class Limits:
 
     @cached_property
     def instants(self) -> Array:
-        """When anything of what is in force, or known, changes: int64, ascending."""
+        """The instants at which limits in force, or known limits, change: int64, ascending."""
         found = {
             at for one in self.limits for at in (min(one.known_ns, one.end_ns), one.begin_ns, one.end_ns) if at < MAX_NS
         }
@@ -112,7 +112,7 @@ class Limits:
         return np.asarray(np.searchsorted(bounds, instants, side="right") % 2 == 1)
 
     def lowerings(self, most_mw: int) -> Lowerings:
-        """What comes to be known at each of :attr:`instants`, of limits below ``most_mw``."""
+        """The limits below ``most_mw`` that become known at each of :attr:`instants`."""
         pending = sorted(((one.known_ns, one.begin_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True)
         # What is known so far: from each instant on so much, up to the next one.
         at, power = [0], [most_mw]
@@ -149,7 +149,7 @@ class Limits:
 
     @cached_property
     def stairs(self) -> Stairs:
-        """What is known at each of :attr:`instants` of the time to come."""
+        """The known future limits at each of :attr:`instants`."""
         pending = sorted(
             ((one.begin_ns + one.reaction_ns, one.end_ns, one.power_mw) for one in self.limits), reverse=True
         )
@@ -294,7 +294,7 @@ class Domain(Columns):
     limits: Limits  # those of this domain
 
     def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
-        """What of some intervals of cores is the domain's: which of them, and the pieces; int64 each."""
+        """The pieces of some intervals of cores that are the domain's: the interval of each, and its bounds; int64 each."""
         rows, los, his = [], [], []
         for first, stop in zip(self.core_lo.tolist(), self.core_hi.tolist(), strict=True):
             low, high = np.maximum(lo, first), np.minimum(hi, stop)
@@ -336,7 +336,7 @@ def _intervals(text: str, platform: Platform, where: str) -> tuple[str, list[tup
 
 
 def domain_named(text: str, platform: Platform, table: PowerTable, where: str) -> Domain:
-    """The domain of a limit, ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``, of which no limit is known yet. Raises
+    """The domain of a limit, ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``, without limits. Raises
     InputError if there is no such partition, switch or host."""
     name, intervals = _intervals(text, platform, where)
     lo, hi = (np.array(column, np.int64) for column in zip(*intervals, strict=True))

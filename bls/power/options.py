@@ -1,4 +1,4 @@
-"""What a user says about power.
+"""The options of power and power limits.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
@@ -35,12 +35,12 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 @knows_its_keywords
 @dataclass(frozen=True)
 class Power:
-    """What a run is to know of power; nothing, if all is as by default.
+    """Power and power limits of a run; by default power is not computed.
 
     Attributes
     ----------
     on : bool
-        Whether anything is to be known, though nothing else is said.
+        Whether power is computed without further options.
     of : {"held", "working"}
         Which cores are active: those that a job holds, or of these those that are in a task.
     limits : path, or sequence of (from_ns, to_ns, W), perhaps followed by where, reaction_ns, notice_ns, optional
@@ -51,22 +51,22 @@ class Power:
         ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
         ``dvfs``: all running jobs that may be slowed are at one level; ``dvfs:slow=fewest``: they are slowed one by one, in the
-        order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: so many hosts are out of service that the others fit.
+        order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: as few hosts as necessary are out of service.
     allowed : str, path, or number
         Which jobs may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
     job_power : path, or mapping of str to sequence, optional
         What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
         ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them. None and NaN are as empty fields.
     estimates : {"exact", "platform", "last-two"}
-        What the scheduler thinks that jobs draw: what they do; as the platform says; or the mean of what the latest two of the
-        same user have drawn that have ended, once there are two, else as the platform says.
+        The scheduler's prediction of the power of jobs: the actual power; that of the platform; or the mean of the latest two
+        ended jobs of the same user (that of the platform until there are two).
     signals : path, optional
         A CSV file of prices and emissions of energy over time (``bls.power.signals``), for policies that use them.
     sleep_after_ns : int or str, optional
         A host that has idled for this time, in ns or as ``10min``, shuts down, and boots for the next job that is given it;
         None: never.
     keep_awake : int
-        So many hosts that idle are kept awake.
+        The number of idle hosts that are kept awake.
 
     Raises
     ------

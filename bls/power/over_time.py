@@ -24,7 +24,7 @@ from traces.compiled import Array
 REASONS: Final = {
     "ignored": "limits are ignored",
     "reaction": "the limit was not known yet",
-    "infeasible": "the machine draws more even if nobody works",
+    "infeasible": "the machine draws more even without jobs",
     "stopping": "hosts were on their ways off or back",
     "prediction": "jobs drew more than they were thought to",
     "running": "running jobs could not be slowed, or no further",
@@ -84,7 +84,7 @@ def excesses_of(
 
 
 def domain_series(run: PowerRun, domain: Domain) -> PowerSeries:
-    """What the hosts of a domain have drawn over time."""
+    """The power of the hosts of a domain over time."""
     columns = [(one.start_ns, one.end_ns, one.more_mw) for one in job_pieces(run, clipped=domain.clipped)]
     down, stopped = run.downtime.within(run.begin_ns, run.until_ns), run.stopped
     down = replace(down, **{name: column[domain.hosts[down.host]] for name, column in vars(down).items()})

@@ -1,4 +1,4 @@
-"""What becomes of what a user says about power, for the jobs and the platform of a run."""
+"""The power options applied to the jobs and the platform of a run."""
 
 import os
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from traces.compiled import Array
 
 @dataclass(frozen=True, eq=False)
 class PowerPlan:
-    """What a run knows of power."""
+    """The power model and the limits of a run."""
 
     options: Power
     table: PowerTable
@@ -40,7 +40,7 @@ class PowerPlan:
     planned: Array  # int64 (n,): the state that each job is planned with
     signals: Signals | None = None  # what energy costs and emits
     domains: tuple[Domain, ...] = ()  # parts of the machine that have limits of their own
-    # what is said of jobs, where anything is; and what that makes of what the platform says
+    # the given power of jobs, if any; and the classes that follow from it and the platform
     job_power: JobPower | None = None
     classes: PowerClasses | None = None
     # int64 (n,): which jobs are of one user, -1 for an unknown one; None where nothing is predicted from ended jobs
@@ -58,8 +58,8 @@ class PowerPlan:
 
     @property
     def most_total_mw(self) -> int:
-        """What the machine may be planned to draw at the most: if all its cores work for the job that draws most, or as the
-        platform says, whichever is more; with hosts that are stopped it is what is known of that."""
+        """The highest planned power of the machine: with all cores working for the job that draws most, or that of the platform
+        if it is higher; with hosts that are stopped, as far as it is known."""
         return int((self.table.n_hosts * self._host_most_mw).sum())
 
     @property
@@ -101,7 +101,7 @@ class PowerPlan:
 
     @property
     def least_mw(self) -> int:
-        """The least that the machine may come to draw, if nobody works: all hosts idle, or off where they shut down."""
+        """The lowest power of the machine without jobs: all hosts idle, or off if they shut down."""
         table = self.table
         if self.fallback != "stop:off":
             return table.idle_total_mw
@@ -123,7 +123,7 @@ class PowerPlan:
         return {"powered": powered}
 
     def stop_state(self) -> StopState | None:
-        """What the engine knows of hosts that are to be stopped; None where none are."""
+        """The engine's state of hosts that are to be stopped; None without any."""
         if not self.stops:
             return None
         stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
@@ -141,7 +141,7 @@ class PowerPlan:
         )
 
     def domain_state(self, partitions: PartitionTable) -> DomainState | None:
-        """What the engine knows of the machine and its parts that have limits of their own; None where hosts are stopped."""
+        """The engine's state of the machine and its parts with limits; None if hosts are stopped."""
         if self.stops:
             return None
         n_cores, n = int(self.table.first_core[-1]), len(self.domains)
@@ -170,7 +170,7 @@ class PowerPlan:
         )
 
     def state(self) -> PowerState:
-        """What the engine knows of power."""
+        """The engine's state of power."""
         table = self.table
         limits = [(self.limits, self.most_total_mw), *((one.limits, self.most_mw_of(one)) for one in self.domains)]
         stairs = [_steps(*one) for one in limits]
@@ -191,7 +191,7 @@ class PowerPlan:
                 "slowing": most_running if self.slows else 0,
                 "room": 3,
                 "predicted": n if self.predicts and not self.stops else 0,
-                # One group is of nobody, or there might be none.
+                # One group more than there are users, so that there is at least one.
                 "alike": int(self.of_user.max()) + 2 if learns and self.of_user is not None else 0,
             },
             ns=self.limits.instants.copy(),
@@ -238,7 +238,7 @@ def power_plan(
     drawn: Said | None = None,
     partition: Array | None = None,
 ) -> PowerPlan:
-    """What becomes of the options for the jobs of a run.
+    """Apply the options to the jobs of a run.
 
     ``known_jobs``, int64: job numbers that a file may name besides the workload's. ``seed``: of the stream that a share of the
     jobs is drawn from. ``said``: which jobs may be slowed, bool (n,), from those that may by the options, as applications may
@@ -287,7 +287,7 @@ def power_plan(
 
 
 def _by_class(values: Array) -> Array:
-    # The states of all classes, one behind the other.
+    # The states of all classes in sequence.
     return np.ascontiguousarray(values.reshape(-1, values.shape[-1]))
 
 
@@ -311,7 +311,7 @@ def _steps(limits: Limits, full: int) -> tuple[Array, Array]:
     # What limits below full power leave less of it, as the engine has it: ``first`` and ``stairs`` of its state.
     stairs = limits.stairs
     power = np.minimum(stairs.power_mw, full)
-    # What each stair leaves less than the next one; behind the last of an instant there is no limit.
+    # The difference of each stair to the next one; after the last of an instant there is no limit.
     above = np.append(power[1:], full)[: len(power)]
     above[stairs.first[1:][np.diff(stairs.first) > 0] - 1] = full
     some = above > power
@@ -333,7 +333,7 @@ def sleep_settings(plan: PowerPlan) -> dict[str, int]:
 
 
 def sleep_rules(plan: PowerPlan) -> dict[str, Any]:
-    """What is given of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
+    """The given columns of ``bls.engine.features.sleep.state.SleepState``; ``passages``: int64 (2, H), in ns."""
     table = plan.table
     passages = np.repeat(np.stack([table.shutdown_ns, table.boot_ns]), table.n_hosts, axis=1)
     return {"passages": passages, "after_ns": plan.options.sleep_after_ns, "keep_awake": plan.options.keep_awake}

@@ -1,4 +1,4 @@
-"""What is to be said of power when a run is over: over time, in all, and when a limit was exceeded, and why."""
+"""Power and energy of a finished run: over time, in total, and the times above a limit with their reasons."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _LISTED: Final = 1000
 
 @dataclass(frozen=True, eq=False)
 class PowerReport:
-    """What a run has drawn, and what its jobs have used."""
+    """The power of a run, and the energy of its jobs."""
 
     ledger: Ledger
     plan: PowerPlan
@@ -63,12 +63,12 @@ class PowerReport:
 
     @cached_property
     def accounts(self) -> PowerAccounts:
-        """What was drawn over time, and used by jobs."""
+        """Power over time, and the energy of jobs."""
         return account(self.run)
 
     @cached_property
     def run(self) -> PowerRun:
-        """What is accounted for, with what jobs do draw."""
+        """The run with the actual power of its jobs."""
         parts = self.ledger, self.plan.table, self.downtime, self.stopped
         classes = self.plan.classes
         of_rows = None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
@@ -89,12 +89,12 @@ class PowerReport:
 
     @property
     def series(self) -> PowerSeries:
-        """What was drawn over time."""
+        """The power over time."""
         return self.accounts.series
 
     @cached_property
     def energy_j(self) -> Array:
-        """What each row of the table of jobs has used, J: float64 (n,)."""
+        """The energy of each row of the table of jobs, J: float64 (n,)."""
         return self.accounts.jobs.joules()
 
     @property
@@ -104,7 +104,7 @@ class PowerReport:
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """What the table of jobs has of power: ``energy_j``; ``power`` and
+        """The columns of power of the table of jobs: ``energy_j``; ``power`` and
         ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits;
         ``boot_wait_ns`` where hosts sleep."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
@@ -118,7 +118,7 @@ class PowerReport:
         return found | ({} if self.boot_wait_ns is None else {BOOT_WAIT: self.boot_wait_ns})
 
     def host_energies(self, intervals: HostIntervals) -> HostEnergies:
-        """What hosts have used during intervals, and what for; over all hosts and the whole run it is what the machine has."""
+        """The energy of hosts during intervals, by use; over all hosts and the whole run it is that of the machine."""
         return host_energies(self.run, intervals)
 
     @cached_property
@@ -211,7 +211,7 @@ class PowerReport:
         return rows
 
     def records(self) -> PowerRecords:
-        """What a trace shows of it."""
+        """The records for traces."""
         plan, columns = self.plan, self.columns
         return PowerRecords(
             *(columns["instant_ns"], columns["power_mw"], plan.table.full_total_mw),
@@ -245,7 +245,7 @@ class PowerReport:
 
     @cached_property
     def domain_series(self) -> tuple[PowerSeries, ...]:
-        """What each part of the machine that has limits of its own has drawn over time."""
+        """The power over time of each part of the machine with limits."""
         return tuple(domain_series(self.run, one) for one in self.plan.domains)
 
     @cached_property
@@ -347,8 +347,8 @@ class PowerReport:
         return np.asarray(jobs.started & (jobs.state != STATES.index("requeued")) & (jobs.why != WHY.index("preset")))
 
     def _indexes(self) -> dict[str, Any]:
-        # What is drawn while there are limits, from the first submit on, also behind the last end, by the idle machine; and how
-        # long the measured jobs of either kind wait and run.
+        # The power while there are limits, from the first submit on, with an idle machine after the last end; and the waits and
+        # run times of the measured jobs of either kind.
         every = (self.plan.limits, *(domain.limits for domain in self.plan.domains))
         limited = joined((one.begin_ns, one.end_ns) for limits in every for one in limits.limits)
         windows = joined((max(begin, self.begin_ns), self.until_ns if end >= MAX_NS else end) for begin, end in limited)
@@ -376,7 +376,7 @@ class PowerReport:
         return int(drawn.max()) / 1000 if len(drawn) and self.until_ns > self.begin_ns else None
 
     def summary(self) -> list[tuple[str, str]]:
-        """What a person looks at first: (name, text)."""
+        """The most important results for people: (name, text)."""
         return summary_of(self)
 
     def __repr__(self) -> str:

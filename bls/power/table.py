@@ -25,7 +25,7 @@ MOST_MW: Final = 2**60
 
 @dataclass(frozen=True)
 class PowerTable(Columns):
-    """What each of G groups of equal hosts draws, in whole mW; all int64.
+    """The power of G groups of equal hosts, in whole mW; all int64.
 
     A group with fewer states than another has its last one once more.
     """
@@ -36,10 +36,10 @@ class PowerTable(Columns):
     cores: Array  # (G,): of one host
     speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
     active_mw: Array  # (S, G): of a core that works, in each state
-    # (G,): of a core that nobody holds, and of one that is held and in no task
+    # (G,): of a core that no job holds, and of a held core without a task
     idle_mw: Array
     waiting_mw: Array
-    # (G,): of a host that is up, beside its cores, and of one that is off
+    # (G,): of a host that is up, without its cores, and of a host that is off
     base_mw: Array
     off_mw: Array
     # (G,): how long that takes, and what a host draws meanwhile
@@ -60,22 +60,22 @@ class PowerTable(Columns):
 
     @cached_property
     def host_idle_mw(self) -> Array:
-        """What an idle host of each group draws: int64 (G,)."""
+        """The power of an idle host of each group: int64 (G,)."""
         return np.asarray(self.base_mw + self.cores * self.idle_mw)
 
     @cached_property
     def host_full_mw(self) -> Array:
-        """What a host of each group draws whose cores all work at full speed: int64 (G,)."""
+        """The power of a host of each group whose cores all work at full speed: int64 (G,)."""
         return np.asarray(self.base_mw + self.cores * self.active_mw[0])
 
     @property
     def idle_total_mw(self) -> int:
-        """What the idle machine draws."""
+        """The power of the idle machine."""
         return int((self.n_hosts * self.host_idle_mw).sum())
 
     @property
     def full_total_mw(self) -> int:
-        """What the machine draws if all its cores work at full speed."""
+        """The power of the machine if all its cores work at full speed."""
         return int((self.n_hosts * self.host_full_mw).sum())
 
     def group_of_host(self, host: Array) -> Array:
@@ -121,7 +121,7 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     idle = column("idle_w")
     waits = [power.waiting_w is not None for power in known]
     waiting = [
-        milliwatts("waiting_w", power.waiting_w) if told else 0 for power, told in zip(known, waits, strict=True)
+        milliwatts("waiting_w", power.waiting_w) if given else 0 for power, given in zip(known, waits, strict=True)
     ]
     return PowerTable(
         first_host=np.concatenate([[0], np.cumsum(count)]),
@@ -154,7 +154,7 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
-    """The mean over all cores of the machine of what one draws at full speed for each job: int64 (n,), mW, rounded half up; -1
+    """The mean power of a core at full speed over all cores of the machine, for each job: int64 (n,), mW, rounded half up; -1
     where the platform does not say it.
 
     It is the job's own, unless the scheduler is to think that jobs draw what the platform says, or to find out what they do.
@@ -171,7 +171,7 @@ def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
 
 
 def idle_mw(platform: Platform) -> int:
-    """The mean over all cores of the machine of what one draws that no job holds, mW, rounded half up; 0 where the platform
+    """The mean power of an idle core over all cores of the machine, mW, rounded half up; 0 where the platform
     does not say it of all."""
     if any(group.power is None for group in platform.hosts):
         return 0

@@ -13,7 +13,7 @@ from traces.base.time import format_ns
 if TYPE_CHECKING:
     from bls.power.report import PowerReport
 
-#: The metrics of a run of which it is known what its hosts draw.
+#: The metrics of a run whose power is known.
 METRICS: Final = (
     "energy_j",
     "energy_jobs_j",
@@ -25,7 +25,7 @@ METRICS: Final = (
     "above_limit_j",
 )
 
-#: And of one that has limits: beside those of a run without a fallback they are the paper's indexes.
+#: Metrics with limits: their differences to a run without a fallback are the paper's indexes.
 LIMIT_METRICS: Final = (
     "mean_power_in_limits_w",
     "mean_run_ns",
@@ -51,7 +51,7 @@ SLEEP_METRICS: Final = (
 
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
-    """What a person looks at first: (name, text)."""
+    """The most important results for people: (name, text)."""
     found, above = report.metrics, report.excesses
     mean = "–" if found["mean_power_w"] is None else watts_text(found["mean_power_w"])
     peak = found["peak_limited_w"]

@@ -153,7 +153,7 @@ def test_a_study() -> None:
         ('"signals.csv"', '"nowhere.csv"', r"\[results\] signals: no file 'nowhere.csv'"),
         ("fair-start = true", "fair-start = 1", r"\[results\] fair-start: 1; allowed: true or false"),
         ("power = true\n", "", "the power of the run is not known; add .power. on = true"),
-        ('bls = ["fcfs", "sjf"]', 'bls = ["fcfs", "reject"]', "fair-start: "),
+        ('bls = ["fcfs", "sjf"]', 'bls = ["fcfs", "reject"]', "fair-start = true: batch policy reject"),
     ):
         Path("study.toml").write_text(STUDY.replace(old, new))
         wrong = twolevel("study", "study.toml", "--out", "t")

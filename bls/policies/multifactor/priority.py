@@ -114,7 +114,7 @@ def size_factor(settings: Multifactor, cores: Array, estimate_ns: Array, n_cores
 
 
 def _looked_up(numbers: Array, table: Mapping[int, float], missing: float) -> Array:
-    """What the table says of every number: float64 (n,)."""
+    """The value of every number in the table: float64 (n,)."""
     known, place = np.unique(numbers, return_inverse=True)
     values: Array = np.array([table.get(number, missing) for number in known.tolist()], np.float64)[place]
     return values

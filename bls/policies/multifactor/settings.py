@@ -186,7 +186,7 @@ def _once(name: str, rows: tuple[Any, ...]) -> None:
 
 
 def _value(key: str, text: str) -> Any:
-    """What a word of a policy's name stands for; the text itself where it is none of what the key can be."""
+    """The value of a word in a policy's name; the text itself if the key cannot have this value."""
     if key in _FLAGS:
         return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
     if key in _DURATIONS or key in ("algorithm", "others"):

@@ -63,7 +63,7 @@ class Account(Row):
 class User(Row):
     """A user of one account."""
 
-    number: int  # as in the workload; -1 are the jobs of which no user is known
+    number: int  # as in the workload; -1: jobs without a known user
     account: str = ROOT  # the account above
     # as an :class:`Account`'s
     shares: int = 1

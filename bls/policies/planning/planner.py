@@ -1,4 +1,4 @@
-"""What may be chosen of a policy that plans with constraint programming. What plans is made, and imported, for a run.
+"""The parameters of a policy that plans with constraint programming. The planner itself is imported for a run.
 
 Source: C. Galleguillos, Z. Kiziltan, R. Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
 Applications", arXiv:2009.10348 (2020); HCP'19 and PCP'19 are of C. Galleguillos, Z. Kiziltan, A. Sîrbu, Ö. Babaoglu,

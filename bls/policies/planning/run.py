@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAMED = 8
 
 #: A fraction whose parts are longer than that is rounded to this denominator where it is kept: Python neither writes nor reads
-#: whole numbers of more than 4,300 digits, so nobody could do anything with the text.
+#: whole numbers of more than 4,300 digits, so the text would be useless.
 _BITS, _DENOMINATOR = 14_000, 2**64
 
 
@@ -111,12 +111,12 @@ class PlannedRun:
         change_ns = int(changes[np.searchsorted(changes, instant_ns, side="right") - 1])
         if change_ns > max(now_ns, instant_ns - NS_PER_S):
             instant_ns = change_ns
-        if not now_ns < self._woken_ns <= instant_ns:  # then there will be a pass before, which plans anew
+        if not now_ns < self._woken_ns <= instant_ns:  # then there will be a pass before, which plans again
             view.wake_at(instant_ns)
             self._woken_ns = instant_ns
 
     def plan(self, instance: Instance) -> DispatchPlan:
-        """What is planned of an instance: who wants to keep instances may do so here."""
+        """Plan an instance. A subclass may keep instances here."""
         last_s = None
         if self._last_s:
             last_s = np.array([self._last_s.get(row, -1) for row in instance.queue.row.tolist()], np.int64)

@@ -1,4 +1,4 @@
-"""What may be chosen of Slurm's cycle, in Slurm's names and units. What decides is made for a run.
+"""The parameters of Slurm's cycle, in Slurm's names and units. The policy itself is made for a run.
 
 The algorithm is that of slurmctld 22.05 (``job_scheduler.c`` and ``controller.c`` of ``src/slurmctld``, ``sched/backfill``,
 ``select`` and ``priority`` of ``src/plugins``), which was read, and is written anew here; replays are its reference

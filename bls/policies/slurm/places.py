@@ -69,7 +69,7 @@ def _best(sets: Sequence[list[int]], wanted: int) -> list[int] | None:
 
 
 class FreeNodes(ABC):
-    """What is free, which jobs run and which nodes are completing, and where a job fits."""
+    """Free cores, running jobs and completing nodes; finds places for jobs."""
 
     def __init__(self) -> None:
         self.running: dict[int, SlurmJob] = {}
