@@ -141,9 +141,7 @@ def _delay_line(compared: Comparison, row: int) -> str:
     run = str(compared.delays["chain_of"].iloc[row])
     first, root = links[0], links[-1]
     held = links[:-1]
-    delta = first.start_delta_ns
-    moved = f"started {format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B"
-    parts = [f"job {compared.called(first.job_id, first.attempt)} {moved}"]
+    parts = [f"job {compared.called(first.job_id, first.attempt)} {_moved(first)}"]
     if not held:
         parts.append(_no_link(compared, first, run))
     else:
@@ -153,19 +151,20 @@ def _delay_line(compared: Comparison, row: int) -> str:
         more = len(held) - _NAMED
         text = f"in {run} it waited for " + ", which waited for ".join(causes)
         text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
-        parts += [f"{text}, back to {_root_text(compared, root)}", *_sums(held, compared, more > 0)]
+        root_name = compared.called(root.job_id, root.attempt)
+        parts += [f"{text}, back to job {root_name}, which {_moved(root)}", *_sums(held, compared, more > 0)]
     if booted := _booted(compared, first.row, run):
         parts.append(f"in {run} it {booted}")
     parts += [part for part in (_overtaken(compared, first, run), _said(compared, first.row)) if part]
     return f"{parts[0]}: {'; '.join(parts[1:])}"
 
 
-def _root_text(compared: Comparison, root: Link) -> str:
-    delta = root.start_delta_ns
+def _moved(link: Link) -> str:
+    delta = link.start_delta_ns
     when = (
         f"{format_ns(abs(delta))} {'later' if delta > 0 else 'earlier'} in B" if delta else "at the same time in both"
     )
-    return f"job {compared.called(root.job_id, root.attempt)}, which started {when}"
+    return f"started {when}"
 
 
 def _sums(links: Sequence[Link], compared: Comparison, long: bool) -> list[str]:

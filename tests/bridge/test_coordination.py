@@ -16,7 +16,7 @@ import bridge
 from bls import HostGroup, Platform, Rules, Workload
 from bls.metrics.node_states import HOST_STATES
 from bridge.compare.comparison import Comparison, compare_jobs
-from bridge.compare.words import _told, delay_lines
+from bridge.compare.words import _delay_line, delay_lines
 from bridge.runs.node_table import node_columns
 from traces.base.errors import InputError
 from traces.checks.jobs import InvariantError
@@ -62,7 +62,7 @@ def test_the_story_of_a_job_says_what_it_released() -> None:
     result = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), rules=RELEASE)
     first, second = result.story(1), result.story(2)
     assert first.count("no longer needed") == 3
-    assert "job 1 releases 1 core at this instant" in second
+    assert "job 1 releases 1 core then" in second
     # Job 3 takes what job 1 had left at its end, and what job 2 has: no core is given back twice.
     third = small((1, 0, 10, 4, 20), (2, 1, 5, 2, 10), (3, 2, 1, 4, 5), rules=RELEASE).story(3)
     assert "releases 1 core then" in third or "release 2 cores then" in third
@@ -76,13 +76,13 @@ def test_a_comparison_names_who_needed_cores_no_more() -> None:
     assert delays.cause_b.tolist() == ["submit", "freed"]
     assert delays.cause_job_b.tolist() == [-1, 1]
     later = delay_lines(compare_jobs(released.jobs, without.jobs, (released.ledger.events, ())), 1, later=True)
-    assert later[0].startswith("job 2  +")
+    assert later[0].startswith("job 2 started 12.2 s later in B")
     alone = compare_jobs(released.jobs, released.jobs, (released.ledger.events, released.ledger.events))
-    assert "in B it started on cores that 1, still running, no longer needed" in delay_lines_of_all(alone)
+    assert "in B it started on cores that job 1, still running, released early" in delay_lines_of_all(alone)
 
 
 def delay_lines_of_all(compared: Comparison) -> str:
-    return " ".join(_told(compared, row) for row in range(len(compared.delays)))
+    return " ".join(_delay_line(compared, row) for row in range(len(compared.delays)))
 
 
 def refused(ledger: Ledger, table: str, message: str, **changed: Any) -> None:

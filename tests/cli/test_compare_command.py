@@ -66,7 +66,7 @@ def test_what_is_printed(runs: Path) -> None:
     assert ran.out == WORDS
     assert everything_in(runs) == before
     short = twolevel("compare", "static", "gss", "--top", 1).out
-    assert "job 3  +45" in short
+    assert "job 3 started 45 min" in short
     assert "job 4" not in short
     assert "job 2 ran" not in short
     assert (
@@ -129,7 +129,7 @@ def test_runs_in_which_nobody_started(runs: Path) -> None:
     for name in ("none", "nobody"):
         folder(name, ((1, 0, -1 / HOUR, -1 / HOUR, 4),))
     ran = succeeds("compare", "none", "nobody", "-o", "c")
-    assert "not compared  1 job that started in neither\n" in ran.out
+    assert "not compared  1 job started in neither\n" in ran.out
     assert sorted(everything_in(runs / "c")) == ["comparison.json", "delays.parquet"]
     refused = twolevel("compare", "none", "nobody", "--job", 1)
     assert (refused.code, refused.err) == (2, "twolevel: --job: 1 did not start in both runs\n")
