@@ -160,7 +160,7 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
     from traces.base.written_file import write_text
     from traces.tables import rows_frame, write_rows
 
-    named = {name: run.jobs[name].to_numpy() for name in ("job_id", "attempt")} | dict(columns)
+    named = {name: run.stored_jobs[name].to_numpy() for name in ("job_id", "attempt")} | dict(columns)
     if path.endswith(".parquet"):
         write_rows(named, Path(path))
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bridge.compare.page import RECORD as COMPARISON
+from bridge.runs.afterwards import StoredRun
 from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
@@ -16,8 +16,6 @@ from traces.base.errors import InputError
 from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bls.workloads.workload import Workload
     from bridge.report.page import Page
     from bridge.runs.result import Result
@@ -25,71 +23,15 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 
-class StoredRun:
-    """A run that ``twolevel run`` has written, read when its tables are used.
-
-    Attributes
-    ----------
-    folder : Path
-        Its folder.
-    record : mapping
-        ``run.json``: arguments, platform, workload, metrics and versions.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.record = folder, read_record(folder)
-
-    @property
-    def metrics(self) -> Mapping[str, Any]:
-        """Metrics by name, times in ns."""
-        return self.record.get("metrics") or {}
-
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        """One row per attempt at a job, with the columns of ``Result.jobs``.
-
-        Raises
-        ------
-        InputError
-            If the table cannot be read.
-        """
-        from bridge.runs.again import facts_of_record
-        from bridge.runs.gantt import hosts
-        from bridge.runs.job_table import completed
-        from traces.tables import read_jobs
-
-        jobs = read_jobs(self.folder / "jobs.parquet")
-        return completed(jobs, facts_of_record(self.record, jobs, int(hosts(self.folder)[0][-1])).users)
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """One row per task, if the run kept them (``--tasks``).
-
-        Raises
-        ------
-        InputError
-            If it did not, or the table cannot be read.
-        """
-        from traces.ledger_tables import TASKS
-
-        return TASKS.read(self.folder / TASKS.file)
-
-    def story(self, job: int | str) -> str:
-        """Return the events of one job, one per line, with the reasons for its wait."""
-        from bridge.runs.story import story_of_results
-
-        return story_of_results(self.folder, str(job))
+class RunFolder(StoredRun):
+    """A stored run with its report page."""
 
     def report(self) -> Page:
         """Return its report page: ``save(path)`` writes it, and a notebook shows it."""
         return page_maker(self.folder)()
 
-    def __repr__(self) -> str:
-        options = self.record.get("arguments") or {}
-        return f"<run in {self.folder}: {options.get('bls')} × {options.get('als')}>"
 
-
-def read(path: str | Path) -> StoredRun | Report | Study | Workload:
+def read(path: str | Path) -> RunFolder | Report | Study | Workload:
     """Read a result, a study or a workload.
 
     Parameters
@@ -100,7 +42,7 @@ def read(path: str | Path) -> StoredRun | Report | Study | Workload:
 
     Returns
     -------
-    StoredRun, Report, Study or Workload
+    RunFolder, Report, Study or Workload
         A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)`` and ``report()``; a study's folder ``results``, ``plot`` and
         ``report()``; a study's file can be given to ``twolevel.study``, a workload to ``twolevel.simulate``.
 
@@ -113,7 +55,7 @@ def read(path: str | Path) -> StoredRun | Report | Study | Workload:
     if folder.is_dir():
         if (folder / STUDY).is_file():
             return _stored_study(folder)
-        return StoredRun(folder)
+        return RunFolder(folder)
     if folder.suffix == ".toml":
         from bridge.studies.input.study_file import load_study
 
@@ -132,12 +74,12 @@ def _stored_study(folder: Path) -> Report:
     return Report(state.total, done, len(errors), tuple(errors[:5]), 0, read_study_record(folder).study(), folder)
 
 
-def report(result: Result | GridRows | Report | StoredRun | str | Path, other: str | Path | None = None) -> Page:
+def report(result: Result | GridRows | Report | RunFolder | str | Path, other: str | Path | None = None) -> Page:
     """Make the report page of a result.
 
     Parameters
     ----------
-    result : Result, GridRows, Report, StoredRun, str or Path
+    result : Result, GridRows, Report, RunFolder, str or Path
         A result of ``simulate``, ``sweep``, ``study`` or ``read``, or the folder of a run, a study, a comparison or a replay.
     other : str or Path, optional
         The folder of a second run: the page then compares both.

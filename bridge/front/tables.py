@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from bridge.front.results import StoredRun
+from bridge.runs.afterwards import StoredRun
 from bridge.runs.result import Result
 from bridge.studies.grid import GridRows
 from bridge.studies.run_study import Report

@@ -27,6 +27,8 @@ from traces.ledger import JobRecords
 from traces.tables import read_jobs, read_power
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bls.power.costs import FinishedPower, Pue
     from bls.power.signals import Signals
 
@@ -124,23 +126,59 @@ class FairStarts:
 
 
 class StoredRun:
-    """A run that ``twolevel run`` has written into a folder. Raises InputError if the folder is not such a result."""
+    """A run that ``twolevel run`` has written, read when its tables are used. Raises InputError if the folder is not such a
+    result.
+
+    Attributes
+    ----------
+    folder : Path
+        Its folder.
+    record : mapping
+        ``run.json``: arguments, platform, workload, metrics and versions.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, read_record(folder)
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The metrics of its record."""
+        """Metrics by name, times in ns."""
         metrics = self.record.get("metrics")
         if not isinstance(metrics, dict):
             raise InputError(f"{self.folder / 'run.json'}: has no metrics; allowed: as twolevel run has written it")
         return metrics
 
     @cached_property
-    def jobs(self) -> Any:
-        """Its table of jobs, a DataFrame."""
+    def stored_jobs(self) -> pd.DataFrame:
+        """The table of jobs as ``jobs.parquet`` has it."""
         return read_jobs(self.folder / "jobs.parquet")
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per attempt at a job, with the columns of ``Result.jobs``. Raises InputError if the table cannot be read."""
+        from bridge.runs.again import facts_of_record
+        from bridge.runs.gantt import hosts
+        from bridge.runs.job_table import completed
+
+        n_cores = int(hosts(self.folder)[0][-1])
+        return completed(self.stored_jobs, facts_of_record(self.record, self.stored_jobs, n_cores).users)
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task. Raises InputError if the run did not keep them (``--tasks``), or the table cannot be read."""
+        from traces.ledger_tables import TASKS
+
+        return TASKS.read(self.folder / TASKS.file)
+
+    def story(self, job: int | str) -> str:
+        """Return the events of one job, one per line, with the reasons for its wait."""
+        from bridge.runs.story import story_of_results
+
+        return story_of_results(self.folder, str(job))
+
+    def __repr__(self) -> str:
+        options = self.record.get("arguments") or {}
+        return f"<run in {self.folder}: {options.get('bls')} × {options.get('als')}>"
 
     @cached_property
     def finished_power(self) -> FinishedPower:
@@ -160,11 +198,14 @@ class StoredRun:
         if not len(instant):
             raise InputError(f"{path}: it has no row; allowed: as twolevel run has written it")
         table, classes = power_table(self._platform, str(POWER)), None
-        if given := [name for name in ("power", "memory_bound") if name in self.jobs]:
+        if given := [name for name in ("power", "memory_bound") if name in self.stored_jobs]:
             from traces.base.scale import WHOLE
 
-            default = {"power": np.full(len(self.jobs), WHOLE), "memory_bound": np.zeros(len(self.jobs), np.int64)}
-            said = {name: np.rint(self.jobs[name].to_numpy() * WHOLE).astype(np.int64) for name in given}
+            default = {
+                "power": np.full(len(self.stored_jobs), WHOLE),
+                "memory_bound": np.zeros(len(self.stored_jobs), np.int64),
+            }
+            said = {name: np.rint(self.stored_jobs[name].to_numpy() * WHOLE).astype(np.int64) for name in given}
             columns = default | said
             classes = power_classes(table, JobPower(columns["power"], columns["memory_bound"], ()), ledger.jobs.job_id)
         begin_ns = int(instant[0])
