@@ -179,9 +179,9 @@ class ApplicationSimulator:
             memo=s.whole_memo(columns, self._rules.table, room),
             keep_tasks=keep_tasks,
             selects=self._rules.selects,
-            hooks=table(columns, selects=self._rules.selects, wishes=wanted is not None),
+            hooks=table(columns, selects=self._rules.selects, width_requests=wanted is not None),
             graph=graph,
-            wishes=wanted,
+            width_requests=wanted,
         )
         self._room = room
         if room > n_cores:
@@ -228,9 +228,9 @@ class ApplicationSimulator:
     def wishes(self) -> list[tuple[int, int]]:
         """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
         first for another one than it began with."""
-        parts = np.flatnonzero(self.state.wished_ns < s.NEVER)
-        cores = self.state.wishes[parts % len(self.state.phases.kind)]
-        return list(zip(self.state.wished_ns[parts].tolist(), cores.tolist(), strict=True))
+        parts = np.flatnonzero(self.state.width_request_ns < s.NEVER)
+        cores = self.state.width_requests[parts % len(self.state.phases.kind)]
+        return list(zip(self.state.width_request_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
     def stopped(self) -> bool:
@@ -478,7 +478,7 @@ class ApplicationSimulator:
         plans = bool(self._rules.planners)
         longest = int(np.diff(state.part_first).max()) if plans else 0
         edges = int(np.diff(state.graph.edge_first).max(initial=0)) if plans else 0
-        state.graph.anew = g.anew_room(longest, edges, self._room)
+        state.graph.replanning = g.replanning_room(longest, edges, self._room)
 
     def _show(self, n_cores: int) -> None:
         # Let so many of the slots be in use.
@@ -538,8 +538,8 @@ class ApplicationSimulator:
         return True
 
     def _fill_hooks(self) -> None:
-        used, asks = dict.fromkeys(self._uses, True), len(self.state.wishes) > 0
-        self.state.hooks = table(self.state.phases, selects=self._rules.selects, wishes=asks, **used)
+        used, asks = dict.fromkeys(self._uses, True), len(self.state.width_requests) > 0
+        self.state.hooks = table(self.state.phases, selects=self._rules.selects, width_requests=asks, **used)
 
     def _settle(self, status: int) -> bool:
         HOOKS.check()

@@ -15,10 +15,17 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
-from bls.engine.features.running.reached import take_back
-from bls.engine.features.running.releases import FULL, TOLD, stop_after, tell_loss, tell_releases, tell_wishes
-from bls.engine.features.running.state import Told
-from bls.engine.growing import grow_wishes
+from bls.engine.features.running.commands import take_back
+from bls.engine.features.running.releases import (
+    ACCEPTED,
+    FULL,
+    report_job_releases,
+    report_loss,
+    report_width_requests,
+    stop_after,
+)
+from bls.engine.features.running.state import CommandLog
+from bls.engine.growing import grow_width_requests
 from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -47,7 +54,7 @@ class Dealings:
     evolves: bool = False  # … are given or asked for cores because their applications request it
     scales: bool = False  # … have the speeds of their cores scaled
     directs: bool = False  # … are ended, or their speeds scaled, by a policy, a power limit or another program
-    reaches: bool = False  # … receive any command
+    commanded: bool = False  # … receive any command
     molds: bool = False  # … may start with another number of cores than requested
     cuts: bool = False  # … may be cut before their end: at their walltime, by their user, by a host failure
     loses: bool = False  # … may lose all their cores
@@ -81,7 +88,7 @@ class RunningJobs:
             evolves=settings.resizing == b.EVOLVE,
             scales=settings.directs & (b.SCALES | b.SLOWS) != 0,
             directs=directs,
-            reaches=settings.tellers > 0,
+            commanded=settings.command_sources > 0,
             molds=settings.molds == 1,
             cuts=settings.kills == 1 or directs or state.cancel_order.size > 0 or self.has_outages,
             loses=settings.loses == 1,
@@ -152,37 +159,37 @@ class RunningJobs:
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible. Parameters as of
-        ``bls.engine.features.running.releases.tell_releases``."""
-        return tell_releases(self.state, row, core_number, released_ns, end_ns) == TOLD
+        ``bls.engine.features.running.releases.report_job_releases``."""
+        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
         jobs, origin = self.state.jobs, self.origin(row)
         return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
 
-    def wish(self, row: int, wished_ns: Array, cores: Array, until_ns: int) -> bool:
+    def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible.
-        Parameters as of ``bls.engine.features.running.releases.tell_wishes``."""
-        while (answer := tell_wishes(self.state, row, wished_ns, cores, until_ns)) == FULL:
-            grow_wishes(self.state, len(wished_ns))
-        return answer == TOLD
+        Parameters as of ``bls.engine.features.running.releases.report_width_requests``."""
+        while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
+            grow_width_requests(self.state, len(width_request_ns))
+        return answer == ACCEPTED
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was last asked for, in order."""
-        told = self._told_last(row)
-        core, change = told.core, told.what
+        commands = self._latest_commands(row)
+        core, change = commands.core, commands.what
         return core[change == b.GIVEN].tolist(), core[change == b.ASKED_FOR].tolist()
 
-    def _told_last(self, row: int) -> Told:
+    def _latest_commands(self, row: int) -> CommandLog:
         # The latest commands to a running job.
-        first, count = self.state.jobs.told_first[row], self.state.jobs.told_count[row]
-        return self.state.told.take(np.arange(first, first + count))
+        first, count = self.state.jobs.command_first[row], self.state.jobs.command_count[row]
+        return self.state.commands.take(np.arange(first, first + count))
 
-    def _all_told(self, *kinds: int) -> Told:
+    def _all_commands(self, *kinds: int) -> CommandLog:
         # All commands of these kinds, by row, then by time.
-        told = self.state.told.front(self.state.n_told)
-        told = told.take(np.isin(told.what, kinds))
-        return told.take(np.argsort(told.job, kind="stable"))
+        commands = self.state.commands.front(self.state.n_commands)
+        commands = commands.take(np.isin(commands.what, kinds))
+        return commands.take(np.argsort(commands.job, kind="stable"))
 
     def holds(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the running job holds the core."""
@@ -191,18 +198,18 @@ class RunningJobs:
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """The latest scales of a running job: core (number in the machine, -1: all), and scale in parts per billion."""
-        told = self._told_last(row)
-        told = told.take(told.what == b.SCALED)
-        return list(zip(told.core.tolist(), told.value.tolist(), strict=True))
+        commands = self._latest_commands(row)
+        commands = commands.take(commands.what == b.SCALED)
+        return list(zip(commands.core.tolist(), commands.value.tolist(), strict=True))
 
     def hinted(self, row: int) -> bool:
         """Whether the latest commands to a running job were hints."""
-        return bool((self._told_last(row).what == b.HINTED).any())
+        return bool((self._latest_commands(row).what == b.HINTED).any())
 
-    def reached(self) -> list[int]:
+    def interrupted(self) -> list[int]:
         """The rows of the running jobs that receive commands after the latest pass; the list is cleared."""
-        rows: list[int] = self.state.reached[: self.state.n_reached].tolist()
-        self.state.n_reached = 0
+        rows: list[int] = self.state.interrupted[: self.state.n_interrupted].tolist()
+        self.state.n_interrupted = 0
         return rows
 
     def wanted(self, row: int, core_number: Array) -> Array:
@@ -212,7 +219,7 @@ class RunningJobs:
 
     def take_back(self, row: int) -> bool:
         """Reopen the end of a running job after a command: it needs an outcome or a promise again. See
-        ``bls.engine.features.running.reached.take_back``."""
+        ``bls.engine.features.running.commands.take_back``."""
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
@@ -247,8 +254,8 @@ class RunningJobs:
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible. Parameters as of
-        ``bls.engine.features.running.releases.tell_loss``."""
-        return bool(tell_loss(self.state, row, end_ns, core))
+        ``bls.engine.features.running.releases.report_loss``."""
+        return bool(report_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
@@ -278,25 +285,25 @@ class RunningJobs:
             order = np.lexsort((instant, core, row))
             found["releases"] = ReleaseRecords(row[order], core[order], instant[order])
         if self.dealings.hints:
-            told = self._all_told(b.HINTED)
-            found["hints"] = HintRecords(told.job, told.at_ns, told.core, told.value, told.wanted)
+            commands = self._all_commands(b.HINTED)
+            found["hints"] = HintRecords(commands.job, commands.at_ns, commands.core, commands.value, commands.wanted)
         if self.dealings.resizes:
             found["widths"] = WidthRecords(*self._widths())
         if self.dealings.scales:
-            told = self._all_told(b.SCALED)
-            found["scales"] = ScaleRecords(told.job, told.at_ns, told.core, told.value)
+            commands = self._all_commands(b.SCALED)
+            found["scales"] = ScaleRecords(commands.job, commands.at_ns, commands.core, commands.value)
         return found
 
     def _widths(self) -> tuple[Array, ...]:
         # Given and requested cores; and requests of jobs: the number of cores, and 0.
-        told = self._all_told(b.GIVEN, b.ASKED_FOR)
-        changes = told.job, told.at_ns, told.core, told.what
+        commands = self._all_commands(b.GIVEN, b.ASKED_FOR)
+        changes = commands.job, commands.at_ns, commands.core, commands.what
         if not self.dealings.evolves:
             return changes
-        wishes = self.state.wishes.front(self.state.n_wishes)
-        wishes = wishes.take((wishes.job >= 0) & (wishes.at_ns <= self.state.now_ns))
-        wished = wishes.job, wishes.at_ns, wishes.cores, np.zeros_like(wishes.job)
-        both = [np.concatenate(columns) for columns in zip(wished, changes, strict=True)]
+        width_requests = self.state.width_requests.front(self.state.n_width_requests)
+        width_requests = width_requests.take((width_requests.job >= 0) & (width_requests.at_ns <= self.state.now_ns))
+        requested = width_requests.job, width_requests.at_ns, width_requests.cores, np.zeros_like(width_requests.job)
+        both = [np.concatenate(columns) for columns in zip(requested, changes, strict=True)]
         order = np.lexsort((both[1], both[0]))
         return tuple(column[order] for column in both)
 

@@ -266,7 +266,7 @@ class BatchSimulator(RunningJobs):
         return int(self.state.due_job)
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``REACHED`` or ``PAUSED``, and raises on a fault.
+        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``, and raises on a fault.
 
         Raises
         ------
@@ -667,4 +667,4 @@ def _waiting(state: b.BatchState) -> str:
 
 
 #: Statuses that are neither faults nor requests for room.
-_SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.REACHED)
+_SUSPENSIONS = (BatchStatus.DONE, BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.PAUSED, BatchStatus.INTERRUPTED)

@@ -374,6 +374,10 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
 
 
+#: Columns of earlier results, and their present names.
+RENAMED_COLUMNS = {"told_ns": "command_ns"}
+
+
 def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
     """Read any table with at least these columns; with ``alone``, only the columns of these names that it has. Raises
     InputError if it does not exist, or lacks a column."""
@@ -382,8 +386,9 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
     import pyarrow.parquet as pq
 
     with _readable(path):
-        wanted = [name for name in alone if name in pq.read_schema(path).names] if alone else None
-        frame = pd.read_parquet(path, columns=wanted)
+        names = {RENAMED_COLUMNS.get(name, name): name for name in pq.read_schema(path).names}
+        frame = pd.read_parquet(path, columns=[names[name] for name in alone if name in names] if alone else None)
+        frame = frame.rename(columns=RENAMED_COLUMNS)
         pa.default_memory_pool().release_unused()  # a third of the process's memory
     missing = [name for name in columns if name not in frame.columns]
     if missing:

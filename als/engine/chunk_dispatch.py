@@ -13,7 +13,7 @@ from als.engine.codes import (
 )
 from als.engine.hooks import SERVE_LAST, call_hook
 from als.engine.releases import leave, release, released
-from als.engine.requests import begin_ns, push_event, tell_chunk, tell_request
+from als.engine.requests import begin_ns, push_event, set_chunk_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, PLACES
 from als.engine.state import ApplicationState, part_kind
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
@@ -65,7 +65,7 @@ def note_end(state: ApplicationState, c: int, idle_ns: int) -> None:
     state.cores.busy_ns[c] += work
     state.cores.finish_ns[c] = idle_ns
     state.fruitless = 0
-    tell_chunk(state, c, work, idle_ns)
+    set_chunk_facts(state, c, work, idle_ns)
 
 
 @compiled(inner=True)
@@ -88,7 +88,7 @@ def put_back(state: ApplicationState) -> None:
 
 
 @compiled(merged=True)
-def _nobody_asks(state: ApplicationState, until_ns: int, left: int, places: bool) -> int:
+def _no_requests(state: ApplicationState, until_ns: int, left: int, places: bool) -> int:
     """Status of a part without requests; SUSPENDED if the cores that were sent away ask again, now or later."""
     state.n_asking = 0
     if left == 0:
@@ -207,7 +207,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
     n_cores, asked_speed = (state.speed.size, state.speed) if width == 0 else (width, state.cores.ranked[:width])
     while True:
         if asking == 0:
-            status = _nobody_asks(state, until_ns, left, places)
+            status = _no_requests(state, until_ns, left, places)
             asking = state.n_asking
         if asking == 0 or ask_ns[0] >= until_ns:
             break
@@ -232,7 +232,7 @@ def serve(state: ApplicationState, until_ns: int) -> int:
         elif how == SERVED and not serial and (left > 0 or learns):
             place = c if width == 0 else cores.rank[c]
             if flags & FULL != 0:
-                tell_request(state, flags, t, chunks)
+                set_request_facts(state, flags, t, chunks)
                 size = _call_full(call, (n_tasks, n_cores, place, requests, left, facts, asked_speed, params, memo))
             else:
                 size = _call_plain(call, (n_tasks, n_cores, place, requests, left, memo))

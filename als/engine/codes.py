@@ -48,7 +48,7 @@ class Does(IntEnum):
 
     IDLES = 0  # waits for tasks
     ASKS = 1  # its request is on the way
-    HEARS = 2  # the answer is on the way
+    EXPECTS = 2  # the answer is on the way
     LACKS = 3  # waits for data of its task
     COMPUTES = 4
     ABSENT = 5
@@ -60,7 +60,7 @@ class CoreEvent(IntEnum):
     """Kinds of a core's events, in their order at one instant."""
 
     ENDS = 0
-    TOLD = 1
+    ANSWERED = 1
     REQUESTS = 2
 
 

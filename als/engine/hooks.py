@@ -13,7 +13,18 @@ HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 call_hook = caller(HOOK)
 
-SELECT, OPEN_GRAPH, SERVE_GRAPH, CHANGE_GRAPH, STOP_GRAPH, SERVE_LAST, RANK, RESIZE_GRAPH, LEAVE_GRAPH, WISH = range(10)
+(
+    SELECT,
+    OPEN_GRAPH,
+    SERVE_GRAPH,
+    CHANGE_GRAPH,
+    STOP_GRAPH,
+    SERVE_LAST,
+    RANK,
+    RESIZE_GRAPH,
+    LEAVE_GRAPH,
+    REQUEST_WIDTH,
+) = range(10)
 
 HOOKS = Hooks(
     "application engine",
@@ -28,7 +39,7 @@ HOOKS = Hooks(
         RANK: ("a width that changes", "als.engine.features.width:rank"),
         RESIZE_GRAPH: ("a width that changes in a graph", "als.engine.dag.widths:resize_in_graph"),
         LEAVE_GRAPH: ("cores that leave a graph", "als.engine.dag.widths:leave_as_served"),
-        WISH: ("phases that request cores", "als.engine.features.wishes:wish"),
+        REQUEST_WIDTH: ("phases that request cores", "als.engine.features.width_requests:request_width"),
     },
 )
 
@@ -45,14 +56,20 @@ def table(
     changes: bool = False,
     hints: bool = False,
     resizes: bool = False,
-    wishes: bool = False,
+    width_requests: bool = False,
 ) -> Array:
     """The table of an application.
 
     ``selects``: a technique is chosen among several; ``changes``: speeds may change, or the application may be stopped;
-    ``hints``: it receives hints; ``resizes``: its width changes; ``wishes``: it requests cores."""
+    ``hints``: it receives hints; ``resizes``: its width changes; ``width_requests``: it requests cores."""
     graph = bool((phases.kind == GRAPH).any())
-    needed = {SELECT: selects, SERVE_LAST: hints or resizes, RANK: resizes, WISH: wishes, OPEN_GRAPH: graph}
+    needed = {
+        SELECT: selects,
+        SERVE_LAST: hints or resizes,
+        RANK: resizes,
+        REQUEST_WIDTH: width_requests,
+        OPEN_GRAPH: graph,
+    }
     needed |= {SERVE_GRAPH: graph, CHANGE_GRAPH: graph and changes, STOP_GRAPH: graph and changes}
     needed |= {RESIZE_GRAPH: graph and resizes, LEAVE_GRAPH: graph and resizes}
     return _table(frozenset(slot for slot, some in needed.items() if some))

@@ -12,7 +12,7 @@ these kernels and the hooks change an :class:`ApplicationState`.
 from als.engine import state as s
 from als.engine.chunk_dispatch import open_part, serve
 from als.engine.codes import CHOOSE, FINISHED, PART_DONE, SUSPENDED
-from als.engine.hooks import OPEN_GRAPH, SERVE_GRAPH, WISH, call_hook
+from als.engine.hooks import OPEN_GRAPH, REQUEST_WIDTH, SERVE_GRAPH, call_hook
 from als.engine.injected_changes import stop
 from als.engine.releases import begin_releases, clear_slot
 from als.engine.requests import prepare
@@ -49,8 +49,8 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
 @compiled(inner=True)
 def _open(state: ApplicationState, t: int) -> None:
     """Begin the next part at ``t``, or one ns later if it requests cores."""
-    if state.wishes.size > 0:
-        t = call_hook(state.hooks[WISH], (state, t, 0.0))
+    if state.width_requests.size > 0:
+        t = call_hook(state.hooks[REQUEST_WIDTH], (state, t, 0.0))
     first = state.part_first[state.part]
     state.next_task = state.lowest_hole = state.rule_base = first
     state.n_left = state.rule_tasks = state.part_first[state.part + 1] - first

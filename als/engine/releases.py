@@ -48,23 +48,23 @@ def may_release(state: ApplicationState, c: int) -> bool:
 
 
 @compiled(inner=True)
-def release(state: ApplicationState, c: int, heard_ns: int) -> None:
-    """Release core ``c``, which learns at ``heard_ns`` that no tasks are left, unless a later part needs it."""
+def release(state: ApplicationState, c: int, learns_ns: int) -> None:
+    """Release core ``c``, which learns at ``learns_ns`` that no tasks are left, unless a later part needs it."""
     if not may_release(state, c):
         return
-    state.cores.released_ns[c] = heard_ns
+    state.cores.released_ns[c] = learns_ns
     state.n_released += 1
     state.n_present -= 1
 
 
 @compiled(inner=True)
-def leave(state: ApplicationState, c: int, heard_ns: int) -> None:
-    """Release the leaving core ``c`` at ``heard_ns``."""
+def leave(state: ApplicationState, c: int, learns_ns: int) -> None:
+    """Release the leaving core ``c`` at ``learns_ns``."""
     cores = state.cores
     state.n_leaving -= 1
     state.n_gone -= cores.for_good[c]
     cores.wanted[c] = cores.for_good[c] = 0
-    cores.released_ns[c] = heard_ns
+    cores.released_ns[c] = learns_ns
     state.n_released += 1
     state.n_present -= state.speed[c] > 0.0
 

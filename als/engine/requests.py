@@ -42,7 +42,7 @@ def drop_event(state: ApplicationState, at: int) -> None:
 
 
 @compiled(merged=True)
-def tell_request(state: ApplicationState, flags: int, t: int, chunks: int) -> None:
+def set_request_facts(state: ApplicationState, flags: int, t: int, chunks: int) -> None:
     """Set the facts of a request: its instant, and a random number."""
     state.facts[f.NOW_NS] = float(t)
     if flags & RANDOM != 0:
@@ -51,7 +51,7 @@ def tell_request(state: ApplicationState, flags: int, t: int, chunks: int) -> No
 
 
 @compiled(merged=True)
-def tell_chunk(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> None:
+def set_chunk_facts(state: ApplicationState, c: int, work_ns: int, idle_ns: int) -> None:
     """Set the facts of core ``c``'s last chunk: ``work_ns`` of work, up to ``idle_ns``."""
     cores, facts, size = state.cores, state.facts, state.cores.held_size[c]
     cores.held_size[c] = 0
@@ -82,7 +82,7 @@ def forget(state: ApplicationState, first: int, stop: int) -> None:
 
 
 @compiled(inner=True)
-def tell_cores(state: ApplicationState, step: int) -> float:
+def set_core_facts(state: ApplicationState, step: int) -> float:
     """Set the facts about the cores and the time step; returns the mean speed of a core, GFLOP/s."""
     present, total, messages = 0, 0.0, 0.0
     for c in range(state.speed.size):
@@ -96,7 +96,7 @@ def tell_cores(state: ApplicationState, step: int) -> float:
 
 
 @compiled(inner=True)
-def tell_moments(state: ApplicationState, lengths: Floats, gflops: float) -> None:
+def set_moment_facts(state: ApplicationState, lengths: Floats, gflops: float) -> None:
     """Set the facts of mean and deviation of tasks of these lengths on a core of this speed."""
     # Relative to the first task's length, so that equal tasks have exactly σ = 0.
     n, beyond, squares = lengths.size, 0.0, 0.0
@@ -110,15 +110,15 @@ def tell_moments(state: ApplicationState, lengths: Floats, gflops: float) -> Non
 
 
 @compiled(inner=True)
-def tell(state: ApplicationState, needs: int) -> None:
+def set_loop_facts(state: ApplicationState, needs: int) -> None:
     """Set the facts about the loop's remaining tasks."""
-    gflops = tell_cores(state, state.part // state.phases.kind.size)
+    gflops = set_core_facts(state, state.part // state.phases.kind.size)
     if needs & MOMENTS != 0:
         # If some were put back, use the whole loop.
         first = state.next_task if state.n_holes == 0 else state.part_first[state.part]
         stop = state.part_first[state.part + 1]
         if first < stop:
-            tell_moments(state, state.lengths[first:stop], gflops)
+            set_moment_facts(state, state.lengths[first:stop], gflops)
 
 
 @compiled(inner=True)
@@ -149,7 +149,7 @@ def prepare(state: ApplicationState, t: int) -> int:
     row = state.phases.rule[phase]
     memo_lo = memo_begin(state.phases, rules, phase, state.speed.size)
     if rules.flags[row] & SELECTS == 0:
-        tell(state, rules.flags[row])
+        set_loop_facts(state, rules.flags[row])
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         return 0

@@ -112,7 +112,7 @@ class ApplicationState(State):
     n_hinted: int = 0  # cores that are wanted elsewhere
     n_leaving: int = 0  # cores that leave at their next request
     width: int = 0  # cores of the technique; 0 (all) while no core has come or is leaving
-    wish: int = 0  # number of cores requested last; at first the cores at the start
+    request_width: int = 0  # number of cores requested last; at first the cores at the start
     scale: int = 0  # scale of the speed of cores that come, parts per billion; 0 until a speed is scaled
     lengths: Floats = column("tasks", constant=True)  # work of each task, GFLOP, part by part
     part_first: Ints = column("bounds", constant=True)  # part i has the tasks part_first[i] … part_first[i + 1] - 1
@@ -134,8 +134,10 @@ class ApplicationState(State):
     core: Shorts = column("records", fill=-1)  # core
     chunk: Shorts = column("records", fill=-1)  # number of its chunk
     graph: GraphState = column()  # of a part that is a graph
-    wishes: Ints = column("wishes", constant=True)  # cores requested at the begin of each phase; 0: none
-    wished_ns: Ints = column("wished", fill=NEVER)  # instant of each part's request; NEVER: none
+    width_requests: Ints = column(
+        "width_requests", constant=True
+    )  # cores requested at the begin of each phase; 0: none
+    width_request_ns: Ints = column("width_requested", fill=NEVER)  # instant of each part's request; NEVER: none
     hooks: Ints  # kernels that only some applications call (``als.engine.hooks``)
 
 
@@ -145,7 +147,7 @@ def new_state(
     keep_tasks: bool,
     selects: bool,
     graph: GraphState = NO_GRAPH,
-    wishes: Array | None = None,
+    width_requests: Array | None = None,
     **given: Any,
 ) -> ApplicationState:
     """Make a state with ``memo`` numbers for rules; ``selects`` as in ``als.engine.hooks.table``.
@@ -161,11 +163,13 @@ def new_state(
         "memo": memo,
         "rules": len(given["table"].calls) if selects else 0,
         "records": n_tasks if keep_tasks else 0,
-        "wishes": 0 if wishes is None else len(wishes),
-        "wished": 0 if wishes is None else n_parts,
+        "width_requests": 0 if width_requests is None else len(width_requests),
+        "width_requested": 0 if width_requests is None else n_parts,
     }
     ahead = Ahead.new(sizes) if selects else _NO_AHEAD
-    return ApplicationState.new(sizes, ahead=ahead, graph=graph, wishes=() if wishes is None else wishes, **given)
+    return ApplicationState.new(
+        sizes, ahead=ahead, graph=graph, width_requests=() if width_requests is None else width_requests, **given
+    )
 
 
 @compiled(inner=True)

@@ -10,7 +10,7 @@ from als.engine.state import ApplicationState
 from traces.checks.faults import Checks, first_out_of_order
 
 #: The kind of a core's event in the heap, by activity; other activities have no event.
-_EVENT = {g.COMPUTES: g.ENDS, g.HEARS: g.TOLD, g.ASKS: g.REQUESTS}
+_EVENT = {g.COMPUTES: g.ENDS, g.EXPECTS: g.ANSWERED, g.ASKS: g.REQUESTS}
 
 
 class GraphChecks(Checks):
@@ -73,7 +73,7 @@ class GraphChecks(Checks):
                 self.fault(f"core {c} has speed {state.speed[c]}, and does {does}")
             if event[c] != _EVENT.get(does, -1):
                 self.fault(f"core {c} does {does}, and its next event is of kind {event[c]}")
-            if does in (g.COMPUTES, g.HEARS) and not 0 <= k < self.stop - first:
+            if does in (g.COMPUTES, g.EXPECTS) and not 0 <= k < self.stop - first:
                 self.fault(f"core {c} does {does}, and its task is {k}")
             if does == g.COMPUTES and self.tasks.at[k] != c:
                 self.fault(f"core {c} computes task {first + k}, which core {self.tasks.at[k]} has")

@@ -383,9 +383,9 @@ class Program:
     def wishes_of(self, asked: int, least: int, most: int) -> list[int]:
         """Return the number of cores that each phase requests in a job that requested ``asked`` and may have from ``least`` to
         ``most``; 0: no request."""
-        from als.engine.features.wishes import wished_cores  # not needed by programs without requests
+        from als.engine.features.width_requests import requested_width  # not needed by programs without requests
 
-        return [wished_cores(share, asked, least, most) for share in self.wishes]
+        return [requested_width(share, asked, least, most) for share in self.wishes]
 
     def filled(self, run: Loop, where: str = "program") -> Program:
         """Return the program with its loops completed from ``run``: technique, lengths, number of tasks."""

@@ -54,7 +54,7 @@ class ProgramTable(State):
     lengths_row: Ints  # index in ``lengths``, for loops and for phases planned like loops
     graph_row: Ints  # index in ``graphs``, or -1
     shares: Floats  # each phase's share of the job
-    wishes: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
+    width_shares: Floats  # cores requested when the phase begins, as a multiple of the job's request; 0: no request
     rules: RuleTable  # the rules of the techniques
     lengths: LengthModels  # the models of task lengths
     calls: Ints  # addresses of the lengths' rules

@@ -84,7 +84,7 @@ class HostState(IntEnum):
     BOOTING = 4
 
 
-class Telling(IntEnum):
+class RunningCommand(IntEnum):
     """Commands to a running job."""
 
     ASKED_FOR = -1  # give up a core

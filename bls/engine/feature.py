@@ -57,4 +57,4 @@ class Feature:
     # The reason why no job starts any more, if this feature is the cause
     stuck: Callable[[BatchState], str] = lambda state: ""
     check: str = ""  # ``"module:function"`` that checks its invariants, called with a ``BatchChecks``
-    tells: int = 0  # most commands per core after one pass
+    commands: int = 0  # most commands per core after one pass

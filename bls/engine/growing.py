@@ -62,11 +62,11 @@ def grow_rows(state: BatchState) -> None:
             part.grow(**{dim: rooms[dim] for dim in more})
 
 
-def grow_wishes(state: BatchState, more: int) -> None:
+def grow_width_requests(state: BatchState, more: int) -> None:
     """Make room for ``more`` requests and for future ones, if there is too little."""
-    needed = state.n_wishes + more
-    if needed > len(state.wishes.job):
-        state.wishes.grow(wishes=needed + len(state.wishes.job))
+    needed = state.n_width_requests + more
+    if needed > len(state.width_requests.job):
+        state.width_requests.grow(width_requests=needed + len(state.width_requests.job))
 
 
 #: Numbers that name a row.

@@ -54,10 +54,10 @@ def _features(given: RunColumns, settings: Settings) -> tuple[FeatureRun, list[F
         found.append(feature)
         for name, value in feature.settings(run).items():
             setattr(settings, name, max(value, getattr(settings, name)))
-        settings.tellers += int(feature.tells > 0)
-        settings.max_told += run.cores * feature.tells
-    if settings.tellers > 1:
-        settings.max_told *= 2  # room for sorting
+        settings.command_sources += int(feature.commands > 0)
+        settings.max_commands += run.cores * feature.commands
+    if settings.command_sources > 1:
+        settings.max_commands *= 2  # room for sorting
     return run, found
 
 

@@ -267,14 +267,14 @@ def advance(state: BatchState, max_ends: int) -> int:
         if status != BatchStatus.RUNNING:
             return status
         state.in_pass = 0
-        state.n_reached, state.first_told = 0, state.n_told
+        state.n_interrupted, state.first_command = 0, state.n_commands
         status = publish(state, h.AFTER_PASS, -1, state.now_ns, 0, 0)
         if status != 0:
             return status
         if state.n_started > 0:
             return BatchStatus.STARTED
-        if state.n_reached > 0:
-            return BatchStatus.REACHED
+        if state.n_interrupted > 0:
+            return BatchStatus.INTERRUPTED
         if state.n_waiting > 0 and _hopeless(state):
             return _stuck(state)
         if state.n_ended >= pause_at:

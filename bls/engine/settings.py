@@ -48,8 +48,8 @@ class Settings(State):
     molds: int = 0  # jobs may start with another width
     directs: int = 0  # sum of codes.Directs
     hints: int = codes.Hints.NO_HINTS  # source of hints
-    tellers: int = 0  # features that send commands after a pass
-    max_told: int = 0  # most commands after one pass
+    command_sources: int = 0  # features that send commands after a pass
+    max_commands: int = 0  # most commands after one pass
 
     # Limited power:
     powered: int = codes.PowerRule.UNPOWERED  # effect of a power limit

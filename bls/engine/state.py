@@ -6,7 +6,16 @@ from bls.engine import codes
 from bls.engine.cores import CoreProfile, Offer, Pool, Slices
 from bls.engine.features.hold.state import HoldState
 from bls.engine.features.power.state import DomainState, PowerState, StopState
-from bls.engine.features.running.state import CoreScale, Directed, Releases, Resizing, Scaling, Told, Wishes, Wishing
+from bls.engine.features.running.state import (
+    CommandLog,
+    CoreScale,
+    Directed,
+    Releases,
+    RequestedWidths,
+    Resizing,
+    Scaling,
+    WidthRequests,
+)
 from bls.engine.features.sleep.state import SleepState
 from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
@@ -28,20 +37,20 @@ SCALES, CUTS, SLOWS = map(int, codes.Directs)
 UNPOWERED, HOLD, FIXED, LEVELS = map(int, codes.PowerRule)
 TOGETHER, FEWEST, LEAST_SENSITIVE = map(int, codes.SlowOrder)
 UP, OUT, SHUTTING, OFF, BOOTING = map(int, codes.HostState)
-ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.Telling)
+ASKED_FOR, GIVEN, SCALED, ENDED_BY, HINTED = map(int, codes.RunningCommand)
 HELD_BACK, TAKEN, OUTSIDE, IN_WINDOW, OUT_OF_WINDOW, BROKEN_UNIT, SHARED_HOST, *_rest = map(int, codes.PlacementRefusal)
 NO_RESOURCE, NO_LICENCE, TOO_FEW, TOO_MANY, SWITCHES, NO_POWER = _rest
 BY_HEAD, BY_BACKFILL, BY_RESERVATION, BY_PRESET, NEVER_STARTED = map(int, Reason)
 COMPLETED, KILLED, CANCELLED, FAILED, REQUEUED, TURNED_AWAY = map(int, Ending)
 
 # From this key on, an entry of the heap of releases is the next request of a job for cores, after all releases of cores.
-WISH_KEY = 2**62
+WIDTH_REQUEST_KEY = 2**62
 
 # An entry of BatchState.log is 4 · row + one of these.
 LOG_ARRIVED, LOG_STARTED, LOG_LEFT = 0, 1, 2
 
 #: Dimensions with an entry for each row of ``Jobs``.
-BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "wishing", "predicted", "holding"})
+BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths", "predicted", "holding"})
 
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
@@ -145,7 +154,7 @@ class BatchState(State):
     max_mw: int = 0  # power if all hosts in service work at full speed, and the others rest
     next_passage_ns: int = NEVER  # next end of a shutdown or boot
     power_at_ns: int = NEVER  # next event of these
-    stops_anew: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
+    stops_again: int = 0  # 1 if hosts failed or returned, so that others may have to be stopped
     # Sleeping hosts:
     idle_changed_ns: int = 0  # when an awake host last became idle, was allocated, failed or returned
     late_ns: int = 0  # while a job is placed on sleeping hosts: by how much it exceeds its estimate
@@ -169,11 +178,11 @@ class BatchState(State):
     kept_used: int = 0  # intervals of kept reservations
     n_released: int = 0  # columns of the table of releases in use
     n_named: int = 0  # intervals of cores that a Python policy named for its jobs
-    n_reached: int = 0  # running jobs with commands of the latest pass
-    n_told: int = 0  # columns of the command log in use
-    first_told: int = 0  # its columns before the latest pass
+    n_interrupted: int = 0  # running jobs with commands of the latest pass
+    n_commands: int = 0  # columns of the command log in use
+    first_command: int = 0  # its columns before the latest pass
     n_hinted: int = 0  # cores of running jobs with a hint
-    n_wishes: int = 0  # columns of the table of requests for cores in use
+    n_width_requests: int = 0  # columns of the table of requests for cores in use
     n_directed: int = 0  # columns of a policy's decisions about running jobs in use
     n_stopped: int = 0  # hosts out of service that are not returning
     n_host_log: int = 0  # columns of the table of states of hosts in use
@@ -186,7 +195,7 @@ class BatchState(State):
     expected: Heap = column("expected")  # running jobs by the instant at which they become overdue
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
-    releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WISH_KEY`` + row
+    releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
     queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.queue``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
@@ -243,14 +252,14 @@ class BatchState(State):
     left: Pool = column("held", saved=False)  # work space: cores that a job still holds
     hinted: Ints = column("hinted")  # of each core: 1 + row that received a hint about it
     wanted_of: Ints = column("hinted")  # work space of a pass for the same; otherwise 0
-    reached: Ints = column("reached", used=("n_reached",))  # running jobs with commands of the latest pass
-    told: Told = column(saved=False)  # command log: commands to running jobs
-    given_at: Ints = column("resizing")  # of each held core: 1 + column of ``told`` that gave it; 0: at the start
+    interrupted: Ints = column("interrupted", used=("n_interrupted",))  # running jobs with commands of the latest pass
+    commands: CommandLog = column(saved=False)  # command log: commands to running jobs
+    given_at: Ints = column("resizing")  # of each held core: 1 + column of ``commands`` that gave it; 0: at the start
     asked: Ints = column("resizing")  # of each held core: 1 if its release was requested
     totals: Ints = column("amounts")  # capacity of other resources, power and licences, as in ``Offer.amounts``
     resizing: Resizing = column(saved=False)  # work space
-    wishes: Wishes = column(used=("n_wishes",))  # future requests for cores
-    wishing: Wishing = column("wishing")  # of rows: requests of the jobs
+    width_requests: WidthRequests = column(used=("n_width_requests",))  # future requests for cores
+    requested_widths: RequestedWidths = column("requested_widths")  # of rows: requests of the jobs
     directed: Directed = column(used=("n_directed",))  # a policy's decisions about running jobs
     scaling: Scaling = column("scaling")  # of rows: scales of speeds, and ends set by a policy
     core_scale: CoreScale = column()  # scales of single cores

@@ -24,8 +24,8 @@ class BatchStatus(IntEnum):
     OUTAGES_SHORT = 14  #: The lists of outages must be continued.
     DECISIONS_FULL = 15  #: The table of decisions must grow; call again.
     PROFILE_FULL = 16  #: The profile of cores must grow; call again.
-    REACHED = 18  #: There are commands for the running jobs in ``reached``.
-    TOLD_FULL = 19  #: The command log must grow; call again.
+    INTERRUPTED = 18  #: There are commands for the running jobs in ``interrupted``.
+    COMMANDS_FULL = 19  #: The command log must grow; call again.
     HOST_LOG_FULL = 20  #: The table of host states must grow; call again.
     RELEASES_FULL = 21  #: The table of releases must grow; call again.
     RUNNING = 17  #: Nothing is needed (returned by parts of the engine only).

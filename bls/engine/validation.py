@@ -277,7 +277,7 @@ class _Batch(BatchChecks):
             ("expected ends", state.expected, used),
             ("later arrivals", state.arriving, 2 * rows),
             ("events of hosts", state.host_events, 2 * state.host_status.next_outage.size),
-            ("releases", state.releasing, b.WISH_KEY + used),
+            ("releases", state.releasing, b.WIDTH_REQUEST_KEY + used),
             ("hosts that may fall asleep", state.sleep.sleepy, self.n_hosts),
             ("hosts that boot", state.sleep.boots, self.n_hosts),
         ):

@@ -299,25 +299,25 @@ def held_cores(ledger: Ledger) -> tuple[Array, ...]:
     if scales is None:
         return *found, np.full(len(row), WHOLE, np.int64)
     of_job = ~by_core[scales.job]
-    parts = [_scaled(found, found[0], scales.job[of_job], scales.told_ns[of_job], scales.scale[of_job])]
+    parts = [_scaled(found, found[0], scales.job[of_job], scales.command_ns[of_job], scales.scale[of_job])]
     if by_core.any():
         alone = core_spans(ledger, by_core)
         at, spread = _spread(alone.job, alone.core, scales.job, scales.core)
         unit = np.unique(np.stack([alone.job, alone.core]), axis=1, return_inverse=True)[1].reshape(-1)
-        order = np.lexsort((at, scales.told_ns[at], unit[spread]))
+        order = np.lexsort((at, scales.command_ns[at], unit[spread]))
         at, of_unit = at[order], unit[spread][order]
         cores = alone.job, alone.core, alone.core + 1, alone.start_ns, alone.end_ns
-        parts.append(_scaled(cores, unit, of_unit, scales.told_ns[at], scales.scale[at]))
+        parts.append(_scaled(cores, unit, of_unit, scales.command_ns[at], scales.scale[at]))
     return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
-def _spread(job: Array, core: Array, told_job: Array, told_core: Array) -> tuple[Array, Array]:
+def _spread(job: Array, core: Array, command_job: Array, command_core: Array) -> tuple[Array, Array]:
     # Which scales are of which spans of cores: places of the former, and of one span of each core of the latter.
     at, spread = [], []
     seen: dict[int, dict[int, int]] = {}
     for place, (one, number) in enumerate(zip(job.tolist(), core.tolist(), strict=True)):
         seen.setdefault(one, {}).setdefault(number, place)
-    for place, (one, number) in enumerate(zip(told_job.tolist(), told_core.tolist(), strict=True)):
+    for place, (one, number) in enumerate(zip(command_job.tolist(), command_core.tolist(), strict=True)):
         mine = seen.get(one, {})
         for span in mine.values() if number < 0 else [mine[number]] if number in mine else []:
             at.append(place)
@@ -325,21 +325,23 @@ def _spread(job: Array, core: Array, told_job: Array, told_core: Array) -> tuple
     return np.array(at, np.int64), np.array(spread, np.int64)
 
 
-def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Array, scale: Array) -> tuple[Array, ...]:
+def _scaled(
+    found: tuple[Array, ...], unit: Array, command_unit: Array, command_ns: Array, scale: Array
+) -> tuple[Array, ...]:
     # Spans cut where their unit's scale changes: of the told units, by unit, then by instant.
-    scaled = np.zeros(int(max(unit.max(initial=0), told_unit.max(initial=0))) + 1, np.bool_)
-    scaled[told_unit] = True
+    scaled = np.zeros(int(max(unit.max(initial=0), command_unit.max(initial=0))) + 1, np.bool_)
+    scaled[command_unit] = True
     apart: Array = scaled[unit]
     if not apart.all():  # most are never scaled
         rest = tuple(column[~apart] for column in found)
         whole = np.full(len(rest[0]), WHOLE, np.int64)
-        others = _scaled(tuple(column[apart] for column in found), unit[apart], told_unit, told_ns, scale)
+        others = _scaled(tuple(column[apart] for column in found), unit[apart], command_unit, command_ns, scale)
         return tuple(np.concatenate(pair) for pair in zip((*rest, whole), others, strict=True))
     start, end = found[-2], found[-1]
-    instants, rank = np.unique(np.concatenate([told_ns, start, end]), return_inverse=True)
+    instants, rank = np.unique(np.concatenate([command_ns, start, end]), return_inverse=True)
     rank = rank.reshape(-1)
-    n, k, many = len(told_ns), len(start), len(instants) + 1
-    key = told_unit * many + rank[:n]
+    n, k, many = len(command_ns), len(start), len(instants) + 1
+    key = command_unit * many + rank[:n]
     # The latest scale that is in force as a span begins, and those that come within it.
     first = np.searchsorted(key, unit * many + rank[n : n + k], side="right")
     stop = np.maximum(first, np.searchsorted(key, unit * many + rank[n + k :], side="left"))
@@ -348,10 +350,10 @@ def _scaled(found: tuple[Array, ...], unit: Array, told_unit: Array, told_ns: Ar
     place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
     begins, ends = place == first[row], place == stop[row]
     before = place - 1
-    known = (before >= 0) & (told_unit[before] == unit[row]) if n else np.zeros(len(row), np.bool_)
+    known = (before >= 0) & (command_unit[before] == unit[row]) if n else np.zeros(len(row), np.bool_)
     now = np.where(known, scale[before] if n else WHOLE, WHOLE)
-    since = np.where(begins, start[row], told_ns[before] if n else 0)
-    until = np.where(ends, end[row], told_ns[np.minimum(place, max(n - 1, 0))] if n else 0)
+    since = np.where(begins, start[row], command_ns[before] if n else 0)
+    until = np.where(ends, end[row], command_ns[np.minimum(place, max(n - 1, 0))] if n else 0)
     some = until > since
     columns = (column[row][some] for column in found[:-2])
     return *columns, since[some], until[some], now[some]
@@ -374,8 +376,8 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
         kinds, unit = np.unique(np.stack([job, core]), axis=1, return_inverse=True)
         unit = unit.reshape(-1)
         at, spread = _spread(kinds[0], kinds[1], scales.job, scales.core)
-        order = np.lexsort((at, scales.told_ns[at], spread))
+        order = np.lexsort((at, scales.command_ns[at], spread))
         at = at[order]
-        *found_columns, scale = _scaled(found, unit, spread[order], scales.told_ns[at], scales.scale[at])
+        *found_columns, scale = _scaled(found, unit, spread[order], scales.command_ns[at], scales.scale[at])
         found = tuple(found_columns)
     return *found, scale

@@ -267,7 +267,7 @@ class Directions:
             raise AnswerError(f"directs job {shown(job_id)}, which does not run, and which it does not start")
         hints = self._hint_entries(state, set(started), rejected)
         if self._widths:
-            state.wishing.wish[list(self._widths)] = list(self._widths.values())
+            state.requested_widths.width[list(self._widths)] = list(self._widths.values())
         # First jobs whose only command is a scale of all cores: one assignment per column.
         alone = self._of_all.keys() - self._of_some.keys() - self._ends.keys()
         plain = {row: scale for row, scale in self._of_all.items() if row in alone}

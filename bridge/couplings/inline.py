@@ -19,7 +19,7 @@ from als.network.state import NONE, NetworkState
 from als.options import MAX_TASKS_PER_JOB
 from als.programs import table as program_drawing
 from als.programs.table import Programs
-from bls.engine.growing import grow_wishes
+from bls.engine.growing import grow_width_requests
 from bls.engine.status import BatchStatus
 from bls.simulator import BatchSimulator
 from bridge.couplings import Applications, TaskColumns, core_gflop
@@ -117,8 +117,8 @@ class InlineRun:
         elif status == InlineStatus.SAVED_FULL:
             inline.saved.make_room(simulator.running())
             self._settle()
-        elif status == InlineStatus.WISHES_FULL:
-            grow_wishes(simulator.state, len(inline.application.wished_ns))
+        elif status == InlineStatus.WIDTH_REQUESTS_FULL:
+            grow_width_requests(simulator.state, len(inline.application.width_request_ns))
         elif status == InlineStatus.ROWS_SHORT:
             inline.grow_rows(len(simulator.state.jobs.number))
             self._settle()
@@ -167,7 +167,7 @@ def _in_workload_order(columns: Iterable[Array], rows: Array, first: Array) -> l
 
 
 def _application_room(
-    scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, wishes: bool
+    scenario: ReadyScenario, widest: int, memo: int, *, changes: bool, width_requests: bool
 ) -> ApplicationState:
     # Room for one application of the largest size.
     programs, rules = scenario.programs, scenario.options.batch
@@ -192,10 +192,10 @@ def _application_room(
             changes=changes or scenario.speeds.state.component.size > 0,
             hints=rules.hints,
             resizes=resizes,
-            wishes=wishes,
+            width_requests=width_requests,
         ),
         graph=graph,
-        wishes=np.zeros(len(programs.table.wishes), np.int64) if wishes else None,
+        width_requests=np.zeros(len(programs.table.width_shares), np.int64) if width_requests else None,
     )
 
 
@@ -212,7 +212,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
     n = len(cores)
     rules, widths = scenario.options.batch, scenario.constraints.widths
     resizes = rules.resizing > 0
-    wishes = rules.evolves and bool(programs.table.wishes.any())
+    width_requests = rules.evolves and bool(programs.table.width_shares.any())
     most = np.maximum(cores, widths.max_cores) if (resizes or rules.molds) and widths is not None else cores
     widest = int(most.max()) if n else 1
     room, edges = programs.room(program, cores)
@@ -220,16 +220,21 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
     # The draws exceed their sum by about half a task per job.
     rows = expected + expected // 64 + 2 * n + room if keep_tasks else 0
     memo = programs.memo(program, most)
-    work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, wishes=wishes)
+    work = _application_room(scenario, widest, memo, changes=simulator.dealings.cuts, width_requests=width_requests)
     network, varies = scenario.network.kind != NONE, speeds.component.size > 0
     sends = keep_tasks and edges > 0 and network
     objects = not all(one.by_memo for one in programs.rules.techniques)
-    replays = simulator.dealings.reaches and (objects or (programs.has_graph and network))
-    saves = simulator.dealings.reaches and not replays
+    replays = simulator.dealings.commanded and (objects or (programs.has_graph and network))
+    saves = simulator.dealings.commanded and not replays
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
     shared = i.Running.new({"cores": widest, "deferred": 0}, app=work)
     used = {i.SPEEDS: varies, i.VARYING: varies, i.GRAPHS: programs.has_graph}
-    used |= {i.START: saves, i.COME_DUE: saves, i.REACH: simulator.dealings.reaches, i.WISHES: wishes}
+    used |= {
+        i.START: saves,
+        i.COME_DUE: saves,
+        i.INTERRUPT: simulator.dealings.commanded,
+        i.WIDTH_REQUESTS: width_requests,
+    }
     state = InlineState(
         core_speed=own(scenario.platform.core_speed_gflops, np.float64),
         asked=own(cores, np.int64),
@@ -283,7 +288,7 @@ def _graph_room(
         application_hooks.graph_table(network.kind != NONE),
         n_tasks=n_tasks,
         plan_room=programs.rules.plan_room(n_tasks, n_edges, widest),
-        anew=graphs.anew_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
+        replanning=graphs.replanning_room(n_tasks if plans else 0, n_edges if plans else 0, widest if resizes else 0),
     )
 
 
@@ -307,6 +312,6 @@ def with_room(inline: InlineState, programs: Programs) -> InlineState:
     if not programs.has_graph:
         return with_application(inline, grown)
     edges = min(2 * len(inline.room.source) + 16, MAX_EDGES_PER_JOB)
-    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.anew.speed) > 0)
+    graph = _graph_room(programs, more, edges, len(work.speed), work.graph.net, len(work.graph.replanning.speed) > 0)
     room = new_drawing_room(edges, programs.most_parts, memo=programs.draw_memo, keys=work.keys)
     return with_application(inline._replace(room=room), grown._replace(graph=graph))

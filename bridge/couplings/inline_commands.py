@@ -3,7 +3,7 @@
 from als.core_speeds import comes_ns, factor, next_change_ns
 from als.engine.codes import SUSPENDED
 from als.engine.features.width import give, open_slot, resize, slot_for, take
-from als.engine.features.wishes import wished_cores
+from als.engine.features.width_requests import requested_width
 from als.engine.injected_changes import lose_for_good
 from als.engine.loop import advance, run_until_stop
 from als.engine.scaling import advance_varying, begin_varying, rescale, set_scale
@@ -56,13 +56,13 @@ def run_varying(_: BatchState, inline: InlineState, _cores: int, stop_ns: int) -
 @compiled(inner=True)
 def apply_scales(state: BatchState, inline: InlineState, first: int, stop: int, at_ns: int) -> int:
     """Scale speeds of the current application by its commands from ``first`` on; returns the engine's status."""
-    told, run, base, scales = state.told, inline.running.app, inline.running.base_gflops, False
+    commands, run, base, scales = state.commands, inline.running.app, inline.running.base_gflops, False
     for k in range(first, stop):
-        if told.what[k] == b.SCALED:
-            scales, everywhere = True, told.core[k] < 0
-            slot = -1 if everywhere else slot_of(run, told.core[k])
+        if commands.what[k] == b.SCALED:
+            scales, everywhere = True, commands.core[k] < 0
+            slot = -1 if everywhere else slot_of(run, commands.core[k])
             if everywhere or slot >= 0:  # otherwise it has released the core
-                set_scale(run, slot, told.value[k])
+                set_scale(run, slot, commands.value[k])
     if not scales:
         return int(SUSPENDED)
     if inline.speeds.component.size == 0:
@@ -108,12 +108,12 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
 
     A requested core does not leave if it is released already, or is the last.
     """
-    run, told, k = inline.running.app, state.told, first
-    while k < stop and (told.what[k] == b.GIVEN or told.what[k] == b.ASKED_FOR):
-        if told.what[k] == b.GIVEN:
-            _give_core(state, inline, told.core[k])
+    run, commands, k = inline.running.app, state.commands, first
+    while k < stop and (commands.what[k] == b.GIVEN or commands.what[k] == b.ASKED_FOR):
+        if commands.what[k] == b.GIVEN:
+            _give_core(state, inline, commands.core[k])
         else:
-            slot = slot_of(run, told.core[k])
+            slot = slot_of(run, commands.core[k])
             if slot >= 0:
                 take(run, slot)
         k += 1
@@ -123,7 +123,7 @@ def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) 
 
 
 @compiled(HOOK)
-def bind_wishes(state: BatchState, inline: InlineState, row: int, _flag: int) -> int:
+def bind_width_requests(state: BatchState, inline: InlineState, row: int, _flag: int) -> int:
     """Set the requests for cores of the current application from its program, if the width of its job (a row of the workload)
     may change."""
     work, run = inline.application, inline.running.app
@@ -131,9 +131,9 @@ def bind_wishes(state: BatchState, inline: InlineState, row: int, _flag: int) ->
     phases, parts = run.phases.kind.size, run.part_first.size - 1
     if least == most:
         phases = parts = 0
-    run.wishes, run.wished_ns = work.wishes[:phases], work.wished_ns[:parts]
+    run.width_requests, run.width_request_ns = work.width_requests[:phases], work.width_request_ns[:parts]
     first = inline.table.phase_first[inline.program[row]]
     for phase in range(phases):
-        share = inline.table.wishes[first + phase]
-        run.wishes[phase] = wished_cores(share, inline.asked[row], least, most)
+        share = inline.table.width_shares[first + phase]
+        run.width_requests[phase] = requested_width(share, inline.asked[row], least, most)
     return 0

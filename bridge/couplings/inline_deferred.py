@@ -37,12 +37,12 @@ def _surely(inline: InlineState, ns: int, scale: int) -> float:
 @compiled(inner=True)
 def defer(state: BatchState, inline: InlineState, job: int) -> int:
     """Defer the latest scale of a job if it has no visible effect yet; returns the instant until which there is none, or 0."""
-    of, now, k = running_of(inline, job), commanded_at(state, job), state.jobs.told_first[job]
-    if of.scale == 0 or of.n_deferred == MOST_DEFERRED or state.jobs.told_count[job] != 1:
+    of, now, k = running_of(inline, job), commanded_at(state, job), state.jobs.command_first[job]
+    if of.scale == 0 or of.n_deferred == MOST_DEFERRED or state.jobs.command_count[job] != 1:
         return 0
-    if state.told.what[k] != b.SCALED or state.told.core[k] >= 0:
+    if state.commands.what[k] != b.SCALED or state.commands.core[k] >= 0:
         return 0
-    scale, n = state.told.value[k], of.n_deferred
+    scale, n = state.commands.value[k], of.n_deferred
     left = of.left_ns - (now - of.since_ns) * (of.scale / WHOLE)
     if of.farthest_ns / (scale / WHOLE) > MAX_NS // 4 - now:
         return 0

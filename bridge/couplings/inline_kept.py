@@ -33,7 +33,11 @@ def _measure(state: BatchState, inline: InlineState, job: int) -> int:
     reset_numbers(sizes)
     sizes.tasks, sizes.bounds, sizes.cores = run.lengths.size, run.part_first.size, n_cores
     sizes.memo, sizes.rules = whole_memo(run.phases, inline.table.rules, n_cores), run.chosen.size
-    sizes.records, sizes.wishes, sizes.wished = run.start_ns.size, run.wishes.size, run.wished_ns.size
+    sizes.records, sizes.width_requests, sizes.width_requested = (
+        run.start_ns.size,
+        run.width_requests.size,
+        run.width_request_ns.size,
+    )
     sizes.deferred = MOST_DEFERRED if state.settings.directs != 0 else 0
     graph = run.graph
     if graph.exists == 1:
@@ -101,13 +105,13 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
     """Add the present commands of a running job to the journal, unless they are there; False if there is no room."""
     journal, jobs, last = inline.journal, state.jobs, inline.journal.last[job]
     entry, at = inline.journal_used, inline.cores_used
-    if last >= 0 and journal.told_first[last] == jobs.told_first[job]:
+    if last >= 0 and journal.command_first[last] == jobs.command_first[job]:
         return True
     if entry == journal.instant.size or at + jobs.held_cores[job] > journal.core.size:
         return False
     journal.instant[entry], journal.after[entry] = commanded_at(state, job), -1
-    journal.told_first[entry], journal.core_first[entry] = jobs.told_first[job], at
-    journal.told_stop[entry] = jobs.told_first[job] + jobs.told_count[job]
+    journal.command_first[entry], journal.core_first[entry] = jobs.command_first[job], at
+    journal.command_stop[entry] = jobs.command_first[job] + jobs.command_count[job]
     if jobs.wanted[job] > 0:
         for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
             for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -127,9 +131,9 @@ def note(state: BatchState, inline: InlineState, job: int) -> bool:
 @compiled(inner=True)
 def _apply_again(state: BatchState, inline: InlineState, entry: int) -> int:
     """Apply the commands of an entry to the current application; returns its status."""
-    run, journal, stop = inline.running.app, inline.journal, inline.journal.told_stop[entry]
-    k = apply_widths(state, inline, journal.told_first[entry], stop)
-    if k < stop and state.told.what[k] == b.HINTED:
+    run, journal, stop = inline.running.app, inline.journal, inline.journal.command_stop[entry]
+    k = apply_widths(state, inline, journal.command_first[entry], stop)
+    if k < stop and state.commands.what[k] == b.HINTED:
         journal.flags[:] = 0
         for at in range(journal.core_first[entry], journal.core_stop[entry]):
             slot = slot_of(run, journal.core[at])

@@ -14,7 +14,7 @@ from als.metrics.loops import measure
 from als.network.state import NONE
 from als.network.state import message_ns_in_kernels as _message_ns
 from als.programs.table import draw_program, show_phases
-from bls.engine.features.running.releases import FULL, REFUSED, TOLD
+from bls.engine.features.running.releases import ACCEPTED, FULL, REFUSED
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
 from bridge.couplings import inline_state as i
@@ -73,14 +73,16 @@ def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: 
     """
     if inline.engines[i.RELEASE] == 0:
         return 0
-    app, answer = inline.running.app, TOLD
+    app, answer = inline.running.app, ACCEPTED
     released_ns = app.cores.released_ns[: app.core_number.size]
-    if app.wishes.size > 0:
-        answer = i.wish(inline.engines[i.WISH], (state, job, app.wished_ns, app.wishes, until_ns))
-    if answer == TOLD:
+    if app.width_requests.size > 0:
+        answer = i.request_width(
+            inline.engines[i.REQUEST_WIDTH], (state, job, app.width_request_ns, app.width_requests, until_ns)
+        )
+    if answer == ACCEPTED:
         answer = i.release(inline.engines[i.RELEASE], (state, job, app.core_number, released_ns, until_ns))
     if answer == FULL:
-        return InlineStatus.WISHES_FULL
+        return InlineStatus.WIDTH_REQUESTS_FULL
     return InlineStatus.RELEASES_FAULT if answer == REFUSED else 0
 
 
@@ -112,8 +114,8 @@ def set_up(state: BatchState, inline: InlineState, job: int, again: bool) -> int
     app.chosen = inline.outcomes.chosen[job]
     app.start_ns, app.end_ns = tasks.start_ns[row:stop], tasks.end_ns[row:stop]
     app.core, app.chunk = tasks.core[row:stop], tasks.chunk[row:stop]
-    if work.wishes.size > 0:
-        call_hook(inline.hooks[i.WISHES], (state, inline, origin, 0))
+    if work.width_requests.size > 0:
+        call_hook(inline.hooks[i.WIDTH_REQUESTS], (state, inline, origin, 0))
     if inline.speeds.component.size > 0:
         call_hook(inline.hooks[i.SPEEDS], (state, inline, n_cores, jobs.start_ns[job]))
     if work.graph.exists == 1:
@@ -210,8 +212,8 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
                 need = _run_application(state, inline, job)
             if need != 0:
                 return int(need)
-        if state.n_reached > 0:  # includes jobs that have just started
-            need = call_hook(inline.hooks[i.REACH], (state, inline, 0, 0))
+        if state.n_interrupted > 0:  # includes jobs that have just started
+            need = call_hook(inline.hooks[i.INTERRUPT], (state, inline, 0, 0))
             if need != 0:
                 return int(need)
         status = i.advance(inline.engines[i.ADVANCE], (state, max_ends))
@@ -219,7 +221,7 @@ def drive(state: BatchState, inline: InlineState, max_ends: int) -> int:
             need = call_hook(inline.hooks[i.COME_DUE], (state, inline, state.due_job, 0))
             if need != 0:
                 return int(need)
-        elif status != BatchStatus.STARTED and status != BatchStatus.REACHED:
+        elif status != BatchStatus.STARTED and status != BatchStatus.INTERRUPTED:
             return int(status)
         elif state.n_ended >= pause_at:
             return _PAUSED  # started jobs are answered in the next call

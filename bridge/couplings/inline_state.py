@@ -16,7 +16,7 @@ from als.metrics.graphs import GRAPH_METRICS, TransferColumns
 from als.metrics.loops import LOOP_METRICS
 from als.programs.table import ProgramTable
 from bls.engine import loop as batch
-from bls.engine.features.running import reached, releases
+from bls.engine.features.running import commands, releases
 from bls.engine.state import BatchState
 from bridge.couplings import TaskColumns
 from traces.compiled import Array, Hooks, caller, types
@@ -25,7 +25,7 @@ from traces.kernels.slabs import WHOLE
 from traces.kernels.state import State, column
 
 # The engines' functions are called through pointers: places in InlineState.engines
-ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, WISH = range(10)
+ADVANCE, OUTCOME, BEGIN, RUN, RELEASE, STOP_AFTER, LOSS, TAKE_BACK, PROMISE, REQUEST_WIDTH = range(10)
 
 _INSTANTS = types.Column(types.int64, 1)
 _BATCH, _APPLICATION = StateKind(BatchState), StateKind(ApplicationState)
@@ -35,15 +35,15 @@ ENGINES = (
     (batch.outcome, types.boolean(_BATCH, types.int64, types.int64, types.boolean), ""),
     (application.begin, types.Signature(None, (_APPLICATION, *[types.int64] * 2, *[types.boolean] * 2)), ""),
     (application.run_until_stop, types.int64(_APPLICATION, types.int64), ""),
-    (releases.tell_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
+    (releases.report_job_releases, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "releases"),
     (releases.stop_after, types.boolean(_BATCH, types.int64, _INSTANTS, _INSTANTS), "releases"),
-    (releases.tell_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
-    (reached.take_back, types.boolean(_BATCH, types.int64), "reaches"),
-    (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "reaches"),
-    (releases.tell_wishes, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
+    (releases.report_loss, types.boolean(_BATCH, types.int64, types.int64, types.int64), "loses"),
+    (commands.take_back, types.boolean(_BATCH, types.int64), "commanded"),
+    (batch.promise, types.boolean(_BATCH, types.int64, types.int64), "commanded"),
+    (releases.report_width_requests, types.int64(_BATCH, types.int64, _INSTANTS, _INSTANTS, types.int64), "evolves"),
 )
 # Their callers: ``advance(inline.engines[ADVANCE], arguments)``
-advance, outcome, begin, run, release, stop_after, loss, take_back, promise, wish = (
+advance, outcome, begin, run, release, stop_after, loss, take_back, promise, request_width = (
     caller(signature) for _, signature, _ in ENGINES
 )
 
@@ -59,7 +59,7 @@ class InlineStatus(IntEnum):
     TRANSFERS_FULL = -6  #: The records of transfers must grow.
     JOURNAL_FULL = -9  #: The journal of commands must grow.
     SAVED_FULL = -10  #: Saved applications need more room.
-    WISHES_FULL = -7  #: The batch level's table of requests for cores must grow.
+    WIDTH_REQUESTS_FULL = -7  #: The batch level's table of requests for cores must grow.
     RELEASES_FAULT = -8  #: The batch level refuses the releases of ``job``.
     OUTCOME_FAULT = -11  #: The batch level refuses the end or promise of ``job``.
 
@@ -112,8 +112,8 @@ class Sizes(State):
     flows: int = 0
     entries: int = 0
     table: int = 0
-    wishes: int = 0
-    wished: int = 0
+    width_requests: int = 0
+    width_requested: int = 0
     deferred: int = 0
 
 
@@ -157,8 +157,8 @@ class CommandJournal(State, dim="entries"):
     last: Ints = column("rows", fill=-1)  # last entry by row
     instant: Ints = column()  # instant of the commands
     after: Ints = column()  # next entry of the same row, -1 none
-    told_first: Ints = column()  # first command in ``BatchState.told``
-    told_stop: Ints = column()  # one past the last command
+    command_first: Ints = column()  # first command in ``BatchState.commands``
+    command_stop: Ints = column()  # one past the last command
     core_first: Ints = column()  # first wanted core, a place in ``core``
     core_stop: Ints = column()  # one past the last
     core: Ints = column("wanted")  # core that another job waits for
@@ -206,7 +206,7 @@ class InlineState(State):
     cores_used: int = 0  # wanted cores of these entries
     job: int = 0  # job whose application was run last
     fault_status: int = 0  # its fault, or 0
-    reached_at: int = 0  # handled jobs with commands of the latest pass
+    interrupted_at: int = 0  # handled jobs with commands of the latest pass
     applied_upto: int = 0  # jobs that have applied these commands
     core_speed: Floats  # (M,): speed at factor 1, GFLOP/s
     asked: Ints  # (n,): requested cores
@@ -242,7 +242,7 @@ class InlineState(State):
 HOOK = types.int64(_BATCH, StateKind(InlineState), types.int64, types.int64)
 call_hook = caller(HOOK)
 
-SPEEDS, VARYING, GRAPHS, START, COME_DUE, REACH, WISHES = range(7)
+SPEEDS, VARYING, GRAPHS, START, COME_DUE, INTERRUPT, WIDTH_REQUESTS = range(7)
 HOOKS = Hooks(
     "inline coupling",
     HOOK,
@@ -250,9 +250,9 @@ HOOKS = Hooks(
         SPEEDS: ("speeds at an instant", "bridge.couplings.inline_commands:set_speeds"),
         VARYING: ("speeds that change", "bridge.couplings.inline_commands:run_varying"),
         GRAPHS: ("metrics of graphs, and records of their transfers", "bridge.couplings.inline_graphs:measure"),
-        START: ("applications that are saved at their start", "bridge.couplings.inline_reaching:start"),
-        COME_DUE: ("expiring promises of applications", "bridge.couplings.inline_reaching:come_due"),
-        REACH: ("applications that receive commands", "bridge.couplings.inline_reaching:reach"),
-        WISHES: ("applications that request cores", "bridge.couplings.inline_commands:bind_wishes"),
+        START: ("applications that are saved at their start", "bridge.couplings.inline_interrupts:start"),
+        COME_DUE: ("expiring promises of applications", "bridge.couplings.inline_interrupts:come_due"),
+        INTERRUPT: ("applications that receive commands", "bridge.couplings.inline_interrupts:interrupt"),
+        WIDTH_REQUESTS: ("applications that request cores", "bridge.couplings.inline_commands:bind_width_requests"),
     },
 )

@@ -45,9 +45,9 @@ def validate_inline(state: BatchState, inline: InlineState) -> None:
         _check_records(state, inline, jobs, np.flatnonzero(done))
     elif inline.ledger_used:
         _fault(state, f"{inline.ledger_used} records of tasks, where none are kept")
-    reaches = len(inline.saved.flags) or len(inline.journal.flags)
+    commanded = len(inline.saved.flags) or len(inline.journal.flags)
     sent = int(inline.outcomes.n_transfers[:rows].sum())
-    if sent > inline.transfers_used or (sent < inline.transfers_used and not reaches):
+    if sent > inline.transfers_used or (sent < inline.transfers_used and not commanded):
         _fault(state, f"{inline.transfers_used} records of transfers; the jobs have {sent}")
     status = inline.shared.app.status
     ended = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)

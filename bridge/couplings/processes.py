@@ -2,7 +2,7 @@
 
 They differ in the number of jobs that a process serves before it is replaced.
 
-The batch level advances until ``DONE``. On ``STARTED`` and ``REACHED``, every job that has started or receives commands
+The batch level advances until ``DONE``. On ``STARTED`` and ``INTERRUPTED``, every job that has started or receives commands
 gets a promise; on ``DUE``, when a promise expires, the outcome of that job. The inline coupling calls the engine's kernels.
 """
 
@@ -161,10 +161,10 @@ class _Drive:
             status = await self._advance()
             if status == BatchStatus.DONE:
                 return
-            self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.REACHED)
-            if status in (BatchStatus.STARTED, BatchStatus.REACHED):
+            self._suspends += status in (BatchStatus.STARTED, BatchStatus.DUE, BatchStatus.INTERRUPTED)
+            if status in (BatchStatus.STARTED, BatchStatus.INTERRUPTED):
                 started = level.started()
-                self._reach(jobs, started)
+                self._interrupt_jobs(jobs, started)
                 for row in started:
                     order = self._orders.order(row)
                     if level.origin(row) == row:
@@ -188,10 +188,10 @@ class _Drive:
                 await asyncio.sleep(0)
             self._watch(level.ended, level.now_ns)
 
-    def _reach(self, jobs: OutstandingJobs, started: list[int]) -> None:
+    def _interrupt_jobs(self, jobs: OutstandingJobs, started: list[int]) -> None:
         """Simulate applications that receive commands again, with all their commands."""
         level = self._level
-        for row in level.reached():
+        for row in level.interrupted():
             self._orders.command(row, level.now_ns)
             if row not in started:  # orders of started jobs have their commands anyway
                 level.take_back(row)
@@ -246,8 +246,8 @@ class _Drive:
             jobs.submit_again(self._orders.order(row))
             return False
         if report.wishes:
-            wished_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
-            if not level.wish(row, wished_ns, cores, outcome.end_ns):
+            width_request_ns, cores = np.array([(wish.at_ns, wish.cores) for wish in report.wishes], np.int64).T.copy()
+            if not level.request_width(row, width_request_ns, cores, outcome.end_ns):
                 raise PeerError(f"job {level.job_number(row)}: it requests cores at instants that have passed")
         if not level.release(row, numbers, released_ns, outcome.end_ns):
             raise PeerError(f"job {level.job_number(row)}: it releases cores at instants that have passed")

@@ -76,10 +76,10 @@ def _wish(message: m.Wish, job: OpenJob) -> None:
     if not width.least <= message.cores <= width.most:
         raise BrokenRule(f"a wish for {message.cores} cores; allowed: {width.least} to {width.most}")
     at_least("at_ns of a wish", message.at_ns, job.start.start_ns, "the start,")
-    at_least("at_ns of a wish", message.at_ns, job.wished_ns + 1, "1 ns after the previous wish,")
+    at_least("at_ns of a wish", message.at_ns, job.width_request_ns + 1, "1 ns after the previous wish,")
     if job.wishes == m.MAX_WISHES:
         raise BrokenRule(f"wish {job.wishes + 1}; allowed: up to {m.MAX_WISHES} for a job")
-    job.wishes, job.wished_ns = job.wishes + 1, message.at_ns
+    job.wishes, job.width_request_ns = job.wishes + 1, message.at_ns
 
 
 def _suspended(message: m.Suspended, job: OpenJob) -> None:
@@ -130,8 +130,8 @@ def _outcome(message: m.Outcome, job: OpenJob) -> None:
         raise BrokenRule(f"attempt is {message.attempt}; expected: {start.attempt}")
     at_least("end_ns", end_ns, start.start_ns, "the start,")
     at_least("end_ns", end_ns, job.not_before_ns, "the promise,")
-    if job.wished_ns > end_ns:
-        raise BrokenRule(f"end_ns is {end_ns}; allowed: from its last wish, {job.wished_ns}, on")
+    if job.width_request_ns > end_ns:
+        raise BrokenRule(f"end_ns is {end_ns}; allowed: from its last wish, {job.width_request_ns}, on")
     if job.until_ns is not None and end_ns >= job.until_ns:
         raise BrokenRule(f"end_ns is {end_ns}; allowed: before until_ns, {job.until_ns}")
     if job.stop_ns is not None and end_ns > job.stop_ns:

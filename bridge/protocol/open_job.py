@@ -42,7 +42,7 @@ class OpenJob:
         default_factory=list
     )  # of the tasks: start, end and core, as reported
     wishes: int = 0  # reported so far, and the instant of the last
-    wished_ns: int = -1
+    width_request_ns: int = -1
     promises: int = 0  # reported so far, and suspensions before the required instant
     taken: set[tuple[int, int]] = field(
         default_factory=set

@@ -53,7 +53,7 @@ class SlurmLevel:
         """The rows whose ends are to be determined."""
         return list(self._answers.started)
 
-    def reached(self) -> list[int]:
+    def interrupted(self) -> list[int]:
         """The rows of jobs that Slurm has ended, once."""
         found, self._answers.cut = self._answers.cut, []
         return found
@@ -110,7 +110,7 @@ class SlurmLevel:
             if self._answers.started:
                 return BatchStatus.STARTED
             if self._answers.cut:
-                return BatchStatus.REACHED
+                return BatchStatus.INTERRUPTED
             if self._answers.unknown:
                 return BatchStatus.DUE
             if self.ended == self._jobs:

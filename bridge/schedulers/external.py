@@ -55,7 +55,7 @@ class ExternalScheduler:
         self._address: Address | None = None
         self._process: SchedulerProcess | None = None
         self._line: Line | None = None
-        self._told_machine = False
+        self._machine_message = False
         self._waiting: dict[int, SeenJob] = {}
         self._running: dict[int, SeenJob] = {}
         self._cost: dict[str, int] = {}
@@ -83,7 +83,7 @@ class ExternalScheduler:
         protocol."""
         if self._process is not None:
             raise InputError(f"{self.who}: it is running already; allowed: one run at a time")
-        self._told_machine, self._waiting, self._running = False, {}, {}
+        self._machine_message, self._waiting, self._running = False, {}, {}
         token = secrets.token_hex(32)
         self._broken_off, self._break = os.pipe()
         try:
@@ -189,9 +189,9 @@ class ExternalScheduler:
 
     def _reported(self, line: Line, view: View, news: list[AnyNews]) -> bytes:
         frames: list[bytes] = []
-        if not self._told_machine:
+        if not self._machine_message:
             frames.append(line.session.send(machine_of(view)))
-            self._told_machine = True
+            self._machine_message = True
         for one in news:
             if isinstance(one, JobSubmitted | JobEligible):
                 self._waiting[one.job.row] = one.job

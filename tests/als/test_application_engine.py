@@ -21,7 +21,7 @@ from als.application_faults import lost_error
 from als.application_parts import Edges, GraphPart
 from als.engine.codes import SUSPENDED
 from als.engine.injected_changes import MOST_FRUITLESS
-from als.engine.requests import tell
+from als.engine.requests import set_loop_facts
 from als.engine.rule_table import MOMENTS
 from als.engine.scaling import hands_out, rescale, rescale_all, set_scale
 from als.engine.state import ApplicationState
@@ -298,7 +298,7 @@ def test_without_tasks_a_technique_gets_no_moments() -> None:
     while number(application.state, "n_left") > 0:
         application.advance(application.now_ns + 1)
     facts = column(application.state, "facts").tolist()
-    tell(application.state, MOMENTS)
+    set_loop_facts(application.state, MOMENTS)
     assert column(application.state, "facts").tolist() == facts
 
 

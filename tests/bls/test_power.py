@@ -476,7 +476,7 @@ def test_numbers_of_slowed_jobs_are_as_the_commands(tmp_path: Path) -> None:
         states = [float(speed) for speed, _ in case.machine.states]
         for row in found.power_over_time.itertuples():
             running = jobs[(jobs.start_ns <= row.instant_ns) & (jobs.end_ns > row.instant_ns)]
-            received = scales[scales.job_id.isin(running.job_id) & (scales.told_ns <= row.instant_ns)]
+            received = scales[scales.job_id.isin(running.job_id) & (scales.command_ns <= row.instant_ns)]
             state = received.groupby("job_id").factor.last().map(states.index)
             assert set(state[state > 0].index) <= set(running[running.allowed == 1].job_id)
             assert (row.jobs_slowed, row.level) == ((state > 0).sum(), max(state, default=0))

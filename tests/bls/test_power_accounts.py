@@ -110,7 +110,7 @@ def used_pj(result: bridge.Result) -> tuple[list[int], int]:
     by_row: dict[int, list[tuple[int, int, float]]] = {}
     if result.ledger.scales is not None:
         for one in result.scales.itertuples():
-            by_row.setdefault(one.row, []).append((one.told_ns, one.core, one.factor))
+            by_row.setdefault(one.row, []).append((one.command_ns, one.core, one.factor))
     jobs = []
     for row, job in enumerate(result.jobs.itertuples()):
         used = 0

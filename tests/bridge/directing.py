@@ -101,7 +101,7 @@ def drawn_evolving(seed: int) -> dict[str, Any]:
 TOLD = {"scales", "widths", "hints"}
 
 
-def told_rows(result: bridge.Result) -> dict[str, int]:
+def command_rows(result: bridge.Result) -> dict[str, int]:
     """Check a run, and count what running jobs were told."""
     check_ledger(result.ledger)
     return {name: len(getattr(result, name)) for name in TOLD if getattr(result.ledger, name) is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from small_scenarios import KINDS, REACHED, VARIANTS
+from small_scenarios import INTERRUPTED, KINDS, VARIANTS
 from virtual_network import Link
 from virtual_processes import BEFORE_HELLO, FAULTS, HARMLESS, SPOILS, WITH_JOBS, Fault
 
@@ -49,7 +49,7 @@ class Plan:
         self.workers = draw.randint(1, 4)
         self.timeout_s = draw.choice((1.0, 2.0, 4.0, 10.0))
         # The processes are of a user's simulator, which asks for lengths, and cannot follow commands to running jobs.
-        self.told = draw.random() < 0.4 and self.kind not in REACHED
+        self.told = draw.random() < 0.4 and self.kind not in INTERRUPTED
         self.conserves_work = draw.random() < 0.7
         #: Instants are multiples of this, s, so that things happen at once; 0: hardly ever.
         self.beat_s = draw.choice((0.0, 0.0, 1 / 64, 1 / 4))

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from fault_plans import Plan
-from small_scenarios import REACHED, different, expected
+from small_scenarios import INTERRUPTED, different, expected
 from virtual_fork_server import ForkServer
 from virtual_hosts import HOST, Site
 from virtual_loop import NeverEnds, VirtualLoop
@@ -367,7 +367,7 @@ class World:
         if other := different(result, self.expected):
             self.problem(f"other tables than inline: {other}")
         # A running job that receives a command is simulated again, and so has several ends; each attempt has one.
-        again = self.plan.kind in REACHED
+        again = self.plan.kind in INTERRUPTED
         for row, attempts in self.outcomes.items():
             if len(set(attempts) if again else attempts[:1]) < len(attempts):
                 self.problem(f"several outcomes were taken of job {row}")

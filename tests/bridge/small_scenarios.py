@@ -24,7 +24,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 
-__all__ = ["KINDS", "REACHED", "VARIANTS", "different", "expected", "scenario"]
+__all__ = ["KINDS", "INTERRUPTED", "VARIANTS", "different", "expected", "scenario"]
 
 #: How many of each kind there are.
 VARIANTS = 6
@@ -35,7 +35,7 @@ VARIANTS = 6
 KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving", "directed")
 
 #: Those whose running jobs are told something, so that applications are simulated again.
-REACHED = ("hints", "widths", "evolving", "directed")
+INTERRUPTED = ("hints", "widths", "evolving", "directed")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))
 

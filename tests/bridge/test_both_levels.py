@@ -368,7 +368,7 @@ class _Reference:
     def latency(self, core: int, cores: Sequence[int]) -> int:
         return self.case.computing.latency if self.host_of[core] != self.host_of[cores[0]] else 0
 
-    def wish(self, row: int, phase: Phase) -> int:
+    def request_width(self, row: int, phase: Phase) -> int:
         least, most = self.case.widths[row]
         return int(phase.cores and max(least, min(most, math.floor(phase.cores * self.jobs[row].cores + 0.5))))
 

@@ -180,9 +180,9 @@ def test_records_of_what_jobs_were_told_are_checked() -> None:
     last = len(hints) - 1
     row = int(hints.job[last])
     late, wide = int(ledger.jobs.end_ns[row]) + 1, int(ledger.jobs.held_cores[row]) + 1
-    refused(ledger, "hints", "when it does not run", told_ns=with_value(hints.told_ns, last, late))
+    refused(ledger, "hints", "when it does not run", command_ns=with_value(hints.command_ns, last, late))
     refused(ledger, "hints", "cores are wanted", wanted=with_value(hints.wanted, last, wide))
     itself, one = with_value(hints.waiting, last, row), with_value(hints.wanted, last, 1)
     refused(ledger, "hints", "does not wait for its cores", waiting=itself, wanted=one)
     twice = {column.name: getattr(hints, column.name)[[0, 0]] for column in fields(hints)}
-    refused(ledger, "hints", "not in the order", **twice | {"told_ns": twice["told_ns"] - [0, 1]})
+    refused(ledger, "hints", "not in the order", **twice | {"command_ns": twice["command_ns"] - [0, 1]})

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from batch_traces import read_batch
-from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, told_rows
+from directing import KINDS, PLATFORM, TOLD, Follows, LastOfEach, TurnSpeeds, TurnWidths, changed_toy, command_rows
 from one_result import assert_one_result
 from tables import kept, table_rows, table_text
-from test_power_runs import states_told
+from test_power_runs import commanded_states
 
 import bridge
 from als.programs.table import Programs
@@ -76,8 +76,8 @@ def test_in_place_or_simulated_again_it_is_the_same(
             patch.setattr(Technique, "by_memo", False)
             assert_one_result(kept, KINDS[name].simulated(seed, **options))
         if name == "limits":
-            states_told(kept)
-        for table, rows in told_rows(kept).items():
+            commanded_states(kept)
+        for table, rows in command_rows(kept).items():
             told[table] += rows
     assert all(told[table] > count for table, count in least.items()), told
 
@@ -160,7 +160,7 @@ def test_applications_that_are_kept_outlive_the_room_for_others(
 def test_in_processes_it_is_the_same(name: str, seed: int) -> None:
     reference = KINDS[name].simulated(seed)
     assert_one_result(reference, KINDS[name].simulated(seed, coupling="pool", workers=2))
-    assert sum(told_rows(reference).values()) > 20
+    assert sum(command_rows(reference).values()) > 20
 
 
 def test_a_policy_learns_which_cores_jobs_are_given() -> None:
@@ -170,7 +170,7 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
 
 
 #: What the toy in Python is told to do to running jobs.
-SCALES_TOLD = kept(__file__, "scales_told")
+SCALES_TOLD = kept(__file__, "scale_commands")
 #: It checks its books, too.
 RESIZES = kept(__file__, "resizes")
 #: It wants of each running job the last of two cores or more, while some wait.
@@ -188,7 +188,7 @@ def test_another_program_directs_like_a_policy_in_python(name: str, seed: int, c
         options = {"als": "gss", "variation": 0.3, "tasks_per_core": 3}
     workload, command = KINDS[name].workload(seed), changed_toy(tmp_path, changes)
     reference = bridge.simulate(workload, PLATFORM, **options | {"bls": policy()})
-    assert sum(told_rows(reference).values()) > 10
+    assert sum(command_rows(reference).values()) > 10
     options = {key: value for key, value in options.items() if key != "bls"} | {"coupling": coupling, "workers": 2}
     assert_one_result(reference, bridge.simulate(workload, PLATFORM, bls_command=command, **options))
 
@@ -304,7 +304,7 @@ def test_by_hand(als: str) -> None:
     more: dict[str, Any] = {} if als == "recorded" else {"tasks_per_core": 5}
     result = bridge.simulate(ONE, PLATFORM, bls=Halves(), als=als, **more)
     assert result.jobs.end_ns.tolist() == [14 * S]
-    assert list(result.scales) == ["row", "job_id", "attempt", "told_ns", "core", "factor"]
+    assert list(result.scales) == ["row", "job_id", "attempt", "command_ns", "core", "factor"]
     assert result.scales.to_numpy().tolist() == [[0, 7, 0, 4 * S, -1, 0.5], [0, 7, 0, 12 * S, -1, 1]]
     assert "from here on all of its cores run at 0.5 times their own speed" in result.story(7)
 
@@ -344,7 +344,7 @@ def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
         assert [str(kind).replace("float64", "double") for kind in frame.dtypes] == [
             one.stored for one in declared.values()
         ]
-        at = frame["released_ns" if name == "releases" else "told_ns"]
+        at = frame["released_ns" if name == "releases" else "command_ns"]
         together = [frame["row"], at] if name in ("widths", "releases") else [frame.index]
         assert len(frame)
         assert [start for _, start, _, _ in shown[name]] == sorted(at.groupby(together).first().tolist())
@@ -387,6 +387,6 @@ def test_all_directions_by_hand(coupling: str, tmp_path: Path) -> None:
     check_ledger(found.ledger)
     assert found.tasks.start_ns.tolist()[:8] == [0, 0, 2 * S, 2 * S, 4 * S, 4 * S, 4 * S + 1, 4 * S + 1]
     assert found.jobs.end_ns.tolist()[0] == 8 * S + 1
-    assert found.widths[["told_ns", "core", "change"]].to_numpy().tolist() == [[4 * S, 2, 1], [4 * S, 3, 1]]
-    assert found.hints[["told_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [[4 * S, 8, 4, 1]]
-    assert found.scales[["told_ns", "core", "factor"]].to_numpy().tolist() == [[4 * S, -1, 0.5]]
+    assert found.widths[["command_ns", "core", "change"]].to_numpy().tolist() == [[4 * S, 2, 1], [4 * S, 3, 1]]
+    assert found.hints[["command_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [[4 * S, 8, 4, 1]]
+    assert found.scales[["command_ns", "core", "factor"]].to_numpy().tolist() == [[4 * S, -1, 0.5]]

@@ -164,7 +164,7 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, "WIDTHS", "TELLS"}),
     "molding": ({"rules": Rules(resize="mold"), "constraints": MALLEABLE}, {"MOLDS"}),
     "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE},
-                                    {"MOLDS_BESIDE", "PLANS_AHEAD"}),
+                                    {"MOLDS_WITH_PLANS", "PLANS_AHEAD"}),
     "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")},
                 {"DECIDES", "HOLDS", *GIVES, "HINTS_AS_DECIDED", "TELLS", "OTHERS"}),
     "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "constraints": MALLEABLE},

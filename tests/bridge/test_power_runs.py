@@ -92,7 +92,7 @@ def assert_same(one: bridge.Result, other: bridge.Result) -> None:
     pd.testing.assert_frame_equal(one.power_over_time, other.power_over_time, check_exact=True)
 
 
-def states_told(result: bridge.Result) -> None:
+def commanded_states(result: bridge.Result) -> None:
     """At every instant, all running jobs that may be slowed are in the state of the level that the table of power has."""
     plan, table = result.scenario.power, result.power_over_time
     assert plan is not None
@@ -107,12 +107,12 @@ def states_told(result: bridge.Result) -> None:
         allowed = bool(plan.allowed[origin])
         inside = table[(table.instant_ns > jobs_.start_ns[row]) & (table.instant_ns < jobs_.end_ns[row])]
         for instant, level in zip(inside.instant_ns.tolist(), inside.level.tolist(), strict=True):
-            told = np.flatnonzero(mine & (scales.told_ns <= instant))
+            told = np.flatnonzero(mine & (scales.command_ns <= instant))
             expected = level if allowed else 0
             if not len(told):
                 assert expected == 0
                 continue
-            last = told[scales.told_ns[told] == scales.told_ns[told].max()]
+            last = told[scales.command_ns[told] == scales.command_ns[told].max()]
             groups = plan.table.group_of_core(np.maximum(scales.core[last], 0))
             if scales.core[last[0]] >= 0:
                 assert (scales.scale[last] == plan.table.speed[expected, groups]).all()
@@ -170,7 +170,7 @@ def test_in_place_or_simulated_again_it_is_the_same(kind: str, monkeypatch: pyte
             patch.setattr(BatchSimulator, "most_ends", 1)
             kept = bridge.simulate(workload, PLATFORM, **options)
         if kind in ("plain", "promised", "charged"):  # else the states of jobs differ
-            states_told(kept)
+            commanded_states(kept)
         hosts_make_the_machine(kept)
         with monkeypatch.context() as patch:
             patch.setattr(Technique, "by_memo", False)

@@ -79,7 +79,7 @@ def test_forks_of_runs_whose_power_is_limited(kind: str) -> None:
     whole = bridge.simulate(workload, POWERED, **options)
     simulation = bridge.Simulation(whole.scenario)
     assert whole.ledger.scales is not None
-    instants = np.unique([*whole.ledger.scales.told_ns, *whole.jobs.start_ns])
+    instants = np.unique([*whole.ledger.scales.command_ns, *whole.jobs.start_ns])
     forks = [simulation.run(int(instant)).fork() for instant in instants[instants >= 0][::4]]
     assert len(forks) > 3
     for one in (*forks, simulation):

@@ -41,7 +41,7 @@ S = 10**9
 
 def told(found: bridge.Result) -> list[list[int]]:
     """Which job got (1), was asked for (-1) or wished for (0) which core, or how many, and when."""
-    return found.widths[["job_id", "told_ns", "core", "change"]].to_numpy().tolist()  # type: ignore[no-any-return]
+    return found.widths[["job_id", "command_ns", "core", "change"]].to_numpy().tolist()  # type: ignore[no-any-return]
 
 
 PAIR = [(1, 0, 4, 2, 4), (2, 1, 1, 1, 1)]

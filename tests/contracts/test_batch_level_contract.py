@@ -84,4 +84,4 @@ def test_jobs_start_run_and_end(name: str) -> None:
     assert set(column("state").tolist()) == {Ending.COMPLETED}
     assert [int((hi - lo)[a:b].sum()) for a, b in pairwise(first)] == JOBS.cores.tolist()
     assert (level.deadline_ns > JOBS.submit_ns).all()
-    assert level.reached() == []
+    assert level.interrupted() == []

@@ -392,11 +392,11 @@ class Job(Generic[Real]):
                 self.ask(core, now)
         for core in self.staying:
             core.owes += decided.cost
-        self.begin_anew(now)
+        self.begin_again(now)
         if not self.serial and self.left:
             self.call_back(now)
 
-    def begin_anew(self, now: int) -> None:
+    def begin_again(self, now: int) -> None:
         """Discard the knowledge of techniques; that of the loop begins again."""
         self.resized = True
         self.learned.clear()
@@ -447,7 +447,7 @@ class Job(Generic[Real]):
             self.prepare(t)
         if core.leaving and all(other is core or other.released is not None for other in self.cores):
             core.leaving = False
-            self.begin_anew(t)
+            self.begin_again(t)
             if self.choose_at is not None and t >= self.choose_at and not self.serial and self.left:
                 self.prepare(t)
         if self.serves_last(core):

@@ -49,7 +49,7 @@ def words_of(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if not line.startswith("compiling for this version")]
 
 
-def compiled_anew(done: subprocess.CompletedProcess[str]) -> bool:
+def compiled_again(done: subprocess.CompletedProcess[str]) -> bool:
     """Whether the program compiled; it has said nothing it should not."""
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
@@ -64,10 +64,10 @@ def first_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("cache")
     before = os.umask(0o000)
     try:
-        assert compiled_anew(call(made))
+        assert compiled_again(call(made))
     finally:
         os.umask(before)
-    assert not compiled_anew(call(made))
+    assert not compiled_again(call(made))
     return made
 
 
@@ -93,28 +93,28 @@ def test_a_damaged_file_is_dropped_and_made_again(cache: Path) -> None:
         assert store.unpacked(damaged, unit) is None
     path.write_bytes(flipped)
     done = call(cache)
-    assert compiled_anew(done)
+    assert compiled_again(done)
     assert words_of(done) == []
     assert path.read_bytes() != b""
-    assert not compiled_anew(call(cache))
+    assert not compiled_again(call(cache))
 
 
 def test_files_that_other_users_may_change_are_not_used(cache: Path) -> None:
     folder, unit = folder_of(cache), folder_of(cache) / _UNIT
     unit.chmod(0o666)
     assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
-    assert compiled_anew(call(cache))
-    assert not compiled_anew(call(cache))  # it was made anew
+    assert compiled_again(call(cache))
+    assert not compiled_again(call(cache))  # it was made anew
     for path in (unit, folder):
         try:
             os.chown(path, 12345, -1)
         except PermissionError:
             path.chmod(0o777)  # not the superuser: nothing of others can be made here
-        assert compiled_anew(call(cache))
+        assert compiled_again(call(cache))
     shutil.chown(folder, os.getuid())
     folder.chmod(0o770)
     done = call(cache)
-    assert compiled_anew(done)
+    assert compiled_again(done)
     (line,) = words_of(done)
     assert "other users may write to" in line
     assert str(folder) in line
@@ -122,7 +122,7 @@ def test_files_that_other_users_may_change_are_not_used(cache: Path) -> None:
 
 def test_no_room_is_one_line(tmp_path: Path) -> None:
     done = call(tmp_path, "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n" + _PROGRAM)
-    assert compiled_anew(done)
+    assert compiled_again(done)
     (line,) = words_of(done)
     assert "File too large" in line
     assert _UNIT in line
@@ -155,8 +155,8 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_harms(tmp_path: Path) -> 
         assert killed.stdout is not None
         assert killed.stdout.readline() == "compiling\n"  # it holds the lock now
         killed.kill()
-    assert compiled_anew(call(tmp_path))  # nobody waits for the dead
-    assert not compiled_anew(call(tmp_path))
+    assert compiled_again(call(tmp_path))  # nobody waits for the dead
+    assert not compiled_again(call(tmp_path))
 
 
 _SLOW = table_text(__file__, "slow")
@@ -207,8 +207,8 @@ def test_a_users_kernel_that_reads_constants_is_kept(tmp_path: Path) -> None:
     kernel += "    return math.floor(abs(x)) + np.sqrt(x) + REQUEUED\n"
     (tmp_path / "mine.py").write_text(f"{_BEFORE}{kernel}kernel(4.0)\nprint('address', 'numba' in sys.modules)\n")
     program = f"import runpy; runpy.run_path({str(tmp_path / 'mine.py')!r}, run_name='__main__')"
-    assert compiled_anew(call(tmp_path, program))
-    assert not compiled_anew(call(tmp_path, program))
+    assert compiled_again(call(tmp_path, program))
+    assert not compiled_again(call(tmp_path, program))
 
 
 def test_a_file_of_another_unit_or_version_is_not_run(cache: Path) -> None:
@@ -222,8 +222,8 @@ def test_a_file_of_another_unit_or_version_is_not_run(cache: Path) -> None:
     found = store.unpacked(path.read_bytes(), f"{folder.name}/{path.stem}")
     assert found is not None
     path.write_bytes(store.packed(found, f"kernels-of-another/{path.stem}"))
-    assert compiled_anew(call(cache))
-    assert not compiled_anew(call(cache))
+    assert compiled_again(call(cache))
+    assert not compiled_again(call(cache))
 
 
 def test_only_folders_of_versions_are_removed(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_files_of_a_killed_process_are_removed(cache: Path) -> None:
     left = path.with_name(".new-als.lengths.contract-killed")
     left.write_bytes(b"x")
     path.unlink()
-    assert compiled_anew(call(cache))
+    assert compiled_again(call(cache))
     assert not left.exists()
 
 
@@ -265,7 +265,7 @@ def test_a_source_that_is_edited_after_it_was_loaded_is_not_kept_for_the_new_one
     # What this process has loaded is older than what is there when it first looks: as if it had begun before that.
     late = "from traces.kernels import store\nstore._BEGAN_NS = 0\n"
     done = call(tmp_path, late + _PROGRAM)
-    assert compiled_anew(done)
+    assert compiled_again(done)
     (line,) = words_of(done)
     assert "edited after this process had begun" in line
     assert not list((tmp_path).rglob("*.code"))

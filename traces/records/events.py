@@ -57,9 +57,9 @@ class JobEvents(RecordKind):
     #: Why a result has no such records.
     missing: ClassVar[str]
     #: The column of instants.
-    instant: ClassVar[str] = "told_ns"
+    instant: ClassVar[str] = "command_ns"
     #: The columns by which a job's rows are ordered.
-    order: ClassVar[tuple[str, ...]] = ("told_ns",)
+    order: ClassVar[tuple[str, ...]] = ("command_ns",)
     #: Whether an event may happen at the very end of its job.
     at_end: ClassVar[bool] = False
     #: Whether events free cores, and precede events of the same instant that take some.

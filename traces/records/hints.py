@@ -30,7 +30,7 @@ class HintRecords(JobEvents):
     missing = "no hints: no job received any (coordination hint)"
     at_end: ClassVar[bool] = True
 
-    told_ns: Array = column("instant; not after the job's `end_ns`", "ns")
+    command_ns: Array = column("instant; not after the job's `end_ns`", "ns")
     waiting: Array = column(
         "the row of the job that waits, the head of the queue or one named by a policy; −1 if none waits any more",
         table="row",
@@ -42,7 +42,7 @@ class HintRecords(JobEvents):
     def faults(self, ledger: Ledger) -> Iterator[tuple[Array, Callable[[int], str]]]:
         """As for every kind; and the waiting job does wait, for cores that the job has."""
         yield from super().faults(ledger)
-        jobs, at, other = ledger.jobs, self.told_ns, self.waiting
+        jobs, at, other = ledger.jobs, self.command_ns, self.waiting
         most = jobs.held_cores[self.job]
         if ledger.widths is not None:
             most = most + ledger.widths.given_by(self.job, at)
@@ -62,7 +62,7 @@ class HintRecords(JobEvents):
                 other, lack = numbers[self.waiting[k]], counted(int(self.lack[k]), "core")
                 own = f"{int(self.wanted[k])} of its own are served last" if self.wanted[k] else "none of its own"
                 text = f"received the hint that job {other} waits for {lack}: {own}"
-            yield Happening(int(self.told_ns[k]), text)
+            yield Happening(int(self.command_ns[k]), text)
         if len(mine) > NAMED:
-            more, last = counted(len(mine) - NAMED, "time"), int(self.told_ns[mine[-1]])
+            more, last = counted(len(mine) - NAMED, "time"), int(self.command_ns[mine[-1]])
             yield Happening(last, f"received {more} more hints, the last at {instant_text(last)}", dated=False)

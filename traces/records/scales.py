@@ -29,7 +29,7 @@ class ScaleRecords(JobEvents):
     )
     missing = "no scaled speeds: neither its policy nor a limit to power directs running jobs"
 
-    told_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
+    command_ns: Array = column("instant from which on; from the job's `start_ns` on, before its `end_ns`", "ns")
     core: Array = column("global number of the core; −1: all cores of the job, including later ones")
     scale: Array = column("factor of its own speed from then on", table="factor", parts=WHOLE, text="parts_per_billion")
 
@@ -46,9 +46,9 @@ class ScaleRecords(JobEvents):
             core, factor = int(self.core[k]), self.scale[k] / WHOLE
             which, whose = ("all of its cores run", "their") if core < 0 else (f"core {core} runs", "its")
             speed = f"{whose} own speed" if factor == 1.0 else f"{factor:.10g} times {whose} own speed"
-            yield Happening(int(self.told_ns[k]), f"from here on {which} at {speed}")
+            yield Happening(int(self.command_ns[k]), f"from here on {which} at {speed}")
         if len(mine) > NAMED:
-            more, last = counted(len(mine) - NAMED, "time"), int(self.told_ns[mine[-1]])
+            more, last = counted(len(mine) - NAMED, "time"), int(self.command_ns[mine[-1]])
             yield Happening(last, f"scaled {more} more, the last at {instant_text(last)}", dated=False)
 
     def _changing(self, job: int) -> list[int]:

@@ -45,7 +45,7 @@ class WidthRecords(JobEvents):
     missing = "no changes of widths: no job was malleable (malleable, resize)"
     holds: ClassVar[bool] = True
 
-    told_ns: Array = column("instant; before the job's `end_ns`", "ns")
+    command_ns: Array = column("instant; before the job's `end_ns`", "ns")
     core: Array = column("global number of the core; for a request, the number of cores")
     change: Array = column(
         "1: it got the core; −1: it was asked for it; 0: it requested this number of cores from then on"
@@ -69,13 +69,13 @@ class WidthRecords(JobEvents):
     def points(self, jobs: JobRecords) -> Points:
         """Group the changes of one job at one instant."""
         requested = np.where(self.change == 0, self.core, 0)
-        at, job, sums = at_once(self.told_ns, self.job, self.change > 0, self.change < 0, requested)
+        at, job, sums = at_once(self.command_ns, self.job, self.change > 0, self.change < 0, requested)
         return Points(at, [jobs.job_id[job], *sums])
 
     def given_by(self, job: Array, at_ns: Array) -> Array:
         """Return the number of cores that each of some jobs had got by an instant, besides its initial ones."""
         came = self.change == 1
-        rows, instants = np.append(self.job[came], job), np.append(self.told_ns[came], at_ns)
+        rows, instants = np.append(self.job[came], job), np.append(self.command_ns[came], at_ns)
         asks = np.arange(len(rows)) >= came.sum()
         order = np.lexsort((asks, instants, rows))
         by_then = np.empty(len(rows), np.int64)
@@ -102,9 +102,9 @@ class WidthRecords(JobEvents):
     def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
         """The changes at the first instants, and the number of others."""
         mine = np.flatnonzero(self.job == job)
-        instants = np.unique(self.told_ns[mine])
+        instants = np.unique(self.command_ns[mine])
         for ns in instants[:NAMED].tolist():
-            now = mine[self.told_ns[mine] == ns]
+            now = mine[self.command_ns[mine] == ns]
             for n in self.core[now[self.change[now] == 0]].tolist():
                 yield Happening(ns, f"requested {counted(n, 'core')}")
             for change, verb in ((1, "given"), (-1, "asked for")):

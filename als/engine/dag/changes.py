@@ -65,7 +65,7 @@ def _lose(state: ApplicationState, c: int) -> None:
         graph.n_turned_away -= 1
     elif does != g.DONE:
         state.barrier_ns = max(state.barrier_ns, now)
-    has = does == g.COMPUTES or does == g.HEARS or (does == g.LACKS and (not planned or cores.orphan[c] != 0))
+    has = does == g.COMPUTES or does == g.EXPECTS or (does == g.LACKS and (not planned or cores.orphan[c] != 0))
     head = k = cores.task[c] if has else -1
     while k >= 0:
         following = next_of_chunk(graph, k)
@@ -156,7 +156,7 @@ def _cut(state: ApplicationState) -> int:
             if state.start_ns.size > 0:
                 state.end_ns[graph.first_task + k] = now
             _never_runs(state, next_of_chunk(graph, k))
-        elif does == g.COMPUTES or does == g.HEARS or does == g.LACKS:
+        elif does == g.COMPUTES or does == g.EXPECTS or does == g.LACKS:
             _never_runs(state, k)
     return cut
 

@@ -5,7 +5,7 @@ from als.engine.dag import state as g
 from als.engine.dag.tasks import begin_doing, begin_task, fetch_all, give, idle, next_of_chunk, pop_waiting, wake
 from als.engine.hooks import RANK, call_hook
 from als.engine.releases import release
-from als.engine.requests import begin_ns, tell_chunk, tell_cores, tell_moments, tell_request
+from als.engine.requests import begin_ns, set_chunk_facts, set_core_facts, set_moment_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES
 from als.engine.state import ApplicationState
 from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
@@ -28,7 +28,7 @@ def _ask(state: ApplicationState, c: int, t: int, left: int) -> int:
     place = c if width == 0 else state.cores.rank[c]
     if flags & FULL == 0:
         return int(_call_plain(call, (n_tasks, n_cores, place, requests, left, memo)))
-    tell_request(state, flags, t, state.n_chunks)
+    set_request_facts(state, flags, t, state.n_chunks)
     params = rules.params[rules.params_first[rule] : rules.params_stop[rule]]
     speed = state.speed if width == 0 else state.cores.ranked[:width]
     return int(_call_full(call, (n_tasks, n_cores, place, requests, left, state.facts, speed, params, memo)))
@@ -50,19 +50,19 @@ def _begin_round(state: ApplicationState) -> None:
     if flags & LEARNS == 0:
         state.memo[state.memo_lo : state.memo_hi] = 0.0
     # The rule receives the facts of a loop; each further round is a further step.
-    gflops = tell_cores(state, state.part // state.phases.kind.size + graph.repeats)
+    gflops = set_core_facts(state, state.part // state.phases.kind.size + graph.repeats)
     if flags & MOMENTS != 0:
         lengths = graph.ranks[:n_tasks]  # work space
         for k in range(n_tasks):
             lengths[k] = state.lengths[first + tasks.in_position[first + graph.waiting[k]]]
-        tell_moments(state, lengths, gflops)
+        set_moment_facts(state, lengths, gflops)
     if flags & PLACES != 0:
         for place in range(n_tasks):
             graph.listed[place] = pop_waiting(graph, 0)
     graph.round_open = g.CLOSED
     for c in range(state.speed.size):
         does = graph.cores.does[c]
-        if does == g.COMPUTES or does == g.HEARS or does == g.LACKS:
+        if does == g.COMPUTES or does == g.EXPECTS or does == g.LACKS:
             graph.round_open = g.OPEN
 
 
@@ -157,7 +157,7 @@ def _needs_data(state: ApplicationState, c: int) -> bool:
 
 
 @compiled(inner=True)
-def take_told(state: ApplicationState, c: int, t: int) -> None:
+def take_answer(state: ApplicationState, c: int, t: int) -> None:
     """Handle the answer that reaches core ``c`` at ``t``: fetch the data of its chunk and begin as soon as possible."""
     graph, cores, tasks, first = state.graph, state.graph.cores, state.graph.tasks, state.graph.first_task
     cores.free_ns[c] = t
@@ -180,7 +180,7 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
     state.facts[f.LAST_SIZE] = 0.0
     if own.held_size[c] > 0:
         # Without the time spent waiting for data.
-        tell_chunk(state, c, own.work_ns[c], state.cores.finish_ns[c])
+        set_chunk_facts(state, c, own.work_ns[c], state.cores.finish_ns[c])
     if graph.round_left == 0:
         if flags & LEARNS != 0 and state.facts[f.LAST_SIZE] > 0.0 and graph.round >= 0:
             _ask(state, c, t, 0)
@@ -241,6 +241,6 @@ def serve_request(state: ApplicationState, c: int, t: int) -> None:
         graph.cores.free_ns[c] = begin
         begin_task(state, c, graph.cores.task[c], begin)
     elif begin == t:
-        take_told(state, c, t)
+        take_answer(state, c, t)
     else:
-        begin_doing(state, c, g.HEARS, g.TOLD, begin)
+        begin_doing(state, c, g.EXPECTS, g.ANSWERED, begin)

@@ -7,7 +7,7 @@ end within half a ns also end; requests are served (by core). A core that waits 
 from als.engine import state as s
 from als.engine.codes import ALL_LOST, OVERFLOW, PART_DONE, STUCK, SUSPENDED, TASKS_LEFT
 from als.engine.dag import state as g
-from als.engine.dag.dispatch import serve_request, take_told
+from als.engine.dag.dispatch import serve_request, take_answer
 from als.engine.dag.tasks import (
     begin_planned,
     begin_task,
@@ -92,7 +92,7 @@ def _look_at_plan(state: ApplicationState, c: int, t: int) -> None:
         k = pop_waiting(graph, 0)
         cores.orphan[c] = 1
         take_alone(state, c, k)
-        take_told(state, c, t)
+        take_answer(state, c, t)
     elif head < 0 and _let_go(state, c, t):
         cores.task[c] = -1
     else:
@@ -153,7 +153,7 @@ def _handle(state: ApplicationState, t: int) -> None:
         if key < slots:
             end_task(state, key, t)
         else:
-            take_told(state, key - slots, t)
+            take_answer(state, key - slots, t)
     if data:
         take_arrivals(state, t, 1)
     while state.n_asking > 0 and ask_ns[0] == t and ask_core[0] >= g.REQUESTS * slots:

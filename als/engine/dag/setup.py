@@ -41,7 +41,7 @@ def pose_problem(
     problem.costs, problem.core = graph.costs, core
     problem.speed, problem.core_host = state.speed, graph.cores.host[: state.speed.size]
     if state.width != 0:  # planners use only cores that stay
-        problem.speed = graph.anew.speed[: state.speed.size]
+        problem.speed = graph.replanning.speed[: state.speed.size]
         for c in range(state.speed.size):
             problem.speed[c] = state.speed[c] if stays(state, c) else 0.0
     index_edges(source, target, n, problem.out_first, problem.in_first, problem.in_edge)

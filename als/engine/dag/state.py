@@ -16,8 +16,8 @@ from traces.kernels.state import State, column
 # The codes, as integers for kernels:
 BY_TECHNIQUE, PLANNED, ON_HOSTS, ON_CORES = map(int, codes.Mode)
 CLOSED, OPEN, LEFT_OVER = map(int, codes.RoundOpen)
-IDLES, ASKS, HEARS, LACKS, COMPUTES, ABSENT, AWAY, DONE = map(int, codes.Does)
-ENDS, TOLD, REQUESTS = map(int, codes.CoreEvent)
+IDLES, ASKS, EXPECTS, LACKS, COMPUTES, ABSENT, AWAY, DONE = map(int, codes.Does)
+ENDS, ANSWERED, REQUESTS = map(int, codes.CoreEvent)
 
 #: Bit of the column PHASE_ORDER: tasks wait by upward rank, and not by number.
 BY_RANK = 1
@@ -51,7 +51,7 @@ class GraphCores(State, dim="graph_cores"):
     head: Ints = column()  # the first task of its chunk
 
 
-class Anew(State, dim="anew"):
+class Replanning(State, dim="replanning"):
     """Work space for planning again after a change of width."""
 
     of: Ints = column()  # a task's number in the part
@@ -60,13 +60,13 @@ class Anew(State, dim="anew"):
     at: Ints = column()  # the task at a place
     scratch: Ints = column()  # work space
     gflop: Floats = column()  # its work, GFLOP
-    out_first: Ints = column("anew_bounds")  # where the out-edges of a task begin
-    in_first: Ints = column("anew_bounds")  # where its in-edges begin
-    source: Ints = column("anew_edges")  # producer of each edge
-    target: Ints = column("anew_edges")  # its consumer
-    in_edge: Ints = column("anew_edges")  # the edges, ordered by consumer
-    bytes: Floats = column("anew_edges")  # data of each edge
-    speed: Floats = column("anew_cores")  # of each core, GFLOP/s; 0 for one that leaves
+    out_first: Ints = column("replanned_bounds")  # where the out-edges of a task begin
+    in_first: Ints = column("replanned_bounds")  # where its in-edges begin
+    source: Ints = column("replanned_edges")  # producer of each edge
+    target: Ints = column("replanned_edges")  # its consumer
+    in_edge: Ints = column("replanned_edges")  # the edges, ordered by consumer
+    bytes: Floats = column("replanned_edges")  # data of each edge
+    speed: Floats = column("replanned_cores")  # of each core, GFLOP/s; 0 for one that leaves
 
 
 class Pools(State, dim="pools"):
@@ -117,7 +117,7 @@ class GraphState(State):
     in_edge: Ints = column("edges")  # edges of the part, ordered by consumer
     sent_ns: Ints = column("edges", fill=-1)  # begin of the transfer of each edge; -1: none
     arrived_ns: Ints = column("edges", fill=-1)  # its end; -1: none
-    anew: Anew  # work space for planning again
+    replanning: Replanning  # work space for planning again
     ranks: Floats = column("nodes")  # work space; a planner's begin of each task, s
     costs: Floats = column(COSTS)  # costs of data assumed by planners and ranks (``PlanningProblem.costs``)
     problem: PlanningProblem = column()  # the part that began last, for planners, with their work space
@@ -145,7 +145,7 @@ def new_graph_state(
     n_tasks: int,
     plan_room: tuple[int, int],
     given: Array | tuple[()] | None = None,
-    anew: Anew | None = None,
+    replanning: Replanning | None = None,
 ) -> GraphState:
     """Make a state of N tasks; ``plan_room``: the numbers of floats and integers that planners need.
 
@@ -171,17 +171,19 @@ def new_graph_state(
         given=given,
         host_number=host_number,
         cores=GraphCores.new(sizes, host=core_host),
-        anew=anew or Anew.none(),
+        replanning=replanning or Replanning.none(),
         problem=PlanningProblem.none(floats=np.empty(plan_room[0]), ints=np.empty(plan_room[1], np.int64)),
         net=net,
         hooks=hooks,
     )
 
 
-def anew_room(n_tasks: int, n_edges: int, n_cores: int) -> Anew:
+def replanning_room(n_tasks: int, n_edges: int, n_cores: int) -> Replanning:
     """Work space for planning any part again."""
-    return Anew.new({"anew": n_tasks, "anew_bounds": n_tasks + 1, "anew_edges": n_edges, "anew_cores": n_cores})
+    return Replanning.new(
+        {"replanning": n_tasks, "replanned_bounds": n_tasks + 1, "replanned_edges": n_edges, "replanned_cores": n_cores}
+    )
 
 
 #: Shared by all applications without a graph, and never written.
-NO_GRAPH = GraphState.none(exists=0, anew=Anew.none(), problem=PlanningProblem.none(), net=NO_NETWORK)
+NO_GRAPH = GraphState.none(exists=0, replanning=Replanning.none(), problem=PlanningProblem.none(), net=NO_NETWORK)

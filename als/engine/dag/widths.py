@@ -19,8 +19,8 @@ from traces.compiled import compiled
 
 
 @compiled(inner=True)
-def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:
-    """Let the idle core ``c`` leave at ``heard_ns``; the last core stays."""
+def _leave(state: ApplicationState, c: int, t: int, learns_ns: int) -> None:
+    """Let the idle core ``c`` leave at ``learns_ns``; the last core stays."""
     graph = state.graph
     if is_last(state):
         state.cores.wanted[c] = 0
@@ -31,20 +31,20 @@ def _leave(state: ApplicationState, c: int, t: int, heard_ns: int) -> None:
         graph.n_turned_away -= 1
     graph.cores.does[c] = g.DONE
     graph.cores.task[c] = -1
-    leave(state, c, heard_ns)
+    leave(state, c, learns_ns)
 
 
 @compiled(HOOK)
 def leave_as_served(state: ApplicationState, t: int, core: float) -> int:
     """Let a leaving core that has asked leave (1); if it is the last, it stays and tasks are reassigned (0)."""
     graph, c = state.graph, int(core)
-    heard_ns = t + state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else t
-    _leave(state, c, t, heard_ns)
+    learns_ns = t + state.latency_ns[c] if graph.mode == g.BY_TECHNIQUE else t
+    _leave(state, c, t, learns_ns)
     if not released(state, c):
-        _share_out_anew(state, t)
+        _reassign(state, t)
         return 0
     state.away_ns = max(state.away_ns, t)
-    state.barrier_ns = max(state.barrier_ns, heard_ns)
+    state.barrier_ns = max(state.barrier_ns, learns_ns)
     if graph.pools.waiting_size[0] > 0:
         wake(state, 0, t)  # another core must take the waiting task
     return 1
@@ -62,19 +62,19 @@ def resize_in_graph(state: ApplicationState, t: int, _speed: float) -> int:
         elif state.cores.wanted[c] == s.TO_LEAVE and (is_idle(state.graph, c) or does == g.AWAY or does == g.DONE):
             _leave(state, c, t, t)
     end_what_ends(state, t)
-    _share_out_anew(state, t)
+    _reassign(state, t)
     return 0
 
 
 @compiled(inner=True)
-def _share_out_anew(state: ApplicationState, t: int) -> None:
+def _reassign(state: ApplicationState, t: int) -> None:
     """Reassign the tasks that have not begun among the remaining cores; rules lose what they have learned."""
     graph = state.graph
     count_ranks(state)
     state.memo[:] = 0.0
     place_memo(state)
     if graph.mode != g.BY_TECHNIQUE:
-        _plan_anew(state, t)
+        _plan_again(state, t)
         return
     if graph.round >= 0:
         graph.repeats += 1
@@ -88,7 +88,7 @@ def _share_out_anew(state: ApplicationState, t: int) -> None:
 
 
 @compiled(inner=True)
-def _plan_anew(state: ApplicationState, t: int) -> None:
+def _plan_again(state: ApplicationState, t: int) -> None:
     """Plan the tasks that have not begun again, and let idle cores read the new plan."""
     graph, cores = state.graph, state.graph.cores
     graph.pools.waiting_size[0] = graph.n_waiting = 0
@@ -101,13 +101,13 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
     n = _pose_rest(state)
     if n == 0:
         return
-    problem, anew = graph.problem, graph.anew
-    topological_order(problem.out_first, problem.target, problem.in_first, n, problem.order, anew.scratch[:n])
-    bad = plan(state, anew.position[:n], anew.at[:n])
-    state.answer = anew.of[bad] if bad >= 0 else state.answer
-    _put_behind(state, n)
+    problem, replanning = graph.problem, graph.replanning
+    topological_order(problem.out_first, problem.target, problem.in_first, n, problem.order, replanning.scratch[:n])
+    bad = plan(state, replanning.position[:n], replanning.at[:n])
+    state.answer = replanning.of[bad] if bad >= 0 else state.answer
+    _put_last(state, n)
     for at in range(n):
-        _move(state, anew.of[at], anew.core[at], t)
+        _move(state, replanning.of[at], replanning.core[at], t)
     make_sequences(state, graph.n_tasks - n, graph.n_tasks)
 
 
@@ -115,27 +115,33 @@ def _plan_anew(state: ApplicationState, t: int) -> None:
 def _pose_rest(state: ApplicationState) -> int:
     """Make the tasks that have not begun the planning problem; returns their number (0: the problem is unchanged)."""
     graph, first = state.graph, state.graph.first_task
-    edge_0, anew, within = graph.first_edge, graph.anew, graph.tasks.scratch
+    edge_0, replanning, within = graph.first_edge, graph.replanning, graph.tasks.scratch
     n = n_edges = 0
     for k in range(graph.n_tasks):
         within[first + k] = -1
         if state.taken[first + k] == 0:
             within[first + k] = n
-            anew.of[n], anew.gflop[n] = k, state.lengths[first + k]
+            replanning.of[n], replanning.gflop[n] = k, state.lengths[first + k]
             n += 1
     for edge in range(edge_0, edge_0 + graph.n_edges):
         maker, user = within[first + graph.source[edge]], within[first + graph.target[edge]]
         if maker >= 0 and user >= 0:
-            anew.source[n_edges], anew.target[n_edges], anew.bytes[n_edges] = maker, user, graph.bytes[edge]
+            replanning.source[n_edges], replanning.target[n_edges], replanning.bytes[n_edges] = (
+                maker,
+                user,
+                graph.bytes[edge],
+            )
             n_edges += 1
     if n > 0:
-        source, target = anew.source[:n_edges], anew.target[:n_edges]
-        pose_problem(state, anew, anew.gflop[:n], source, target, anew.bytes[:n_edges], anew.core[:n])
+        source, target = replanning.source[:n_edges], replanning.target[:n_edges]
+        pose_problem(
+            state, replanning, replanning.gflop[:n], source, target, replanning.bytes[:n_edges], replanning.core[:n]
+        )
     return n
 
 
 @compiled(inner=True)
-def _put_behind(state: ApplicationState, n: int) -> None:
+def _put_last(state: ApplicationState, n: int) -> None:
     """Put the ``n`` tasks, by planned begin, after all others in the order of waiting."""
     graph, first = state.graph, state.graph.first_task
     position, in_position, place = graph.tasks.position, graph.tasks.in_position, 0
@@ -145,7 +151,7 @@ def _put_behind(state: ApplicationState, n: int) -> None:
             in_position[first + place], position[first + k] = k, place
             place += 1
     for at in range(n):
-        k = graph.anew.of[graph.anew.at[at]]
+        k = graph.replanning.of[graph.replanning.at[at]]
         in_position[first + place], position[first + k] = k, place
         place += 1
 

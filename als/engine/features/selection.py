@@ -5,7 +5,7 @@ from als.engine.chunk_dispatch import serve
 from als.engine.codes import CHOOSE, OVERFLOW, PART_DONE
 from als.engine.hooks import HOOK
 from als.engine.loop import end_ns as end_of
-from als.engine.requests import begin_rule, tell
+from als.engine.requests import begin_rule, set_loop_facts
 from als.engine.rule_table import PLACES, memo_size
 from als.engine.state import ApplicationState, memo_begin
 from als.techniques import contract as f
@@ -35,7 +35,7 @@ def _predicted_ns(state: ApplicationState, row: int, memo_lo: int, going_on: boo
     state.choose_ns = s.NEVER
     status = serve(state, s.NEVER)
     while status == CHOOSE:  # the last core was to leave but stays: the rule begins again
-        tell(state, state.table.flags[row])
+        set_loop_facts(state, state.table.flags[row])
         begin_rule(state, row, memo_lo)
         state.choose_ns = s.NEVER
         status = serve(state, s.NEVER)
@@ -67,7 +67,7 @@ def select(state: ApplicationState, t: int, _speed: float) -> int:
     needs = 0
     for candidate in range(row + 1, row + 1 + rules.candidates[row]):
         needs |= rules.flags[candidate]
-    tell(state, needs)
+    set_loop_facts(state, needs)
     best_row, best_lo, best_ns = -1, 0, s.NEVER
     for candidate in range(row + 1, row + 1 + rules.candidates[row]):
         going_on = not begins and candidate == state.rule

@@ -81,7 +81,7 @@ def stay(state: ApplicationState, c: int) -> None:
     """Keep core ``c``, the last one, although it was asked to leave."""
     state.cores.wanted[c] = 0
     state.n_leaving -= 1
-    _begin_anew(state)
+    _begin_again(state)
 
 
 @compiled()
@@ -96,13 +96,13 @@ def resize(state: ApplicationState, cost_ns: int) -> None:
         count_ranks(state)
         call_hook(state.hooks[RESIZE_GRAPH], (state, state.now_ns, 0.0))
         return
-    _begin_anew(state)
+    _begin_again(state)
     if part_kind(state) != s.SERIAL and state.n_left > 0:
         reopen(state, state.now_ns)
 
 
 @compiled(inner=True)
-def _begin_anew(state: ApplicationState) -> None:
+def _begin_again(state: ApplicationState) -> None:
     """Let the technique of the present part begin again at the next request, without what rules have learned."""
     count_ranks(state)
     state.memo[:] = 0.0

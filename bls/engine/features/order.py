@@ -12,8 +12,8 @@ FEATURES = (
     *(hosts.OUTAGES, power.LIMITS, power.STOPS, sleep.SLEEPS, hosts.DRAINS, hosts.RETRIES),
     *(running.HOLDERS, running.RELEASES, running.REQUESTS, running.PROMISES),
     *(running.WIDTHS, running.HINTS, running.HINTS_AS_DECIDED, running.DIRECTS, power.SLOWS),
-    *(running.TOGETHER, running.TELLS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
-    *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_BESIDE, planning.TURNS_AWAY),
+    *(running.TOGETHER, running.COMMANDS, planning.BY_CORES, planning.PLANS_AHEAD, power.EASY, power.PARTS),
+    *(planning.SCORES, planning.ACCOUNTS, planning.MOLDS, planning.MOLDS_WITH_PLANS, planning.TURNS_AWAY),
     *(
         queue.PARTITION_LIMITS,
         queue.OTHERS,

@@ -114,7 +114,7 @@ def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.Dat
     if releases is not None:
         released = tuple(arrays(releases, ("row", "core", "released_ns"), "releases"))
     if widths is not None:
-        *rows, change = arrays(widths, ("row", "core", "told_ns", "change"), "widths")
+        *rows, change = arrays(widths, ("row", "core", "command_ns", "change"), "widths")
         given = tuple(column[change > 0] for column in rows)
     apart = np.zeros(len(start), np.bool_)
     apart[released[0]] = apart[given[0]] = True

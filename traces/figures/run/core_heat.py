@@ -58,7 +58,7 @@ def heat_figure(
     releases : DataFrame, optional
         Early releases: the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
     widths : DataFrame, optional
-        Of jobs that were given cores after their start, ``row``, ``core``, ``told_ns`` and ``change`` of widths.parquet.
+        Of jobs that were given cores after their start, ``row``, ``core``, ``command_ns`` and ``change`` of widths.parquet.
     jobs : sequence of (int, int), optional
         Half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others are left out,
         the figure says so.

@@ -48,7 +48,7 @@ def utilisation_figure(
     releases : DataFrame, optional
         Of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of releases.parquet.
     widths : DataFrame, optional
-        Of jobs that were given cores after their start, the columns ``row``, ``told_ns`` and ``change`` of widths.parquet.
+        Of jobs that were given cores after their start, the columns ``row``, ``command_ns`` and ``change`` of widths.parquet.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def utilisation_figure(
         begin, until = np.concatenate([start, at]), np.concatenate([end, columns[3][row]])
         weight = np.concatenate([held, np.full(len(row), -1)])
     if widths is not None:
-        row, at, change = arrays(widths, ("row", "told_ns", "change"), "widths")
+        row, at, change = arrays(widths, ("row", "command_ns", "change"), "widths")
         row, at = row[change > 0], at[change > 0]
         begin, until = np.concatenate([begin, at]), np.concatenate([until, columns[3][row]])
         weight = np.concatenate([weight, np.ones(len(row), np.int64)])

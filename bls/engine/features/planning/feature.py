@@ -98,9 +98,9 @@ MOLDS = Feature(
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
 )
 
-MOLDS_BESIDE = Feature(
+MOLDS_WITH_PLANS = Feature(
     ("molds",),
     lambda run: run.settings.max_reservations > 1,
-    plays={h.WIDTH: f"{_HERE}.molding:mold_beside"},
+    plays={h.WIDTH: f"{_HERE}.molding:mold_with_plans"},
     settings=MOLDS.settings,
 )

@@ -77,7 +77,7 @@ def _change(state: BatchState, job: int, width: int) -> None:
 
 
 @compiled(inner=True)
-def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
+def _widest_now(slices: Slices, now: int, asked: int, length: int) -> int:
     """The largest width below ``asked`` that is free from now until the job would end; may be 0."""
     width, first = asked - 1, slices.first
     for k in range(first, slices.end):
@@ -88,7 +88,7 @@ def _most_beside(slices: Slices, now: int, asked: int, length: int) -> int:
 
 
 @compiled(HOOK)
-def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
+def mold_with_plans(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
     """The same as :func:`mold` with reservations of several jobs; ``begin`` is 1 if the plan is a copy.
 
     Returns the end of the reservation that the job gives up by starting with another width; 0 if there was none.
@@ -106,7 +106,7 @@ def mold_beside(state: BatchState, job: int, is_copied: int, _stop: int, _sign: 
     if slot == now:
         width = _wider(state, job, state.free_cores)
     else:
-        free = _most_beside(state.plan if is_copied == 1 else state.profile, now, asked, length)
+        free = _widest_now(state.plan if is_copied == 1 else state.profile, now, asked, length)
         width = _narrower(state, job, free, slot)
     if width != asked:
         _change(state, job, width)

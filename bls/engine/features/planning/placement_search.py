@@ -199,7 +199,7 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
     for r in range(settings.n_resources + settings.n_licences):
         others = others or state.needs[r, job] > 0
     kept_off = own >= 0 or state.partitions.masked[jobs.partition[job]] == 1
-    at, ahead, reached, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
+    at, ahead, applied, tried, limit = 0, 0, 0, False, jobs.switch_limit[job]
     while at < used and ns[at] < before:
         begin = ns[at]
         stop = begin + length
@@ -220,12 +220,12 @@ def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign:
         if tried and not others and not _takes(profile, at, at + 1, False):
             at += 1
             continue
-        if at > 0 and reached == 0:
+        if at > 0 and applied == 0:
             copy_cores(state.later, profile.now)
             copy_first(state.later.amounts, profile.now.amounts, profile.now.amounts.size)
-        while reached < at:
-            reached += 1
-            apply_changes(state, state.later, reached)
+        while applied < at:
+            applied += 1
+            apply_changes(state, state.later, applied)
         free_here = state.later if at > 0 else profile.now
         less = kept_off or others or _takes(profile, at + 1, ahead, True)
         for w in range(state.windows.begin_ns.size):

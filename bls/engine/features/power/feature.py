@@ -64,5 +64,5 @@ SLOWS = Feature(
     lambda run: run.settings.powered > b.HOLD,
     on={h.AFTER_PASS: f"{_HERE}.slowing:set_states"},
     sizes=lambda run: {"directed": 3 * run.cores, "scaled": run.cores, "scaling": run.jobs},
-    tells=2,
+    commands=2,
 )

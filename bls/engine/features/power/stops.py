@@ -124,7 +124,7 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 
 
 @compiled(inner=True)
-def _plan_anew(state: BatchState, now: int) -> None:
+def _plan_again(state: BatchState, now: int) -> None:
     """Plan with the present states of all hosts."""
     settings, host, dropped = state.settings, state.stops.host, False
     n, drawn = host.state.size, state.max_mw  # with the hosts of lower numbers, which return before
@@ -160,13 +160,13 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
     """
     power = state.power
     if host >= 0:
-        state.stops_anew = 1
+        state.stops_again = 1
         if sign < 0:
             _goes_down(state, host, now)
         else:
             state.max_mw += state.stops.down_saves_mw[host]
         return 0
-    changed, state.stops_anew = state.stops_anew == 1, 0
+    changed, state.stops_again = state.stops_again == 1, 0
     while next_limit_ns(state) <= now:
         state.next_power, changed = state.next_power + 1, True
     if state.next_passage_ns <= now:
@@ -183,5 +183,5 @@ def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
         return 0
     state.changed, state.blocked_head = 1, -1
     if state.settings.profiled == 1:
-        _plan_anew(state, now)
+        _plan_again(state, now)
     return 0

@@ -8,7 +8,7 @@ If the scheduler uses promised ends, the application gives a new promise.
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
-from bls.engine.features.running.reached import end_as_directed, hears, write_down
+from bls.engine.features.running.commands import append_command, end_as_directed, send
 from bls.engine.heaps import move
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.profile import drop_plan, hold_until
@@ -56,7 +56,7 @@ def _scale(state: BatchState, job: int, core: int, scale: int) -> None:
 
 
 @compiled(inner=True)
-def _end_anew(state: BatchState, job: int) -> None:
+def _set_end(state: BatchState, job: int) -> None:
     """Set the new end of a replayed job, or the instant at which it is cut."""
     jobs, stop, end_ns = state.jobs, state.jobs.stop_ns[job], state.scaling.runs_until_ns[job]
     if end_ns == 0:
@@ -115,11 +115,11 @@ def expect(state: BatchState, job: int, end: int) -> None:
 def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> bool:
     """Execute the decisions ``first`` to ``stop`` about a job; False if its end exceeds ``MAX_NS``."""
     jobs, given = state.jobs, state.directed
-    begin, before, scales = state.n_told, _mean_scale(state, job), False
+    begin, before, scales = state.n_commands, _mean_scale(state, job), False
     at = max(now, jobs.start_ns[job])  # the start may be later because of decision time or booting hosts
     for k in range(first, stop):
         what, core, value = given.what[k], given.core[k], given.value[k]
-        write_down(state, job, at, core, what, value, 0)
+        append_command(state, job, at, core, what, value, 0)
         if what == b.SCALED:
             _scale(state, job, core, value)
             scales = True
@@ -134,10 +134,10 @@ def _direct(state: BatchState, job: int, now: int, first: int, stop: int) -> boo
         if jobs.run_ns[job] >= 0 and not _run_on(state, job, at, before, after):
             return False
     if jobs.run_ns[job] >= 0:
-        _end_anew(state, job)
+        _set_end(state, job)
         publish(state, END_KNOWN, job, 0, 0, 0)
         return True
-    hears(state, job, begin)
+    send(state, job, begin)
     return True
 
 
@@ -159,7 +159,7 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 
 @compiled(HOOK)
-def hear(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
+def use_known_end(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
     """Plan with the end of a running job that has just become known, from the next pass on.
 
     The scheduler does not use the end of a job that its user or a host will cut: its application would have promised a

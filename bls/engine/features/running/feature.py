@@ -26,18 +26,18 @@ RELEASES = Feature(
 REQUESTS = Feature(
     ("resizing",),
     lambda run: run.settings.resizing == b.EVOLVE,
-    on={h.REQUESTED: f"{_HERE}.releases:hear_wish"},
-    sizes=lambda run: {"releasing": 2 * run.cores, "wishes": 4 * run.cores},
+    on={h.REQUESTED: f"{_HERE}.releases:make_width_request"},
+    sizes=lambda run: {"releasing": 2 * run.cores, "width_requests": 4 * run.cores},
 )
 
-PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.directed:hear"})
+PROMISES = Feature(("promises",), on={h.END_KNOWN: f"{_HERE}.directed:use_known_end"})
 
 WIDTHS = Feature(
     ("resizing",),
     on={h.AFTER_PASS: f"{_HERE}.widths:resize_running"},
     settings=lambda run: {"widest": run.cores},  # a job may get all cores
-    sizes=lambda run: {"resizing": run.cores, "wishing": run.jobs},
-    tells=1,
+    sizes=lambda run: {"resizing": run.cores, "requested_widths": run.jobs},
+    commands=1,
 )
 
 HINTS = Feature(
@@ -45,7 +45,7 @@ HINTS = Feature(
     lambda run: run.settings.hints == b.OF_HEAD,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_running"},
     sizes=lambda run: {"hinted": run.cores},
-    tells=1,
+    commands=1,
 )
 
 HINTS_AS_DECIDED = Feature(
@@ -53,7 +53,7 @@ HINTS_AS_DECIDED = Feature(
     lambda run: run.settings.hints == b.BY_POLICY,
     on={h.AFTER_PASS: f"{_HERE}.hints:hint_as_decided"},
     sizes=lambda run: {"hinted": run.cores, "directed": 5 * run.cores},
-    tells=1,
+    commands=1,
 )
 
 DIRECTS = Feature(
@@ -61,17 +61,22 @@ DIRECTS = Feature(
     lambda run: run.settings.directs & (b.SCALES | b.CUTS),
     on={h.AFTER_PASS: f"{_HERE}.directed:direct_running"},
     sizes=lambda run: {"directed": 5 * run.cores, "scaled": run.cores, "scaling": run.jobs},
-    tells=3,  # one per core, one for all cores, one for the end
+    commands=3,  # one per core, one for all cores, one for the end
 )
 
-TELLS = Feature(
-    ("max_told",),
-    on={h.BEFORE_PASS: f"{_HERE}.reached:room"},
+COMMANDS = Feature(
+    ("max_commands",),
+    on={h.BEFORE_PASS: f"{_HERE}.commands:room"},
     # Each of these features may send commands to every job.
-    sizes=lambda run: {"reached": run.cores * run.settings.tellers, "told": 4 * run.cores * run.settings.tellers},
-    grow={BatchStatus.TOLD_FULL: lambda state: (state.told, state.settings.max_told)},
+    sizes=lambda run: {
+        "interrupted": run.cores * run.settings.command_sources,
+        "commands": 4 * run.cores * run.settings.command_sources,
+    },
+    grow={BatchStatus.COMMANDS_FULL: lambda state: (state.commands, state.settings.max_commands)},
 )
 
 TOGETHER = Feature(
-    ("tellers",), lambda run: run.settings.tellers > 1, on={h.AFTER_PASS: f"{_HERE}.reached:tell_together"}
+    ("command_sources",),
+    lambda run: run.settings.command_sources > 1,
+    on={h.AFTER_PASS: f"{_HERE}.commands:sort_commands"},
 )

@@ -7,7 +7,7 @@ highest numbers. (A job can only prefer its other cores if not all are wanted.)
 """
 
 from bls.engine import state as b
-from bls.engine.features.running.reached import behind_last_working, free_for, head_of_queue, hears, usable, write_down
+from bls.engine.features.running.commands import append_command, end_of_working, free_for, head_of_queue, send, usable
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
@@ -33,7 +33,7 @@ def _are_asked(state: BatchState, head: int) -> int:
 def _want_of(state: BatchState, head: int, job: int, most: int) -> int:
     """Mark up to ``most`` cores of a job as wanted, at most half of those on which it computes; returns their number."""
     jobs, holder = state.jobs, state.holder
-    first, count, stop = jobs.held_first[job], jobs.held_count[job], behind_last_working(state, job)
+    first, count, stop = jobs.held_first[job], jobs.held_count[job], end_of_working(state, job)
     most, found = min(most, (jobs.cores[job] - jobs.released[job] - jobs.asked[job]) // 2), 0
     for back in range(count):
         k = first + count - 1 - back
@@ -90,7 +90,7 @@ def _news_for(state: BatchState, job: int) -> int:
 
 @compiled(HOOK)
 def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Send hints after a pass; their jobs are in ``state.reached`` in the order of expected ends."""
+    """Send hints after a pass; their jobs are in ``state.interrupted`` in the order of expected ends."""
     jobs = state.jobs
     head = head_of_queue(state) if state.n_waiting > 0 else -1
     if head < 0 and state.n_hinted == 0:
@@ -121,8 +121,8 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
             wanted = _news_for(state, job)
             state.n_hinted += jobs.wanted[job]
         if wanted >= 0:
-            write_down(state, job, now, head, b.HINTED, waits_for, wanted)
-            hears(state, job, state.n_told - 1)
+            append_command(state, job, now, head, b.HINTED, waits_for, wanted)
+            send(state, job, state.n_commands - 1)
     if named:  # cores of jobs that have just started
         origin = jobs.origin[head]
         for k in range(state.wanted_first[origin], state.wanted_first[origin + 1]):
@@ -132,7 +132,7 @@ def hint_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int)
 
 @compiled(HOOK)
 def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.reached``."""
+    """Send the hints of a policy after a pass if they have changed; their jobs are in ``state.interrupted``."""
     given, k = state.directed, 0
     while k < state.n_directed and given.what[k] == b.HINTED:
         job, waiting = given.job[k], given.value[k]
@@ -144,8 +144,8 @@ def hint_as_decided(state: BatchState, _job: int, now: int, _stop: int, _sign: i
         wanted = _news_for(state, job)
         if wanted >= 0:
             lack = _lack_of(state, waiting) if waiting >= 0 else 0
-            write_down(state, job, now, waiting, b.HINTED, lack, wanted)
-            hears(state, job, state.n_told - 1)
+            append_command(state, job, now, waiting, b.HINTED, lack, wanted)
+            send(state, job, state.n_commands - 1)
     if k == state.n_directed:
         state.n_directed = 0  # otherwise other commands follow
     return 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bls.engine import state as b
-from bls.engine.features.running.reached import behind_last_working, drop_wishes, walltime_end
+from bls.engine.features.running.commands import drop_width_requests, end_of_working, walltime_end
 from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from bls.engine.validation import BatchChecks
 
 
-#: Results of :func:`tell_releases` and ``tell_wishes``; with FULL the table of requests must grow first.
-REFUSED, TOLD, FULL = 0, 1, 2
+#: Results of :func:`report_job_releases` and ``report_width_requests``; with FULL the table of requests must grow first.
+REFUSED, ACCEPTED, FULL = 0, 1, 2
 
 
 @compiled(inner=True)
@@ -83,8 +83,8 @@ def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: i
     if state.n_released + n_cores > state.releases.job.size:
         return BatchStatus.RELEASES_FULL
     while state.releasing.n > 0 and state.releasing.ns[0] == now:
-        if state.releasing.key[0] >= b.WISH_KEY:
-            publish(state, REQUESTED, state.releasing.key[0] - b.WISH_KEY, now, now, 0)
+        if state.releasing.key[0] >= b.WIDTH_REQUEST_KEY:
+            publish(state, REQUESTED, state.releasing.key[0] - b.WIDTH_REQUEST_KEY, now, now, 0)
         else:
             _release_of(state, state.releasing.key[0] // n_cores, now)
     return 0
@@ -97,7 +97,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
     n_cores = state.host_of.size
     until, records = planned_until(state, job, now), state.releases
     hold_pool(state, job, now, until, 1)
-    working_end, working, cores = behind_last_working(state, job), 0, 0
+    working_end, working, cores = end_of_working(state, job), 0, 0
     while state.releasing.n > 0 and state.releasing.ns[0] == now and state.releasing.key[0] // n_cores == job:
         core = state.releasing.key[0] % n_cores
         drop_top(state.releasing)
@@ -155,21 +155,21 @@ def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints)
 
 
 @compiled()
-def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
+def report_job_releases(state: BatchState, job: int, core_number: Ints, released_ns: Ints, end_ns: int) -> int:
     """Report the cores that the running ``job`` releases before its end at ``end_ns``; its outcome follows.
 
     ``core_number``: the cores on which it computes, ascending; with changing widths in any order, including earlier cores.
     Each is released at ``released_ns`` if that is before ``end_ns``. By the setting ``releases``, a core is released at its
     own instant, or all cores of the job on a host together with the last one.
 
-    Returns ``TOLD``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
-    and is not the repeated report of a release that has happened (``bls.engine.features.running.reached``).
+    Returns ``ACCEPTED``, or ``REFUSED`` with nothing changed: a core does not belong to the job, or an instant is in the past
+    and is not the repeated report of a release that has happened (``bls.engine.features.running.commands``).
     """
     jobs, holder = state.jobs, state.holder
     n = core_number.size
     if not is_open(state, job) or released_ns.size != n:
         return REFUSED
-    now, again = state.now_ns, jobs.tellings[job] > 0
+    now, again = state.now_ns, jobs.n_commanded[job] > 0
     resizes = state.settings.resizing != b.NO_RESIZE
     for c in range(n):
         core = core_number[c]
@@ -202,14 +202,14 @@ def tell_releases(state: BatchState, job: int, core_number: Ints, released_ns: I
                 if holder[core] == job:
                     jobs.to_release[job] += 1
                     push(state.releasing, latest, job * holder.size + core)
-    return TOLD
+    return ACCEPTED
 
 
 @compiled()
 def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
 
-    ``core_number`` and ``released_ns`` are as in :func:`tell_releases`, up to that instant. Returns whether ``stop_ns``
+    ``core_number`` and ``released_ns`` are as in :func:`report_job_releases`, up to that instant. Returns whether ``stop_ns``
     has changed: the application must then be simulated up to the new ``stop_ns``.
     """
     jobs, before = state.jobs, state.jobs.stop_ns[job]
@@ -245,7 +245,7 @@ CAME_AND_WENT = -1
 
 
 @compiled()
-def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
+def report_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
     """Report that the running ``job`` ends because all its cores are lost.
 
     The job has failed. It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start (it
@@ -272,55 +272,58 @@ def tell_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
 
 
 @compiled(HOOK)
-def hear_wish(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
+def make_width_request(state: BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """Make the request that is first in the heap."""
-    wishing = state.wishing
+    requested_widths = state.requested_widths
     drop_top(state.releasing)
-    k = wishing.first[job]
-    wishing.wish[job], wishing.wished[job] = state.wishes.cores[k], state.wishes.place[k] + 1
-    wishing.first[job] += 1
-    wishing.count[job] -= 1
-    if wishing.count[job] > 0:
-        push(state.releasing, state.wishes.at_ns[k + 1], b.WISH_KEY + job)
+    k = requested_widths.first[job]
+    requested_widths.width[job], requested_widths.n_made[job] = (
+        state.width_requests.cores[k],
+        state.width_requests.place[k] + 1,
+    )
+    requested_widths.first[job] += 1
+    requested_widths.count[job] -= 1
+    if requested_widths.count[job] > 0:
+        push(state.releasing, state.width_requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
     state.changed = 1
     return 0
 
 
 @compiled()
-def tell_wishes(state: BatchState, job: int, wished_ns: Ints, cores: Ints, until_ns: int) -> int:
+def report_width_requests(state: BatchState, job: int, width_request_ns: Ints, cores: Ints, until_ns: int) -> int:
     """Report the requests for cores that the running ``job`` makes before ``until_ns``; its outcome or promise follows.
 
-    They replace its earlier reported requests that are still to come. ``wished_ns`` are the instants of all requests
+    They replace its earlier reported requests that are still to come. ``width_request_ns`` are the instants of all requests
     since its start, ascending; ``2**63 - 1``: none. Request i is for ``cores[i % F]`` cores, with F entries in ``cores``.
 
-    Returns ``TOLD``; ``REFUSED``, with nothing reported, if a request is in the past or outside the job's widths, or a past
-    request is missing; or ``FULL`` if the table must grow first (``bls.engine.growing.grow_wishes``).
+    Returns ``ACCEPTED``; ``REFUSED``, with nothing reported, if a request is in the past or outside the job's widths, or a past
+    request is missing; or ``FULL`` if the table must grow first (``bls.engine.growing.grow_width_requests``).
     """
     jobs, origin = state.jobs, state.jobs.origin[job]
     if not is_open(state, job):
         return REFUSED
-    drop_wishes(state, job)
-    first, least, most = state.n_wishes, jobs.min_cores[origin], jobs.max_cores[origin]
-    last, heard, n = state.now_ns, state.wishing.wished[job], 0
-    if heard > 0 and (wished_ns.size < heard or wished_ns[heard - 1] > last):
+    drop_width_requests(state, job)
+    first, least, most = state.n_width_requests, jobs.min_cores[origin], jobs.max_cores[origin]
+    last, made, n = state.now_ns, state.requested_widths.n_made[job], 0
+    if made > 0 and (width_request_ns.size < made or width_request_ns[made - 1] > last):
         return REFUSED
-    for k in range(heard, wished_ns.size):
-        at, wanted = wished_ns[k], cores[k % cores.size]
+    for k in range(made, width_request_ns.size):
+        at, wanted = width_request_ns[k], cores[k % cores.size]
         if at >= until_ns:
             continue
         if at < last or wanted < least or wanted > most or least == most:
             return REFUSED
-        if first + n == state.wishes.job.size:
+        if first + n == state.width_requests.job.size:
             return FULL
-        state.wishes.job[first + n], state.wishes.at_ns[first + n] = job, at
-        state.wishes.cores[first + n], state.wishes.place[first + n] = wanted, k
+        state.width_requests.job[first + n], state.width_requests.at_ns[first + n] = job, at
+        state.width_requests.cores[first + n], state.width_requests.place[first + n] = wanted, k
         last = at
         n += 1
     if n > 0:
-        state.n_wishes = first + n
-        state.wishing.first[job], state.wishing.count[job] = first, n
-        push(state.releasing, state.wishes.at_ns[first], b.WISH_KEY + job)
-    return TOLD
+        state.n_width_requests = first + n
+        state.requested_widths.first[job], state.requested_widths.count[job] = first, n
+        push(state.releasing, state.width_requests.at_ns[first], b.WIDTH_REQUEST_KEY + job)
+    return ACCEPTED
 
 
 def check_running(checks: BatchChecks) -> None:
@@ -342,8 +345,8 @@ def _check_widths(checks: BatchChecks, owner: Array, cores: Array, left: Array) 
     too_wide = checks.holds & (left > most)
     checks.none(too_wide, lambda row: f"{checks.name(row)} holds {left[row]} cores; it may have at most {most[row]}")
     given = cores[state.given_at[cores] > 0]
-    told = state.told.take(state.given_at[given] - 1)
-    wrong = (told.job != state.holder[given]) | (told.core != given) | (told.what != b.GIVEN)
+    commands = state.commands.take(state.given_at[given] - 1)
+    wrong = (commands.job != state.holder[given]) | (commands.core != given) | (commands.what != b.GIVEN)
     checks.none(wrong, lambda k: f"core {given[k]}: the log has no command that gave it to its holder")
 
 
@@ -351,10 +354,10 @@ def _check_releases(checks: BatchChecks, owner: Array, cores: Array) -> None:
     """Check that jobs hold the cores that they will release, and that jobs with future requests are in the same heap."""
     state, n_cores = checks.state, checks.n_cores
     ns, key = state.releasing.entries()
-    wishing = key >= b.WISH_KEY
-    for row in np.setxor1d(key[wishing] - b.WISH_KEY, np.flatnonzero(state.wishing.count)):
+    requested_widths = key >= b.WIDTH_REQUEST_KEY
+    for row in np.setxor1d(key[requested_widths] - b.WIDTH_REQUEST_KEY, np.flatnonzero(state.requested_widths.count)):
         checks.fault(f"{checks.name(row)}: its future requests and the heap of releases disagree")
-    key = key[~wishing]
+    key = key[~requested_widths]
     for row, core in zip(*divmod(np.setdiff1d(key, owner * n_cores + cores), n_cores), strict=True):
         checks.fault(f"{checks.name(row)} is to release core {core}, which it does not hold")
     found = np.bincount(key // n_cores, minlength=state.n_rows)

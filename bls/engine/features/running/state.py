@@ -1,19 +1,19 @@
 """The columns of running jobs: commands, releases and requests."""
 
-from bls.engine.codes import Telling
+from bls.engine.codes import RunningCommand
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending
 
 
-class Told(State, dim="told"):
+class CommandLog(State, dim="commands"):
     """The command log: commands to running jobs."""
 
     job: Ints = column()  # row
     at_ns: Ints = column()  # instant
     core: Ints = column()  # -1: all cores, or the end of the job; HINTED: the row that waits, -1 none any more
-    what: Ints = column(codes=Telling)  # command
+    what: Ints = column(codes=RunningCommand)  # command
     value: Ints = column()  # scale, or state of an ended job; HINTED: number of cores waited for
     wanted: Ints = column()  # HINTED: number of these cores that the job holds
 
@@ -25,7 +25,7 @@ class Directed(State, dim="directed"):
     """
 
     job: Ints = column()  # row
-    what: Ints = column(codes=Telling)  # command
+    what: Ints = column(codes=RunningCommand)  # command
     core: Ints = column()  # -1: all
     value: Ints = column()  # scale or state
 
@@ -45,16 +45,16 @@ class Scaling(State, dim="rows"):
     power_state: Ints = column()  # its state, if power is limited
 
 
-class Wishing(State, dim="rows"):
+class RequestedWidths(State, dim="rows"):
     """Requests of running jobs for cores, or widths that a policy sets, by row."""
 
-    wish: Ints = column()  # latest requested width, 0: unchanged
-    wished: Ints = column()  # 1 + the place of its latest request among all of the job
+    width: Ints = column()  # latest requested width, 0: unchanged
+    n_made: Ints = column()  # 1 + the place of its latest request among all of the job
     first: Ints = column()  # first of its future requests in the table
     count: Ints = column()  # number of these
 
 
-class Wishes(State, dim="wishes"):
+class WidthRequests(State, dim="width_requests"):
     """Future requests of running jobs for cores."""
 
     job: Ints = column()  # row; -1: withdrawn

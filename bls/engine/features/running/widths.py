@@ -23,7 +23,7 @@ end. Licences belong to the whole job.
 from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, core_mw, planned_ns, room_mw, scaled
 from bls.engine.features.queue.limits import room_in_limits
-from bls.engine.features.running.reached import head_of_queue, hears, stretch_walltime, usable, write_down
+from bls.engine.features.running.commands import append_command, head_of_queue, send, stretch_walltime, usable
 from bls.engine.heaps import drop_top, move, push
 from bls.engine.hooks import COUNTED, HELD, HOOK, publish
 from bls.engine.job_lifecycle import set_free
@@ -63,7 +63,7 @@ def _in_order(state: BatchState, now: int) -> int:
 def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
     """The number of a running job's cores that the head can use, among those that it was (1) or was not (0) asked for."""
     jobs = state.jobs
-    if not tells_apart(state, head):
+    if not uses_some_cores(state, head):
         return int(jobs.asked[job]) if asked == 1 else _stay(state, job)
     n = 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
@@ -90,7 +90,7 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 
 @compiled(inner=True)
-def _plan_anew(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
+def _plan_again(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
     """Update a job's cores, expected end and walltime after the commands from ``first`` on.
 
     Its width was ``before``. Its cores are then the ``count`` intervals of the pool from ``at`` on.
@@ -101,9 +101,9 @@ def _plan_anew(state: BatchState, job: int, now: int, before: int, first: int, a
     hold_pool(state, job, now, planned_until(state, job, now), 1)
     jobs.held_first[job], jobs.held_count[job] = at, count
     more = 0
-    for k in range(first, state.n_told):
-        if state.told.what[k] == b.GIVEN:
-            state.holder[state.told.core[k]] = job
+    for k in range(first, state.n_commands):
+        if state.commands.what[k] == b.GIVEN:
+            state.holder[state.commands.core[k]] = job
             more += 1
     jobs.held_cores[job] += more
     after = _stay(state, job)
@@ -130,20 +130,20 @@ def _add_interval(state: BatchState, first: int, count: int, core: int) -> int:
 
 
 @compiled(inner=True)
-def _list_anew(state: BatchState, job: int, told_first: int) -> int:
+def _list_cores(state: BatchState, job: int, command_first: int) -> int:
     """Write a job's cores and the ascending new ones to the pool; returns the number of intervals."""
     jobs = state.jobs
-    first, count, given = state.pool_used, 0, told_first
+    first, count, given = state.pool_used, 0, command_first
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
             if state.holder[core] != job:
                 continue
-            while given < state.n_told and state.told.core[given] < core:
-                count = _add_interval(state, first, count, state.told.core[given])
+            while given < state.n_commands and state.commands.core[given] < core:
+                count = _add_interval(state, first, count, state.commands.core[given])
                 given += 1
             count = _add_interval(state, first, count, core)
-    while given < state.n_told:
-        count = _add_interval(state, first, count, state.told.core[given])
+    while given < state.n_commands:
+        count = _add_interval(state, first, count, state.commands.core[given])
         given += 1
     state.pool_used = first + count
     return count
@@ -153,7 +153,7 @@ def _list_anew(state: BatchState, job: int, told_first: int) -> int:
 def _give(state: BatchState, job: int, most: int, now: int) -> None:
     """Give a running job up to ``most`` free cores that it can use, lowest numbers first."""
     jobs, words, powered = state.jobs, state.free_words, state.settings.powered != b.UNPOWERED
-    first, n, before = state.n_told, 0, jobs.held_cores[job]
+    first, n, before = state.n_commands, 0, jobs.held_cores[job]
     room = room_mw(state, MACHINE) if powered else 0
     for word in range(state.free_starts[1]):
         bits = words[word]
@@ -166,19 +166,19 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
                     if core_mw(state, job, core) > room:
                         continue
                     room -= core_mw(state, job, core)
-                write_down(state, job, now, core, b.GIVEN, 0, 0)
+                append_command(state, job, now, core, b.GIVEN, 0, 0)
                 n += 1
         if n == most:
             break
     if n == 0:
         return
     list_first = state.pool_used
-    list_count = _list_anew(state, job, first)
+    list_count = _list_cores(state, job, first)
     if jobs.given_count[job] == 0:
         jobs.given_first[job], jobs.given_count[job] = jobs.held_first[job], jobs.held_count[job]
-    _plan_anew(state, job, now, before, first, list_first, list_count)
-    for k in range(first, state.n_told):
-        core = state.told.core[k]
+    _plan_again(state, job, now, before, first, list_first, list_count)
+    for k in range(first, state.n_commands):
+        core = state.commands.core[k]
         set_free(state, core, core + 1, -1)
         state.given_at[core], state.asked[core] = k + 1, 0
         if state.hinted.size > 0:
@@ -190,14 +190,14 @@ def _give(state: BatchState, job: int, most: int, now: int) -> None:
     jobs.released_held[job] -= n
     publish(state, COUNTED, job, n, 0, 0)
     publish(state, HELD, job, now, n, 1)
-    hears(state, job, first)
+    send(state, job, first)
 
 
 @compiled(inner=True)
 def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
     """Ask a running job for ``most`` cores, latest gifts first, then highest numbers; with a head (not -1) only usable ones."""
     jobs, ordered = state.jobs, state.ordered
-    first, before, spared = state.n_told, _stay(state, job), _first_core(state, job)
+    first, before, spared = state.n_commands, _stay(state, job), _first_core(state, job)
     n_cores, ordered.n = state.host_of.size, 0
     for k in range(jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]):
         for core in range(state.pool.lo[k], state.pool.hi[k]):
@@ -209,10 +209,10 @@ def _ask(state: BatchState, head: int, job: int, most: int, now: int) -> None:
         core = n_cores - ordered.key[0]
         drop_top(ordered)
         state.asked[core] = 1
-        write_down(state, job, now, core, b.ASKED_FOR, 0, 0)
+        append_command(state, job, now, core, b.ASKED_FOR, 0, 0)
     jobs.asked[job] += most
-    _plan_anew(state, job, now, before, first, jobs.held_first[job], jobs.held_count[job])
-    hears(state, job, first)
+    _plan_again(state, job, now, before, first, jobs.held_first[job], jobs.held_count[job])
+    send(state, job, first)
 
 
 @compiled(inner=True)
@@ -303,15 +303,15 @@ def _evolve(state: BatchState, now: int) -> None:
     n = _in_order(state, now)
     for k in range(n):
         job = state.resizing.job[k]
-        wish = state.wishing.wish[job]
-        state.resizing.most[k] = wish if wish > 0 else state.jobs.held_cores[job]
+        width = state.requested_widths.width[job]
+        state.resizing.most[k] = width if width > 0 else state.jobs.held_cores[job]
     _ask_for_the_rest(state, n, now)
     _give_up_to_most(state, n, now)
 
 
 @compiled(HOOK)
 def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: int) -> int:
-    """Change widths after a pass; the changed jobs are in ``state.reached``."""
+    """Change widths after a pass; the changed jobs are in ``state.interrupted``."""
     when = state.settings.resizing
     if when == b.EVOLVE or when == b.AS_DECIDED:
         _evolve(state, now)
@@ -327,7 +327,7 @@ def resize_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 
 @compiled(inner=True)
-def tells_apart(state: BatchState, job: int) -> bool:
+def uses_some_cores(state: BatchState, job: int) -> bool:
     """Whether a job may use only some of the cores."""
     return bool(state.partitions.masked[state.jobs.partition[job]] == 1 or state.windows.begin_ns.size > 0)
 
@@ -353,7 +353,7 @@ def may_have(state: BatchState, job: int, core: int) -> bool:
 @compiled(inner=True)
 def free_now_for(state: BatchState, job: int) -> int:
     """The number of free cores that a job may have."""
-    if not tells_apart(state, job):
+    if not uses_some_cores(state, job):
         return int(state.free_cores)
     n = 0
     for core in range(state.host_of.size):
@@ -378,8 +378,8 @@ def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
             holder = state.holder[other]  # may be a job that has ended
             if holder >= 0 and state.jobs.state[holder] < 0:
                 left -= needs[r, holder]
-        for k in range(first, state.n_told):
-            if state.host_of[state.told.core[k]] == host:
+        for k in range(first, state.n_commands):
+            if state.host_of[state.commands.core[k]] == host:
                 left -= needs[r, job]
         if left < 0:
             return False

@@ -168,13 +168,13 @@ class RoundsPart(GraphData):
                 world.sleep((served_ns - world.now_ns()) * 1e-9 + world.latency_s[c])
                 return
             world.fetch_answer(c, asked_ns, worked_out_s)
-            told_ns = world.now_ns()
+            command_ns = world.now_ns()
             for task in tasks:
                 for source, n_bytes in self.producers[task]:
                     self.send(source, task, n_bytes)
             took = []
             for task in tasks:
-                free_ns = max(told_ns, world.now_ns())
+                free_ns = max(command_ns, world.now_ns())
                 self.wait_for_data(task)
                 if world.job["network"] is not None:
                     world.wait_ns += world.now_ns() - free_ns

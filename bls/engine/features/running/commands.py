@@ -7,7 +7,7 @@ pass together, in this order: given and requested cores, hints, commands of a po
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
-from bls.engine.features.running.state import Told
+from bls.engine.features.running.state import CommandLog
 from bls.engine.heaps import move, remove_keys
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import held_back, set_stop
@@ -21,7 +21,7 @@ from traces.compiled import compiled
 @compiled(HOOK)
 def room(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Return 0 if the command log has room for one pass, else a status."""
-    return BatchStatus.TOLD_FULL if state.n_told + state.settings.max_told > state.told.job.size else 0
+    return BatchStatus.COMMANDS_FULL if state.n_commands + state.settings.max_commands > state.commands.job.size else 0
 
 
 @compiled(inner=True)
@@ -55,7 +55,7 @@ def free_for(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def behind_last_working(state: BatchState, job: int) -> int:
+def end_of_working(state: BatchState, job: int) -> int:
     """One past the last core that a job computes on."""
     if state.settings.resizing != b.NO_RESIZE:
         return state.host_of.size  # hosts are shared: a job computes on all its cores
@@ -67,22 +67,22 @@ def behind_last_working(state: BatchState, job: int) -> int:
 
 
 @compiled(inner=True)
-def write_down(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
+def append_command(state: BatchState, job: int, now: int, core: int, what: int, value: int, wanted: int) -> None:
     """Append a command to a running job to the command log."""
-    told, k = state.told, state.n_told
-    told.job[k], told.at_ns[k], told.core[k] = job, now, core
-    told.what[k], told.value[k], told.wanted[k] = what, value, wanted
-    state.n_told = k + 1
+    commands, k = state.commands, state.n_commands
+    commands.job[k], commands.at_ns[k], commands.core[k] = job, now, core
+    commands.what[k], commands.value[k], commands.wanted[k] = what, value, wanted
+    state.n_commands = k + 1
 
 
 @compiled(inner=True)
-def hears(state: BatchState, job: int, first: int) -> None:
+def send(state: BatchState, job: int, first: int) -> None:
     """Send a job its commands from ``first`` on."""
     jobs = state.jobs
-    jobs.told_first[job], jobs.told_count[job] = first, state.n_told - first
-    jobs.tellings[job] += 1
-    state.reached[state.n_reached] = job
-    state.n_reached += 1
+    jobs.command_first[job], jobs.command_count[job] = first, state.n_commands - first
+    jobs.n_commanded[job] += 1
+    state.interrupted[state.n_interrupted] = job
+    state.n_interrupted += 1
 
 
 @compiled(inner=True)
@@ -111,19 +111,19 @@ def set_stop_again(state: BatchState, job: int) -> None:
 
 
 @compiled(inner=True)
-def drop_wishes(state: BatchState, job: int) -> None:
+def drop_width_requests(state: BatchState, job: int) -> None:
     """Remove the future requests of a job."""
-    wishing = state.wishing
-    if wishing.wish.size == 0 or wishing.count[job] == 0:
+    requested_widths = state.requested_widths
+    if requested_widths.width.size == 0 or requested_widths.count[job] == 0:
         return
-    count, key = wishing.count[job], b.WISH_KEY + job
+    count, key = requested_widths.count[job], b.WIDTH_REQUEST_KEY + job
     remove_keys(state.releasing, key, key + 1)
-    first = wishing.first[job]
-    if first + count == state.n_wishes:
-        state.n_wishes = first
+    first = requested_widths.first[job]
+    if first + count == state.n_width_requests:
+        state.n_width_requests = first
     else:
-        state.wishes.job[first : first + count] = -1
-    wishing.count[job] = 0
+        state.width_requests.job[first : first + count] = -1
+    requested_widths.count[job] = 0
 
 
 @compiled()
@@ -141,7 +141,7 @@ def take_back(state: BatchState, job: int) -> bool:
     if jobs.to_release[job] > 0:
         n_cores, jobs.to_release[job] = state.host_of.size, 0
         remove_keys(state.releasing, job * n_cores, (job + 1) * n_cores)
-    drop_wishes(state, job)
+    drop_width_requests(state, job)
     # A host failure may cut it now: forgotten releases may have been the reason why not.
     set_stop_again(state, job)
     return True
@@ -157,58 +157,58 @@ def end_as_directed(state: BatchState, job: int) -> None:
 
 @compiled(inner=True)
 def _once_each(state: BatchState, first: int) -> int:
-    """Remove duplicates from ``reached``, in order; sets told_count to 0 for these jobs and to -1 for others."""
-    jobs, told, n = state.jobs, state.told, 0
-    for k in range(first, state.n_told):
-        jobs.told_count[told.job[k]] = -1
-    for k in range(state.n_reached):
-        job = state.reached[k]
-        if jobs.told_count[job] < 0:
-            jobs.told_count[job] = 0
-            state.reached[n] = job
+    """Remove duplicates from ``interrupted``, in order; sets command_count to 0 for these jobs and to -1 for others."""
+    jobs, commands, n = state.jobs, state.commands, 0
+    for k in range(first, state.n_commands):
+        jobs.command_count[commands.job[k]] = -1
+    for k in range(state.n_interrupted):
+        job = state.interrupted[k]
+        if jobs.command_count[job] < 0:
+            jobs.command_count[job] = 0
+            state.interrupted[n] = job
             n += 1
-    state.n_reached = n
+    state.n_interrupted = n
     return n
 
 
 @compiled(inner=True)
-def _copy(told: Told, source: int, target: int) -> None:
-    for column in (told.job, told.at_ns, told.core, told.what, told.value, told.wanted):
+def _copy(commands: CommandLog, source: int, target: int) -> None:
+    for column in (commands.job, commands.at_ns, commands.core, commands.what, commands.value, commands.wanted):
         column[target] = column[source]
 
 
 @compiled(inner=True)
 def _gather(state: BatchState, first: int) -> None:
-    """Sort the commands from ``first`` on by job in the order of ``reached``, followed by those of other jobs."""
-    jobs, told, stop = state.jobs, state.told, state.n_told
-    reached, size = _once_each(state, first), stop - first
+    """Sort the commands from ``first`` on by job in the order of ``interrupted``, followed by those of other jobs."""
+    jobs, commands, stop = state.jobs, state.commands, state.n_commands
+    interrupted, size = _once_each(state, first), stop - first
     for k in range(first, stop):
-        job = told.job[k]
-        if jobs.told_count[job] >= 0:
-            jobs.told_count[job] += 1
-        _copy(told, k, k + size)
+        job = commands.job[k]
+        if jobs.command_count[job] >= 0:
+            jobs.command_count[job] += 1
+        _copy(commands, k, k + size)
     at = first
-    for k in range(reached):
-        job = state.reached[k]
-        jobs.told_first[job] = at
-        at += jobs.told_count[job]
-        jobs.told_count[job] = 0
+    for k in range(interrupted):
+        job = state.interrupted[k]
+        jobs.command_first[job] = at
+        at += jobs.command_count[job]
+        jobs.command_count[job] = 0
     for k in range(stop, stop + size):
-        job, to = told.job[k], at
-        if jobs.told_count[job] >= 0:
-            to = jobs.told_first[job] + jobs.told_count[job]
-            jobs.told_count[job] += 1
+        job, to = commands.job[k], at
+        if jobs.command_count[job] >= 0:
+            to = jobs.command_first[job] + jobs.command_count[job]
+            jobs.command_count[job] += 1
         else:
             at += 1
-        _copy(told, k, to)
-        if told.what[to] == b.GIVEN:
-            state.given_at[told.core[to]] = to + 1
+        _copy(commands, k, to)
+        if commands.what[to] == b.GIVEN:
+            state.given_at[commands.core[to]] = to + 1
     for k in range(first, stop):
-        jobs.told_count[told.job[k]] = max(jobs.told_count[told.job[k]], 0)
+        jobs.command_count[commands.job[k]] = max(jobs.command_count[commands.job[k]], 0)
 
 
 @compiled(HOOK)
-def tell_together(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
+def sort_commands(state: BatchState, _job: int, _now: int, _stop: int, _sign: int) -> int:
     """Sort the commands of all features after a pass by job."""
-    _gather(state, state.first_told)
+    _gather(state, state.first_command)
     return 0

@@ -12,7 +12,7 @@ from traces.compiled import compiled
 
 
 @compiled()
-def wished_cores(share: float, asked: int, least: int, most: int) -> int:
+def requested_width(share: float, asked: int, least: int, most: int) -> int:
     """The number of cores that a phase requests: ``share`` of its job's request, rounded half up, from ``least`` to ``most``;
     0 (no request) if ``share`` is 0."""
     if share == 0.0:
@@ -21,14 +21,14 @@ def wished_cores(share: float, asked: int, least: int, most: int) -> int:
 
 
 @compiled(HOOK)
-def wish(state: ApplicationState, t: int, _speed: float) -> int:
+def request_width(state: ApplicationState, t: int, _speed: float) -> int:
     """Make the request of the next part, due at ``t``, if its phase has one; returns the begin of the part."""
     if state.part == 0:
-        state.wish = state.speed.size
-        state.wished_ns[:] = s.NEVER
-    wanted = state.wishes[state.part % state.phases.kind.size]
-    if wanted == 0 or wanted == state.wish:
+        state.request_width = state.speed.size
+        state.width_request_ns[:] = s.NEVER
+    wanted = state.width_requests[state.part % state.phases.kind.size]
+    if wanted == 0 or wanted == state.request_width:
         return t
-    state.wish = wanted
-    state.wished_ns[state.part] = t
+    state.request_width = wanted
+    state.width_request_ns[state.part] = t
     return t + 1

@@ -132,7 +132,7 @@ def _promise(state: BatchState, inline: InlineState, job: int, not_before_ns: in
 def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
     """Report the current application's releases and requests before ``until_ns``; promise that nothing else is visible."""
     run, need = inline.running.app, 0
-    if run.n_released > 0 or run.wishes.size > 0:
+    if run.n_released > 0 or run.width_requests.size > 0:
         need = report_releases(state, inline, job, until_ns)
     return int(need) if need != 0 else _promise(state, inline, job, until_ns)
 
@@ -170,10 +170,10 @@ def _run_ahead(state: BatchState, inline: InlineState, job: int) -> int:
 @compiled(inner=True)
 def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
     """Apply the latest commands of its job to the current application; returns its status."""
-    run, flags, first = inline.running.app, inline.saved.flags, state.jobs.told_first[job]
-    stop = first + state.jobs.told_count[job]
+    run, flags, first = inline.running.app, inline.saved.flags, state.jobs.command_first[job]
+    stop = first + state.jobs.command_count[job]
     k = apply_widths(state, inline, first, stop)
-    if k < stop and state.told.what[k] == b.HINTED:
+    if k < stop and state.commands.what[k] == b.HINTED:
         for slot in range(run.speed.size):
             core, there = run.core_number[slot], run.cores.released_ns[slot] == NEVER
             flags[slot] = 1 if there and state.hinted[core] == job + 1 and state.holder[core] == job else 0
@@ -192,7 +192,7 @@ def _arrive(inline: InlineState, now: int) -> int:
 def _command(state: BatchState, inline: InlineState, job: int) -> int:
     """Apply the commands of a running job and report or promise its future; returns 0 or an ``InlineStatus``."""
     now, of = commanded_at(state, job), running_of(inline, job)
-    if inline.applied_upto > inline.reached_at:  # applied before there was room for its releases
+    if inline.applied_upto > inline.interrupted_at:  # applied before there was room for its releases
         return _run_ahead(state, inline, job)
     of.steps = 0
     if of.commanded_ns < now:
@@ -208,7 +208,7 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
     status = _arrive(inline, now)
     if status == SUSPENDED:
         status = _apply(state, inline, job, now)
-    inline.applied_upto = inline.reached_at + 1
+    inline.applied_upto = inline.interrupted_at + 1
     return _go_ahead(state, inline, job, status)
 
 
@@ -243,11 +243,11 @@ def come_due(state: BatchState, inline: InlineState, job: int, _flag: int) -> in
 
 
 @compiled(HOOK)
-def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
+def interrupt(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
     """Give running jobs the commands of the latest pass; returns 0 or an ``InlineStatus``."""
     replays = inline.saved.flags.size == 0
-    while inline.reached_at < state.n_reached:
-        inline.job = job = state.reached[inline.reached_at]
+    while inline.interrupted_at < state.n_interrupted:
+        inline.job = job = state.interrupted[inline.interrupted_at]
         # After making room, both of these are repeated without effect.
         if replays and not note(state, inline, job):
             return InlineStatus.JOURNAL_FULL
@@ -259,6 +259,6 @@ def reach(state: BatchState, inline: InlineState, _job: int, _flag: int) -> int:
             leave(inline)
         if need != 0:
             return int(need)
-        inline.reached_at += 1
-    state.n_reached = inline.reached_at = inline.applied_upto = 0
+        inline.interrupted_at += 1
+    state.n_interrupted = inline.interrupted_at = inline.applied_upto = 0
     return 0
