@@ -14,7 +14,7 @@ export type NumberArray =
 interface Entry {
   name: string;
   type: string; // numpy's name without byte order: i1 u1 i2 u2 i4 u4 i8 f4 f8
-  offset: number; // bytes behind the header
+  offset: number; // bytes after the header
   rows: number;
 }
 

@@ -1,4 +1,4 @@
-// What somebody has chosen on a page: kept while its tab is open, also when the page of a study under way loads itself anew.
+// Selections on a page: kept while its tab is open, also when the page of a study in progress reloads.
 
 /** What was kept under a name; undefined if nothing was, or the browser keeps nothing. */
 export function kept<T>(name: string): T | undefined {

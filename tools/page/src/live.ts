@@ -1,9 +1,9 @@
-// A study that is under way: its page is written anew as cells end, and loads itself anew.
+// A study in progress: its page is written again as cells end, and reloads.
 
 import { element } from "./elements.ts";
 import { keep, kept } from "./kept.ts";
 
-/** Load the page again every so many seconds, until somebody says that it is to stay as it is. */
+/** Reload the page every few seconds, until a button stops it. */
 export function mountLive(place: HTMLElement): void {
   const seconds = Number(place.dataset["live"]);
   let stopped = kept<boolean>("stopped") ?? false;

@@ -200,12 +200,12 @@ export class Table {
     this.#refresh();
   }
 
-  #draw(anew: boolean): void {
+  #draw(always: boolean): void {
     const height = Math.min(this.#order.length + 2, 18) * ROW_PX;
     this.#scroll.style.maxHeight = `${height}px`;
     const first = Math.max(0, Math.floor(this.#scroll.scrollTop / ROW_PX) - SPARE);
     const begin = Math.max(0, Math.min(first - (first % 2), this.#order.length - 1));
-    if (!anew && begin === this.#begin) return;
+    if (!always && begin === this.#begin) return;
     this.#begin = begin;
     this.#height = this.#scroll.clientHeight;
     this.#fill(begin, begin + Math.ceil((this.#scroll.clientHeight || 540) / ROW_PX) + 2 * SPARE);
@@ -278,7 +278,7 @@ function exampleOf(data: TableData): string {
   return ["a word", ...(words.length ? [words.join(" ")] : [])].join(", or ");
 }
 
-// So many characters wide that its heading and some of its cells fit; it stays so while one scrolls.
+// Width in characters that fits the heading and some cells; it does not change while scrolling.
 function widthOf(column: Column, rows: number): number {
   let most = column.label.length + 2;
   const step = Math.max(1, Math.floor(rows / 200));

@@ -37,7 +37,7 @@ export function tableData(packed: Packed): TableData {
   return { rows: about.rows, key: about.key, columns };
 }
 
-/** Whether a cell has no value: NaN, and an instant of what never happened. */
+/** Whether a cell has no value: NaN, or the instant of an event that never happened. */
 export function missing(column: Column, row: number): boolean {
   const cell = column.cells[row]!;
   if (column.kind === "instant") return cell < 0;

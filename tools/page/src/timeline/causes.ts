@@ -1,4 +1,4 @@
-// For whom a job waited, and who waited for it: found when somebody asks, from what jobs held.
+// The jobs that a job waited for, and the jobs that waited for it: computed on request from the cores that jobs held.
 
 import type { TimelineData } from "./data.ts";
 

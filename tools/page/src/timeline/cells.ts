@@ -7,11 +7,11 @@ import type { Rows } from "./rows.ts";
 export class Layer {
   /** The covered part of a cell, from 0 to 1. */
   cover = new Float32Array(0);
-  /** The job that has more than half of what is covered, if any has; else one of those that are there; -1 for none. */
+  /** The job that covers more than half of the cell, if any; otherwise one of its jobs; -1 for none. */
   job = new Int32Array(0);
   vote = new Float32Array(0);
 
-  /** So many cells, all empty. */
+  /** Empty cells. */
   clear(cells: number): void {
     if (this.cover.length === cells) {
       this.cover.fill(0);
@@ -35,7 +35,7 @@ export class Layer {
     }
   }
 
-  /** Move every line of cells by so many columns to the left (to the right where it is below 0), and empty what is left. */
+  /** Move every line of cells to the left by a number of columns (negative: to the right), and empty the rest. */
   shift(columns: number, width: number): void {
     for (const [array, empty] of [[this.cover, 0], [this.vote, 0], [this.job, -1]] as const) {
       for (let from = 0; from < array.length; from += width) {
@@ -46,7 +46,7 @@ export class Layer {
   }
 }
 
-/** What part of the whole is drawn: columns of `step` ns from number `column` on, and rows, `join` of which are one line. */
+/** The drawn part: columns of `step` ns from number `column` on, and rows, `join` of which are one line. */
 export interface Window {
   column: number;
   step: number;

@@ -92,7 +92,7 @@ export class CodedColumns {
     return numbers;
   }
 
-  /** Numbers of which all fit into 32 bits. */
+  /** Numbers that all fit into 32 bits. */
   small(name: string): Int32Array {
     const { low } = this.whole(name);
     return new Int32Array(low.buffer);

@@ -16,7 +16,7 @@ export interface Colouring {
 
 const HUES = ["#4477aa", "#ee7733", "#228833", "#cc3377", "#56b4e9", "#ccbb44", "#7b68c8", "#009e73", "#c05a3c", "#ee99aa"].map(hex);
 const GREY = hex("#8c8c8c");
-const UNKNOWN = hex("#c3ccd6"); // none of the ordered ones, of which the middle is grey
+const UNKNOWN = hex("#c3ccd6"); // none of the ordered colours, whose middle is grey
 const ORDERED = ["#31446b", "#575d6d", "#7d7c78", "#a59c74", "#d0be60", "#ffea46"].map(hex);
 
 export const SCHEMES: readonly { key: string; label: string }[] = [
@@ -47,7 +47,7 @@ export function colouring(data: TimelineData, key: string): Colouring {
 }
 
 function byJob(data: TimelineData): Colouring {
-  // Neighbours in the table differ; so do mostly jobs that lie beside each other.
+  // Neighbours in the table differ; so do most neighbouring jobs.
   const colours = filled(data, (job) => HUES[(job * 7) % HUES.length]!);
   return { name: "job", colours, legend: [] };
 }
@@ -79,7 +79,7 @@ function byWait(data: TimelineData): Colouring {
   const wait = (job: number) => (jobs.started[job] ? jobs.start.at(job) - jobs.eligible.at(job) : NaN);
   let longest = 0;
   for (let job = 0; job < jobs.count; job++) longest = Math.max(longest, wait(job) || 0);
-  // Limits that people know, so many that the longest wait is above the last but one.
+  // Familiar limits, up to the first above the longest wait.
   const top = WAITS.findIndex((limit) => limit >= longest);
   const last = top < 0 ? WAITS.length : top;
   const limits = [0, ...WAITS.slice(Math.max(0, last - 4), last)];

@@ -36,7 +36,7 @@ export function find(rows: Rows, view: View, cells: Cells, row: number, at: numb
   }
   if (rows.tasks) {
     const { tasks } = rows.tasks;
-    // Of what the column shows the task in which the instant lies, or the next one.
+    // The task of the column that contains the instant, or the next task.
     const task = firstEnding(rows.tasks, place, at);
     if (task < tasks.first[place + 1]! && tasks.begin.at(task) < at + view.step) {
       found.task = task;

@@ -1,9 +1,9 @@
-// What hands do with a timeline: pointer, wheel, touch, keys; as calls of what they mean.
+// Input of a timeline: pointer, wheel, touch and keys, as calls of actions.
 
 export interface Meanings {
   /** By pixels of CSS. */
   pan(x: number, y: number): void;
-  /** So many times the time, about a place. */
+  /** Multiply the shown time around a place. */
   zoom(factor: number, x: number): void;
   zoomRows(factor: number, y: number): void;
   point(x: number, y: number, touched: boolean): void;
@@ -15,7 +15,7 @@ export interface Meanings {
 
 /** A pointer that moved no farther than this has clicked. */
 const STILL = 4;
-/** A wheel that was turned elsewhere goes on scrolling the page for so long, ms. */
+/** Time (ms) for which a wheel that was turned elsewhere continues to scroll the page. */
 const GOING_ON = 400;
 
 export function listen(stage: HTMLElement, meanings: Meanings): void {
@@ -34,7 +34,7 @@ function keys(stage: HTMLElement, meanings: Meanings): void {
 }
 
 function wheel(stage: HTMLElement, meanings: Meanings): void {
-  // Who scrolls the page past a timeline is not to be caught in it.
+  // Scrolling the page past a timeline must not stop in it.
   let elsewhere = -Infinity;
   window.addEventListener(
     "wheel",

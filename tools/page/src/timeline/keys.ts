@@ -1,7 +1,7 @@
 // What keys mean to a timeline.
 
 export interface KeyActs {
-  /** By parts of what is seen: of its time, and of its rows. */
+  /** By shares of the visible time and rows. */
   move(time: number, rows: number): void;
   zoom(factor: number): void;
   zoomRows(factor: number): void;

@@ -146,7 +146,7 @@ export class Marks {
   }
 }
 
-/** Of what a job holds the part where it has most rows. */
+/** The part of a job's cores with most rows. */
 function largest(boxes: Box[]): Box {
   return boxes.reduce((one, other) => (other.y1 - other.y0 > one.y1 - one.y0 ? other : one));
 }

@@ -1,4 +1,4 @@
-// The picture: labels of rows, strips of what is counted, an axis of time, and the cells of rows with what is written on them.
+// The picture: labels of rows, strips of counts, an axis of time, and the cells of rows with their labels.
 
 import type { Cells } from "./cells.ts";
 import { type Colouring, type Theme, css, isLight } from "./colours.ts";
@@ -12,7 +12,7 @@ import type { View } from "./view.ts";
 const STRIP = 40;
 const AXIS = 22;
 const GAP = 8;
-/** Bars that are at least so wide (columns) are told apart by a line. */
+/** Least width (columns) of bars that a line separates. */
 const APART = 4;
 const FONT = "11px system-ui, sans-serif";
 
@@ -37,7 +37,7 @@ export function layoutOf(width: number, height: number, strips: number, scale: n
 export class Picture {
   readonly #image = document.createElement("canvas");
   #pixels = new ImageData(1, 1);
-  #look: unknown[] = []; // of what the pixels are: another one, and all are made anew
+  #look: unknown[] = []; // inputs of the pixels: if they change, all pixels are made again
   readonly #names = new Map<string, string>(); // of rows, as far as they fit
 
   constructor(
@@ -309,7 +309,7 @@ function rowName(context: CanvasRenderingContext2D, name: string, width: number,
   return fitted(context, number && context.measureText(name).width > width ? number[1]! : name, width);
 }
 
-/** The text, or so much of its begin that it fits. */
+/** The text, cut to fit. */
 function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
   if (context.measureText(text).width <= width) return text;
   let length = text.length;

@@ -5,7 +5,7 @@ import { type Colour, type Theme, hex } from "./colours.ts";
 import type { Steps, TimelineData } from "./data.ts";
 import type { View } from "./view.ts";
 
-/** Up to so many steps a column are added up; of more, the difference of sums that are known is taken. */
+/** Most steps per column that are added up; with more, the difference of known sums is used. */
 const FEW = 64;
 
 export class Curve {

@@ -22,7 +22,7 @@ import { findJobs } from "./search.ts";
 import { strips } from "./series.ts";
 import { View } from "./view.ts";
 
-/** A picture that took longer, ms, is at first only stretched while one zooms, and drawn when one has stopped for so long, ms. */
+/** A picture that takes longer (ms) is only stretched while zooming, and drawn this time (ms) after the last zoom. */
 const SLOW = 24;
 const STOPPED = 90;
 
@@ -152,7 +152,7 @@ class Timeline {
   }
 
   #resize(): void {
-    // That of what is inside: the place may have a margin of its own.
+    // The inner width: the place may have a margin.
     const width = Math.max(220, Math.floor(this.#parts.stage.clientWidth));
     const scale = window.devicePixelRatio || 1;
     const first = layoutOf(width, 0, this.#strips.length, scale);
@@ -197,7 +197,7 @@ class Timeline {
   }
 
   #pan(columns: number, pixels: number): void {
-    this.#flight++; // who moves it by hand does not want to go on flying
+    this.#flight++; // moving by hand ends a flight
     this.#view.pan(columns, pixels);
     this.#unpoint();
     this.#moved();
@@ -356,7 +356,7 @@ class Timeline {
     this.#parts.said.textContent = text;
   }
 
-  /** The bar that keys are at: what is pointed at, or to begin with the middle of what is seen. */
+  /** The bar of the keyboard cursor: the bar under the pointer, or at first the middle of the visible time. */
   #cursor(): Found | undefined {
     const view = this.#view;
     if (this.#hovered) return this.#hovered;

@@ -50,7 +50,7 @@ export function date(ns: bigint, startS: number): string {
 
 const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200];
 
-/** The distance of ticks, in ns, of which at least `atLeast` ns lie between two. */
+/** The distance of ticks in ns, at least `atLeast`. */
 export function tickStep(atLeast: number): number {
   const seconds = atLeast / 1e9;
   if (seconds > 43200) return decade(seconds / 86400) * 86400e9;

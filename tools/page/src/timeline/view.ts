@@ -132,7 +132,7 @@ export class View {
     return instant / this.step - this.column;
   }
 
-  // At least a twentieth of a ns, but no less than what a number still tells apart there.
+  // At least a twentieth of a ns, and at least the precision of a number.
   get #least(): number {
     return Math.max(0.05, this.span * 2 ** -50);
   }
@@ -142,7 +142,7 @@ export class View {
   }
 
   #clamp(): void {
-    // The middle of what is seen is always a time at which something happens.
+    // The middle of the view always lies within the shown time.
     const half = Math.floor(this.width / 2);
     this.column = Math.min(Math.max(this.column, -half), Math.ceil(this.span / this.step) - half);
     const seen = this.height / this.rowHeight;
