@@ -72,7 +72,7 @@ def _shown(name: str, folder: Path) -> tuple[bridge.Result, dict[str, list[Any]]
 def test_the_trace_shows_which_jobs_receive_hints(tmp_path: Path) -> None:
     result, shown = _shown("hints by host, failures, kills", tmp_path)
     told = result.hints.sort_values(["told_ns", "row"], kind="stable")
-    names = {"told job": "job_id", "waiting job": "waiting_job_id", "lack": "lack", "wanted": "wanted"}
+    names = {"running job": "job_id", "waiting job": "waiting_job_id", "lack": "lack", "wanted": "wanted"}
     rows = [{name: row[column] for name, column in names.items()} for row in told.to_dict("records")]
     assert shown["hints"] == [("hint", at, at, row) for at, row in zip(told["told_ns"].tolist(), rows, strict=True)]
     assert len(rows) > 10
@@ -89,7 +89,7 @@ def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
     sums = told.groupby(["told_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
     number = result.jobs["job_id"].to_numpy()
     assert shown["widths"] == [
-        ("width", at, at, {"told job": int(number[row]), "given": given, "asked": asked, "wished": wished})
+        ("width", at, at, {"running job": int(number[row]), "given": given, "asked": asked, "wished": wished})
         for at, row, given, asked, wished in sums.itertuples(index=False, name=None)
     ]
     assert sums[["wished", "given", "asked"]].any().all()

@@ -350,9 +350,9 @@ def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
         assert {region for region, *_ in shown[name]} == {name.removesuffix("s")}
     of = {tuple(values) for *_, values in (one for name in TOLD for one in shown[name])}
     assert of == {
-        ("told job", "waiting job", "lack", "wanted"),
-        ("told job", "given", "asked", "wished"),
-        ("told job", "core", "parts per billion"),
+        ("running job", "waiting job", "lack", "wanted"),
+        ("running job", "given", "asked", "wished"),
+        ("running job", "core", "parts per billion"),
     }
 
 

@@ -20,7 +20,7 @@ K = TypeVar("K", bound="JobEvents")
 UINT64, INT64, STRING = 4, 8, 11
 
 #: The first attribute of each kind whose job receives something.
-RUNNING_JOB = ("told job", "number of the running job", INT64)
+RUNNING_JOB = ("running job", "number of the running job", INT64)
 
 #: Number of events, or names, shown in a story if several are of the same kind.
 NAMED = 3
