@@ -35,9 +35,9 @@ class LengthModels(State):
     mode: Ints  # a mode of ``als.lengths.contract``
     count: Ints  # its fixed number of tasks, or 0
     params_first: Ints  # its parameters: params_first … params_stop - 1
-    params_stop: Ints
+    params_stop: Ints  # one past its last parameter
     pattern_first: Ints  # its pattern: pattern_first … pattern_stop - 1
-    pattern_stop: Ints
+    pattern_stop: Ints  # one past its last entry
     memo_size: Ints  # size of its memory along a loop
 
 
@@ -45,7 +45,7 @@ class ProgramTable(State):
     """The programs of a run, for kernels."""
 
     phase_first: Ints  # the phases of a program: phase_first … phase_stop - 1
-    phase_stop: Ints
+    phase_stop: Ints  # one past its last phase
     steps: Ints  # how often its phases are repeated
     redraw: Ints  # 1 if each step draws its tasks again
     phases: Phases  # the phases of all programs

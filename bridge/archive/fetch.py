@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
-from bridge.options.declared import TIMEOUT
+from bridge.options.declared import FETCH_TIMEOUT
 from traces.base.errors import InputError, TwolevelError, shown
 
 #: Limits of a log: its unpacked size, and the ratio of unpacked to packed size of logs above a certain size.
@@ -167,7 +167,7 @@ def download(
     *,
     base_url: str | None = None,
     sha256: str | None = None,
-    timeout_s: float = TIMEOUT.default,
+    timeout_s: float = FETCH_TIMEOUT.default,
     force: bool = False,
     watch: Watch | None = None,
 ) -> Download:
@@ -179,7 +179,7 @@ def download(
     log = find_log(name)
     if sha256 is not None and not _SUM.fullmatch(sha256.strip()):
         raise InputError(f"--sha256: {shown(sha256)}; allowed: 64 hexadecimal digits")
-    TIMEOUT.check(timeout_s)
+    FETCH_TIMEOUT.check(timeout_s)
     url = _url(log, base_url)
     place = _place(log, target, force)
     with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 
-class RunFolder(StoredRun):
+class ReadRun(StoredRun):
     """A stored run with its report page."""
 
     def report(self) -> Page:
@@ -31,7 +31,7 @@ class RunFolder(StoredRun):
         return page_maker(self.folder)()
 
 
-def read(path: str | Path) -> RunFolder | Report | Study | Workload:
+def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     """Read a result, a study or a workload.
 
     Parameters
@@ -42,7 +42,7 @@ def read(path: str | Path) -> RunFolder | Report | Study | Workload:
 
     Returns
     -------
-    RunFolder, Report, Study or Workload
+    ReadRun, Report, Study or Workload
         A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)`` and ``report()``; a study's folder ``results``, ``plot`` and
         ``report()``; a study's file can be given to ``twolevel.study``, a workload to ``twolevel.simulate``.
 
@@ -55,7 +55,7 @@ def read(path: str | Path) -> RunFolder | Report | Study | Workload:
     if folder.is_dir():
         if (folder / STUDY).is_file():
             return _stored_study(folder)
-        return RunFolder(folder)
+        return ReadRun(folder)
     if folder.suffix == ".toml":
         from bridge.studies.input.study_file import load_study
 
@@ -74,12 +74,12 @@ def _stored_study(folder: Path) -> Report:
     return Report(state.total, done, len(errors), tuple(errors[:5]), 0, read_study_record(folder).study(), folder)
 
 
-def report(result: Result | GridRows | Report | RunFolder | str | Path, other: str | Path | None = None) -> Page:
+def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str | Path | None = None) -> Page:
     """Make the report page of a result.
 
     Parameters
     ----------
-    result : Result, GridRows, Report, RunFolder, str or Path
+    result : Result, GridRows, Report, ReadRun, str or Path
         A result of ``simulate``, ``sweep``, ``study`` or ``read``, or the folder of a run, a study, a comparison or a replay.
     other : str or Path, optional
         The folder of a second run: the page then compares both.

@@ -706,7 +706,7 @@ test_bad_input_is_refused = refusals(
         ],
         "a name that is no text": [
             (lambda: read_workload(written_as(NO_TEXT, LINE)), "the name of a workload file must be text in UTF-8"),
-            (lambda: check_target(Path(NO_TEXT), force=False), "folder: .* is no text in UTF-8"),
+            (lambda: check_target(Path(NO_TEXT), force=False), "folder: .* is not text in UTF-8"),
         ],
         "from_jobs_refuses_what_a_reader_would_reject": [
             ((1, 0, float("nan"), 1, 9), "run_s: nan is not"),

@@ -7,6 +7,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from functools import cache
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -33,7 +34,10 @@ def simulated(coupling: str = "inline", jobs: int = 40, cores: int | None = None
     chosen: dict[str, Any] = {"als": "ss", "variation": 0.25, "seed": 3, "tasks_per_core": 3, **options}
     if coupling != "inline":
         chosen.setdefault("workers", 2)
-    result = bridge.simulate(workload(jobs, cores), PLATFORM, coupling=coupling, **chosen)
+    execution = {one.name: chosen.pop(one.name) for one in fields(bridge.Execution) if one.name in chosen}
+    result = bridge.simulate(
+        workload(jobs, cores), PLATFORM, execution=bridge.Execution(coupling, **execution), **chosen
+    )
     check_ledger(result.ledger)
     return result
 

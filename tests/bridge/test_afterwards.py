@@ -152,7 +152,7 @@ def test_a_study() -> None:
         ('pue = "1.4"', 'pue = "0.4"', "pue: '0.4'; allowed: 1 to 100"),
         ('"signals.csv"', '"nowhere.csv"', r"\[results\] signals: no file 'nowhere.csv'"),
         ("fair-start = true", "fair-start = 1", r"\[results\] fair-start: 1; allowed: true or false"),
-        ("power = true\n", "", "the power of the run is not known; add .power. on = true"),
+        ("power = true\n", "", "the power of the run is not known; add power = true"),
         ('bls = ["fcfs", "sjf"]', 'bls = ["fcfs", "reject"]', "fair-start = true: batch policy reject"),
     ):
         Path("study.toml").write_text(STUDY.replace(old, new))

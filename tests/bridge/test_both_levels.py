@@ -226,8 +226,8 @@ class _Reference:
         self.case, self.jobs, self.machine = case, case.batch.jobs, case.batch.machine
         self.host_of = [number for number, host in enumerate(self.machine.hosts) for _ in range(host.cores)]
         self.speeds = case.core_speeds
-        #: What each attempt, by row and start, computes on and was told.
-        self.told: dict[tuple[int, int], tuple[tuple[int, ...], cluster.Changes, cluster.Hints]] = {}
+        #: What each attempt, by row and start, computes on, and its commands.
+        self.commands: dict[tuple[int, int], tuple[tuple[int, ...], cluster.Changes, cluster.Hints]] = {}
 
     def run(self) -> list[Done]:
         computing, rules = self.case.computing, self.case.batch.rules
@@ -240,7 +240,7 @@ class _Reference:
             if computing.resize == "evolve":
                 ways["wishes_of"] = lambda row, start, *_: tuple(self.ran(row, start).wishes)
         elif hints:
-            ways["told"] = lambda row, start, cores, hints: self.given(row, start, cores, (), hints)
+            ways["informed"] = lambda row, start, cores, hints: self.given(row, start, cores, (), hints)
         else:
             ways["end_of"] = lambda *of: self.given(*of)[0]
             if computing.coordination != "none":
@@ -272,7 +272,7 @@ class _Reference:
         self, row: int, start: int, cores: tuple[int, ...], changes: cluster.Changes = (), hints: cluster.Hints = ()
     ) -> tuple[int, Mapping[int, int]]:
         own = cores if self.case.computing.resize == "mold" else cores[: self.jobs[row].cores]
-        self.told[row, start] = own, changes, hints
+        self.commands[row, start] = own, changes, hints
         try:
             ran = self.ran(row, start)
         except application.AllLost:
@@ -288,7 +288,7 @@ class _Reference:
         return max(start, self.case.computing.lost[1])
 
     def loss_of(self, row: int, start: int, cores: tuple[int, ...]) -> int | None:
-        if (row, start) not in self.told:
+        if (row, start) not in self.commands:
             self.given(row, start, cores)
         try:
             self.ran(row, start)
@@ -327,8 +327,8 @@ class _Reference:
         return [length for part in again for length in part], [len(part) for part in again]
 
     def ran(self, row: int, start: int, stop: int | None = None) -> application.Run:
-        """The application of an attempt, after what it has been told so far."""
-        computing, (cores, changes, hints) = self.case.computing, self.told[row, start]
+        """The application of an attempt, after its commands so far."""
+        computing, (cores, changes, hints) = self.case.computing, self.commands[row, start]
         lengths, part_tasks = self.lengths(row)
         evolves = computing.resize == "evolve" and len(set(self.case.widths[row])) == 2
         resizes = [
@@ -355,7 +355,7 @@ class _Reference:
             hints=hints,
             resizes=resizes,
             numbers=cores,
-            wishes=[self.wish(row, phase) for phase in computing.phases] if evolves else (),
+            wishes=[self.request_width(row, phase) for phase in computing.phases] if evolves else (),
         )
         known = stop or start + 4 * self.jobs[row].run
         while True:
@@ -508,7 +508,7 @@ def test_in_processes(coupling: str, step: int) -> None:
         assert different(found, case.simulated()) == "", case
 
 
-def test_a_simulator_that_is_told_of_parts_wishes_as_they_say() -> None:
+def test_a_simulator_that_receives_parts_requests_their_widths() -> None:
     command = shlex.join([sys.executable, str(Path(__file__).with_name("lengths_peer.py"))])
     for case in two_level_cases(46, 2, ("wishes", "variation")):
         found = case.simulated(execution=Execution("pool", workers=1, als_command=command))

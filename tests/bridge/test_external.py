@@ -45,8 +45,8 @@ SCHEDULER = shlex.join([sys.executable, str(HERE / "toy_scheduler.py")])
 
 
 CANNOT = [
-    (TOY, MANY_PARTS, {}, InputError, "^job 100: 70000 parts, phases times steps; a simulator that asks for lengths can be "
-     "told of 65536; use inline$"),
+    (TOY, MANY_PARTS, {}, InputError, r"^job 100: 70000 parts \(phases times steps\); a simulator that asks for lengths can "
+     "receive 65536; use inline$"),
     (TOY, GRAPH, {"network": "lv08"}, InputError, STRAIGHT),
     (TOY, "", {"als": "gss"}, InputError, SAYS + "unknown technique gss: ss, static$"),
     (rogue("too-many-chosen"), "", {}, PeerError, "^job 100: the outcome's chosen has 3 numbers; allowed: up to 0$"),

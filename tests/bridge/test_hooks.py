@@ -127,7 +127,7 @@ TOLD: dict[str, dict[str, set[Any]]] = {
 }
 
 #: What runs fill in which running jobs receive commands, and applications are kept.
-KEPT = {i.START, i.COME_DUE, i.REACH}
+KEPT = {i.START, i.COME_DUE, i.INTERRUPT}
 
 
 def limited(fallback: str, *where: str) -> dict[str, Any]:
@@ -212,7 +212,7 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[Any]]]] = 
     "speeds amid graphs": (GRAPH_MAP, {"speeds": SQUARE}, CUT),
     "widths of graphs": (GRAPH_MAP, EQUAL, {"application": GRAPHS | WIDTHS | {a.SERVE_LAST}, "inline": {i.GRAPHS, *KEPT}}),
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
-                                 {"inline": {i.GRAPHS, i.REACH}}),
+                                 {"inline": {i.GRAPHS, i.INTERRUPT}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
                                      {"batch": {*GIVES, "WIDTHS", "TELLS"}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,

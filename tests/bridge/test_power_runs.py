@@ -303,8 +303,8 @@ CHARGED = Rules(decision_cost_ns="measured")
     ("said", "what", "instead"),
     [
         (MOLDED, "resize.*mold.* and several reservations", "stop:idle"),
-        (EXPANDED, "resize='expand', as cores come to running jobs", "none"),
-        ({"fallback": "hold", "limits": NOTICED, "bls": Director(1)}, "director, as one that decides", "none"),
+        (EXPANDED, "resize='expand', as running jobs get cores", "none"),
+        ({"fallback": "hold", "limits": NOTICED, "bls": Director(1)}, "batch policy director, as it receives", "none"),
         ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "hold"),
         ({"fallback": "dvfs", "rules": CHARGED}, "decision_cost_ns", "stop:off"),
     ],

@@ -67,9 +67,7 @@ def test_a_cell_may_be_a_scheduler(tmp_path: Path) -> None:
 
 def test_a_cell_has_one_of_both(tmp_path: Path) -> None:
     path = written(tmp_path, text=STUDY.replace("timeout", 'bls = ["fcfs"]\ntimeout'))
-    with pytest.raises(
-        InputError, match=r"grid\]\] 2: bls-command: not with \[batch\] policy: the command is the policy"
-    ):
+    with pytest.raises(InputError, match=r"grid\]\] 2: bls-command: not with bls: the command is the policy"):
         run_study(load_study(path), tmp_path / "out", here)
 
 

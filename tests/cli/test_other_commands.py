@@ -515,9 +515,9 @@ def test_jobs_have_the_names_of_slurm(here: Path) -> None:
         ran = twolevel(*words.split())
         assert (ran.code, ran.out) == (2, ""), words
         assert words.split()[-1 if words.startswith(("story", "compare")) else 4] in ran.err
-    ran = twolevel("trace", "cut", "r", "--jobs", "900_2", "--cores", "200-255", "--out", "x")
+    ran = twolevel("trace", "cut", "r", "--jobs", "900_2", "--trace-cores", "200-255", "--out", "x")
     assert (ran.code, ran.err) == (2, "twolevel: --jobs: no such job held one of these cores: 900_2\n")
-    succeeds("trace", "cut", "r", "--jobs", "900_[1-2]", "--format", "csv", "--out", "part")
+    succeeds("trace", "cut", "r", "--jobs", "900_[1-2]", "--trace", "csv", "--out", "part")
     held = Path("part/csv/jobs.csv").read_text(encoding="utf-8")
     assert "9000000000001" in held
     assert ",9002," not in held
@@ -560,7 +560,7 @@ def test_ids_of_jobs_go_through_swf(here: Path) -> None:
     succeeds("workload", "merge", "w.json", "--align", "start", "-o", "w.swf")
     succeeds("run", "w.swf", "--als", "recorded", "--trace", "none", "--stream", "--out", "r")
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
-    succeeds("trace", "convert", "r", "--format", "swf", "--out", "again")
+    succeeds("trace", "convert", "r", "--trace", "swf", "--out", "again")
     assert "\n; Job: 2 b!7\n" in Path("again/jobs.swf").read_text(encoding="utf-8")
 
 
@@ -568,11 +568,11 @@ def test_parts_of_a_stored_run_have_the_ids_of_jobs(here: Path) -> None:
     """Tasks are read back from the OTF2 trace, whose regions have the names, too."""
     Path("w.json").write_text(BATSIM, encoding="utf-8")
     succeeds("run", "w.json", "--als", "ss", "--trace", "otf2,chrome,csv,text,paje", "--out", "r")
-    succeeds("trace", "convert", "r", "--format", "chrome,csv,text,paje", "--out", "again")
+    succeeds("trace", "convert", "r", "--trace", "chrome,csv,text,paje", "--out", "again")
     for name in ("trace.json", "csv/cores.csv", "csv/jobs.csv", "text/batch.txt", "trace.paje"):
         whole = Path("r/trace", name).read_text(encoding="utf-8")
         assert whole == Path("again", name).read_text(encoding="utf-8"), name
-    succeeds("trace", "cut", "r", "--jobs", "b!7", "--format", "chrome,csv", "--out", "part")
+    succeeds("trace", "cut", "r", "--jobs", "b!7", "--trace", "chrome,csv", "--out", "part")
     assert '"name":"job 2 b!7"' in Path("part/trace.json").read_text(encoding="utf-8")
     assert {line.split(",")[-1] for line in Path("part/csv/jobs.csv").read_text(encoding="utf-8").splitlines()} == {
         *("name", "b!7")

@@ -69,7 +69,7 @@ def test_start_delays() -> None:
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert labels == ["later in B: 2", "earlier in B: 2", "same start: 2"]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("start in A [h]", "start in B − start in A [h]")
-    said = ["job 11: +2 h 00 min", "job 12: −3 h 00 min", "one run of each, no estimate"]
+    said = ["job 11: +2 h 00 min", "job 12: −3 h 00 min", "two single runs"]
     assert [text.get_text() for text in axes.texts] == said
 
 
@@ -94,7 +94,7 @@ def test_both_runs_of_a_chain() -> None:
     upper, lower = delay_chain_figure(CHAIN.iloc[1:], late="A").axes
     assert lower.get_xlabel() == "time [h]"
     assert upper.get_title(loc="left") == "run A (delayed)"
-    assert upper.get_title(loc="right") == "one run of each, no estimate"
+    assert upper.get_title(loc="right") == "two single runs"
 
 
 def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:

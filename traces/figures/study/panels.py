@@ -107,8 +107,8 @@ def lines_figure(
     alone = len(at) == 1
     step = _APART_ALONE if alone else _step(at, len(techniques))
     with canvas.styled():
-        columns = legend_columns(techniques, width_in, 0.75)
-        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // columns) - 1))
+        across = legend_columns(techniques, width_in, 0.75)
+        figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // across) - 1))
         for place, axes in enumerate(panel_grid(figure, len(batches), columns)):
             if reference is not None:
                 axes.axhline(reference, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
@@ -140,6 +140,6 @@ def lines_figure(
             quiet(axes, "y")
         if from_zero:
             figure.axes[0].set_ylim(bottom=0)
-        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], columns, handle=3.4, title=title)
+        legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], across, handle=3.4, title=title)
         figure.supxlabel(remark, fontsize=6.8, color=canvas.GREY)
     return figure
