@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +24,7 @@ from bridge.report.parts import (
 )
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record
 from bridge.runs.directory import read_record
-from bridge.runs.figures import RUN_FIGURES, FigureView, figure_table
+from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table
 from bridge.runs.gantt import hosts, run_title
 from bridge.runs.job_table import with_spans
 from traces.base.errors import InputError
@@ -259,13 +260,15 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
         table = tables[kind.needs]
         if table is None:
             continue
-        columns = figure_table(table, kind.columns)
-        try:
-            words = kind.shows.format(n=f"{len(columns):,}")
-            found.append((figure_address(kind.draw(columns, view)), words))
-        except InputError:
-            continue  # there is nothing to draw, e.g. no imbalance without an application level
+        with suppress(InputError):  # if there is nothing to draw, e.g. no imbalance without an application level
+            found.append(_figure(kind, table, view))
     return found
+
+
+def _figure(kind: RunFigure, table: pd.DataFrame | Path, view: FigureView) -> tuple[str, str]:
+    # A function of its own, so that the columns of millions of tasks are released before the next figure reads its own.
+    columns = figure_table(table, kind.columns)
+    return figure_address(kind.draw(columns, view)), kind.shows.format(n=f"{len(columns):,}")
 
 
 def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:

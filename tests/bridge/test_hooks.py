@@ -144,8 +144,8 @@ def sleeping() -> dict[str, Any]:
 CAPPED = Partition("all", default=True, max_running_jobs=2)
 MALLEABLE = ConstraintOptions(malleable="1")
 GIVES = {"HOLDERS", "RELEASES"}
-SLOWED = {"LIMITS", "EASY", "SLOWS", "TELLS"}
-DIRECTED = {"HOLDS", "DECIDES", "DIRECTS", "RETRIES", "TELLS", "OTHERS"}
+SLOWED = {"LIMITS", "EASY", "SLOWS", "COMMANDS"}
+DIRECTED = {"HOLDS", "DECIDES", "DIRECTS", "RETRIES", "COMMANDS", "OTHERS"}
 PARTS = {"PLANS_AHEAD", "BY_CORES", "LIMITS", "PARTS"}
 BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "planning": ({"backfill": "3"}, {"PLANS_AHEAD"}),
@@ -160,22 +160,22 @@ BATCH_CASES: dict[str, tuple[dict[str, Any], set[int]]] = {
     "releases": ({"rules": Rules(coordination="release")}, GIVES),
     "releases by cores": ({"rules": Rules(coordination="release"), "allocator": "contiguous"},
                           {"PLANS_AHEAD", "BY_CORES", *GIVES}),
-    "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, "HINTS", "TELLS"}),
-    "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, "WIDTHS", "TELLS"}),
+    "hints": ({"rules": Rules(coordination="hint")}, {*GIVES, "HINTS", "COMMANDS"}),
+    "widths": ({"rules": Rules(resize="expand+shrink"), "constraints": MALLEABLE}, {*GIVES, "WIDTHS", "COMMANDS"}),
     "molding": ({"rules": Rules(resize="mold"), "constraints": MALLEABLE}, {"MOLDS"}),
     "molding beside reservations": ({"rules": Rules("3", resize="mold"), "constraints": MALLEABLE},
                                     {"MOLDS_WITH_PLANS", "PLANS_AHEAD"}),
     "hinting": ({"bls": LastOfEach(), "rules": Rules(coordination="hint")},
-                {"DECIDES", "HOLDS", *GIVES, "HINTS_AS_DECIDED", "TELLS", "OTHERS"}),
+                {"DECIDES", "HOLDS", *GIVES, "HINTS_AS_DECIDED", "COMMANDS", "OTHERS"}),
     "hints and widths": ({"rules": Rules(resize="expand", coordination="hint"), "constraints": MALLEABLE},
-                         {*GIVES, "HINTS", "WIDTHS", "TOGETHER", "TELLS"}),
+                         {*GIVES, "HINTS", "WIDTHS", "TOGETHER", "COMMANDS"}),
     "directing": ({"bls": Director(1)}, DIRECTED),
     "holding": (limited("hold"), {"LIMITS", "EASY"}),
     "slowing": (limited("dvfs"), SLOWED),
     "slowing beside a reservation": (limited("dvfs") | {"backfill": "easy"}, SLOWED),
     "slowing by cores": (limited("dvfs") | {"backfill": "2"}, {*SLOWED, "BY_CORES", "PLANS_AHEAD"} - {"EASY"}),
     "slowing one by one": (limited("dvfs:slow=fewest"), SLOWED),
-    "limits to a part": (limited("dvfs", "hosts:0-1"), {*PARTS, "SLOWS", "TELLS"}),
+    "limits to a part": (limited("dvfs", "hosts:0-1"), {*PARTS, "SLOWS", "COMMANDS"}),
     "deciding under limits to a part": (limited("hold", "hosts:0-1") | {"bls": Director(0)},
                                         {*PARTS, *DIRECTED} - {"PLANS_AHEAD"}),
     "stopping": (limited("stop:off"), {"STOPS"}),
@@ -214,9 +214,10 @@ APPLICATION_CASES: dict[str, tuple[str, dict[str, Any], dict[str, set[Any]]]] = 
     "a network, and who waits": (GRAPH_MAP, {"network": "lv08", "rules": Rules(coordination="hint")},
                                  {"inline": {i.GRAPHS, i.INTERRUPT}}),
     "wishes that are not followed": (WISHES_MAP, EQUAL,
-                                     {"batch": {*GIVES, "WIDTHS", "TELLS"}, "application": WIDE, "inline": KEPT}),
+                                     {"batch": {*GIVES, "WIDTHS", "COMMANDS"}, "application": WIDE, "inline": KEPT}),
     "wishes": (WISHES_MAP, EVOLVE,
-               {"batch": {*GIVES, "WIDTHS", "TELLS", "REQUESTS"}, "application": {*WIDE, a.WISH}, "inline": {i.WISHES, *KEPT}}),
+               {"batch": {*GIVES, "WIDTHS", "COMMANDS", "REQUESTS"}, "application": {*WIDE, a.REQUEST_WIDTH},
+                "inline": {i.WIDTH_REQUESTS, *KEPT}}),
 }  # fmt: skip
 
 
@@ -240,8 +241,8 @@ def test_every_feature_and_every_slot_of_every_table_is_in_a_case_here() -> None
     assert NAMES.keys() == set(order.FEATURES)
     batch = set().union(*(wanted for _, wanted in BATCH_CASES.values())) | {"PRESETS", "REQUESTS", "DRAINS"}
     assert batch == set(NAMES.values()) - {"DEPENDENCIES", "SWITCHES"}
-    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.WISH} == set(a.HOOKS.slots)
-    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WISHES} == set(i.HOOKS.slots)
+    assert GRAPHS | CHANGES | WIDTHS | {a.SELECT, a.SERVE_LAST, a.REQUEST_WIDTH} == set(a.HOOKS.slots)
+    assert {i.SPEEDS, i.VARYING, i.GRAPHS, *KEPT, i.WIDTH_REQUESTS} == set(i.HOOKS.slots)
 
 
 SMALL = types.int64(types.int64, types.float64)
