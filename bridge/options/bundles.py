@@ -134,14 +134,12 @@ def _for_typer(hint: Any, *, required: bool, said: Any) -> Any:
     if declared.off:
         name += f"/{flag(declared.off)}"
     names = [name, *([declared.short] if declared.short else [])]
-    unsaid = not required and said is None and declared.default not in (None, "", ())
-    shown: Any = _plain(declared.default) if unsaid else True
+    if not (required or declared.rule) and said is None and declared.default not in (None, "", ()):
+        text += f"  [default: {_plain(declared.default)}]"  # typer would write it in parentheses
     words = _words(declared) if declared.names or isinstance(declared, Choice) else None
     return Annotated[
         kind,
-        typer.Option(
-            *names, metavar=metavar, help=text, show_default=shown, rich_help_panel=declared.panel, autocompletion=words
-        ),
+        typer.Option(*names, metavar=metavar, help=text, rich_help_panel=declared.panel, autocompletion=words),
     ]
 
 
