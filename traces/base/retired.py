@@ -21,8 +21,8 @@ RETIRED: Final[Mapping[str, str]] = {
     "format": f"is now {Mention('trace', 'trace')}",
     "detail": f"is now {Mention('trace-detail', 'trace_detail')}",
     "window": f"is now {Mention('trace-window', 'trace_window')}",
-    "pue": "is no longer an option here; twolevel power DIR --pue computes the power of the facility from a finished run",
-    "fair-start": "is no longer an option here; twolevel metrics DIR --fair-start computes fair start times of a finished run",
+    "pue": "is no longer an option of a run; twolevel power computes the power of the facility from its result",
+    "fair-start": "is no longer an option of a run; twolevel metrics computes fair start times from its result",
     "stretch-walltime": "was retired",
     "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
 }
