@@ -64,7 +64,7 @@ def _unlimited(option: Option[Any], field: str, example: Any) -> Conflict:
         return value not in (option.default, 0, False)
 
     feature = has(str(option), found, **{option.keyword: example})
-    return needs(feature, o.LIMITS, lambda power: power.limits is None, ", the limits to the machine's power")
+    return needs(feature, o.LIMITS, lambda power: power.limits is None, ", the power limits of the machine or its parts")
 
 
 POWER: Final[tuple[Conflict, ...]] = (
@@ -329,7 +329,10 @@ RUN: Final[tuple[Conflict, ...]] = (
         _RESIZES, o.MALLEABLE, lambda run: run.constraints.widths is None, ", the jobs whose width may change",
         example={"malleable": None}
     ),
-    _no_widths(has("recorded run times", lambda run: run.recorded, als="recorded"), "which no width changes"),
+    _no_widths(
+        has("recorded run times", lambda run: run.recorded, als="recorded"),
+        "as a recorded run time does not depend on the width"
+    ),
     _no_widths(
         has(f"{o.ALLOCATOR} of whole hosts", lambda run: run.allocator.whole_hosts, _allocator, allocator="whole-host"),
         "as a job has more cores of a host than it computes on"

@@ -133,7 +133,9 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
             raise InputError(f"{where}: {shown(spec)}: allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once")
         values[key.strip()] = value.strip()
     if "mttr" not in values:
-        raise InputError(f"{where}: {shown(spec)} says no mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N]")
+        raise InputError(
+            f"{where}: {shown(spec)} lacks mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
+        )
     chosen = values.get("seed", str(seed))
     if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > _MAX_SEED:
         raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {_MAX_SEED}")

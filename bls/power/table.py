@@ -100,8 +100,8 @@ def power_table(platform: Platform, option: str) -> PowerTable:
     missing = next((place for place, power in enumerate(powers) if power is None), None)
     if missing is not None:
         raise InputError(
-            f"{option}: the platform does not say what its hosts draw; hosts[{missing}] has no [hosts.power] table with idle_w "
-            "and states (docs/reference/power.md)"
+            f"{option}: the platform has no power data: hosts[{missing}] lacks a [hosts.power] table with idle_w and states; "
+            "docs/reference/power.md describes it, and the platform demand-response has one"
         )
     known = [power for power in powers if power is not None]
     _check_most(platform, known, option)

@@ -152,7 +152,8 @@ def _delay_line(compared: Comparison, row: int) -> str:
         text = f"in {run} it waited for " + ", which waited for ".join(causes)
         text += f", and so on over {more} more {'job' if more == 1 else 'jobs'}" if more > 0 else ""
         root_name = compared.called(root.job_id, root.attempt)
-        parts += [f"{text}, back to job {root_name}, which {_moved(root)}", *_sums(held, compared, more > 0)]
+        back = f", back to job {root_name}" if len(held) > 1 else ""
+        parts += [f"{text}{back}, which {_moved(root)}", *_sums(held, compared, more > 0)]
     if booted := _booted(compared, first.row, run):
         parts.append(f"in {run} it {booted}")
     parts += [part for part in (_overtaken(compared, first, run), _said(compared, first.row)) if part]

@@ -252,7 +252,7 @@ def _not_traced(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(
         f"{d.TRACE_FORMATS:none}", lambda given: given.get("trace") == d.NO_FORMATS, trace=d.NO_FORMATS
     )
-    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="with one")
+    return Conflict(_typed(option, example), lacking, reason="no trace is written", allowed="any format")
 
 
 def _at_once(second: ChosenFeature, why: str = "it needs all jobs at once", allowed: str = "without it") -> Conflict:
@@ -290,7 +290,7 @@ TYPED: Final[tuple[Conflict, ...]] = (
             f"{a.ALS} but recorded", lambda given: given["als"] != RECORDED,
             lambda given: f"{a.ALS:{plain(given['als'])}}", als="static",
         ),
-        "no application is simulated", RECORDED
+        "a stream simulates no application level", RECORDED
     ),
     Conflict(
         has(STREAMED.name, lambda given: given.get("stream"), stream=True, als="recorded"),

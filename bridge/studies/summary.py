@@ -57,7 +57,7 @@ def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFra
             words = ": ".join(filter(None, (subset.words if k == 0 else "", head)))
             parts.append("\n".join(filter(None, (words, text_table(table, left=1)))))
             if any(_BEST in cell for line in table for cell in line[1:]):
-                marked = f"{_BEST} {'best absolute value in this column' if several else 'best value in the column'}"
+                marked = f"{_BEST} best value in the column{' (absolute, not the ratio)' * several}"
     if marked:
         parts.append(marked)
     if study.comparisons:

@@ -168,7 +168,7 @@ def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
     unknown = compare_jobs(without.jobs, hinted.jobs, ((), replace(hinted.ledger, hints=None).events))
     assert kinds[3] == "hinted"
     assert dict(zip(unknown.delays["job_id"], unknown.delays["cause_b"], strict=True))[3] == "freed"
-    assert "received the hint that job 3 waits for 1 core: 1 of its own are served last" in hinted.story(
+    assert "received the hint that job 3 waits for 1 core: it assigns tasks to 1 of its cores last" in hinted.story(
         int(told["job_id"].iloc[0])
     )
 

@@ -84,7 +84,7 @@ def test_the_best_is_marked_at_every_variation(here: Path) -> None:
         *("makespan [h]", "mean wait [min]", "mean bounded slowdown", "computing utilisation [fraction]"),
         "utilisation [fraction]",
     ]
-    assert parts[-1].startswith("* best absolute value in this column")
+    assert parts[-1].startswith("* best value in the column (absolute, not the ratio)")
     # Cores that wait for the last task of their job are held: of techniques, the worst has the highest utilisation.
     assert "*" not in parts[-2]
     table = pd.read_parquet(here / "g/results.parquet").set_index(["variation", "bls", "als"])

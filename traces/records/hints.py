@@ -60,9 +60,13 @@ class HintRecords(JobEvents):
                 text = "received the hint that no job waits for its cores any more"
             else:
                 other, lack = numbers[self.waiting[k]], counted(int(self.lack[k]), "core")
-                own = f"{int(self.wanted[k])} of its own are served last" if self.wanted[k] else "none of its own"
+                own = (
+                    f"it assigns tasks to {int(self.wanted[k])} of its cores last"
+                    if self.wanted[k]
+                    else "none of its cores"
+                )
                 text = f"received the hint that job {other} waits for {lack}: {own}"
             yield Happening(int(self.command_ns[k]), text)
         if len(mine) > NAMED:
-            more, last = counted(len(mine) - NAMED, "time"), int(self.command_ns[mine[-1]])
-            yield Happening(last, f"received {more} more hints, the last at {instant_text(last)}", dated=False)
+            more, last = counted(len(mine) - NAMED, "more hint"), int(self.command_ns[mine[-1]])
+            yield Happening(last, f"received {more}, the last at {instant_text(last)}", dated=False)

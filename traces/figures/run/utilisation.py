@@ -80,7 +80,7 @@ def utilisation_figure(
     curves = (
         (busy, float(cores), f"busy cores\n[fraction of {cores:,}]", canvas.PALETTE[0]),
         (steps(eligible, start, one), 1.0, "waiting jobs", canvas.PALETTE[1]),
-        (steps(eligible, start, asked), 1.0, "cores that\nthey ask for", canvas.PALETTE[2]),
+        (steps(eligible, start, asked), 1.0, "requested cores\n(waiting jobs)", canvas.PALETTE[2]),
     )
     with canvas.drawing(8.6, 4.6) as figure:
         panels = figure.subplots(3, 1, sharex=True, height_ratios=[1.25, 1.0, 1.0])
