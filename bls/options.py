@@ -111,7 +111,8 @@ LIMITS = Option[str | None](
 FALLBACK = Option(
     name="fallback", panel=Panel.LIMITS, default="none", metavar="HOW",
     help="How a power limit is kept: none (ignored); hold (jobs wait until they fit); submit:state=1 (jobs submitted under a "
-    "limit run slower); dvfs (running jobs are slowed; dvfs:slow=fewest: one by one); stop:idle or stop:off (hosts leave service)",
+    "limit run slower); dvfs (running jobs are slowed; dvfs:slow=fewest: one by one); stop:idle or stop:off (hosts leave "
+    "service)",
 )  # fmt: skip
 ALLOWED = Option(
     name="allowed", panel=Panel.LIMITS, default="all", metavar="JOBS",

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bridge.scenarios.scenario import Scenario
+from bls.workloads.workload import Workload
+from bridge.scenarios.scenario import RECORDED, Machine, Scenario
 from bridge.studies.grid import Grid, GridRows, run_grid
 from bridge.studies.study import Study, seeds_of
 from traces.base.errors import InputError
 from traces.base.options import by_keyword
+from traces.base.retired import unknown
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
-    from bls.workloads.workload import Workload
     from bridge.studies.run_study import Report
 
 #: Options that are the axes of every grid; others vary by their keywords.
 _AXES = ("bls", "als", "variation", "backfill")
+
+#: Options whose values are lists; a list of lists varies them.
+_LISTS = frozenset(("limits", "speeds"))
 
 
 def sweep(
@@ -53,7 +58,8 @@ def sweep(
         As in :func:`bridge.run_grid`.
     **options
         Options by keyword, as in ``twolevel.simulate``. A list (or a range) varies the option over its values:
-        ``bls=["fcfs", "sjf"]``, ``tasks_per_core=[1, 8]``.
+        ``bls=["fcfs", "sjf"]``, ``tasks_per_core=[1, 8]``. ``limits`` and ``speeds``, which are lists, vary over a list of
+        lists.
 
     Returns
     -------
@@ -64,9 +70,7 @@ def sweep(
     Raises
     ------
     TwolevelError
-        If an option or a cell cannot be used.
-    TypeError
-        If there is no such option.
+        If there is no such option, or an option or a cell cannot be used.
 
     Examples
     --------
@@ -77,11 +81,14 @@ def sweep(
     [('fcfs', 0), ('fcfs', 1), ('sjf', 0), ('sjf', 1)]
     """
     varied = {name: tuple(value) for name, value in options.items() if isinstance(value, list | range)}
+    for name in _LISTS & varied.keys():
+        if not all(isinstance(one, list) for one in varied[name]):  # one value of an option that is a list itself
+            del varied[name]
     fixed = {name: value for name, value in options.items() if name not in varied}
     known = by_keyword(Scenario)
     for name in varied:
         if name not in known:
-            raise TypeError(f"no option {name}; known: {', '.join(known)}")
+            raise unknown("option", name, known, "")
     if isinstance(workload, Scenario):
         scenario = workload.with_options(**fixed)
     else:
@@ -90,11 +97,18 @@ def sweep(
     now = (batch.policy, application.technique, application.variation, batch.backfill)
     axes = {name: varied.pop(name, (value,)) for name, value in zip(_AXES, now, strict=True)}
     chosen = () if seeds is None else seeds_of(list(seeds) if isinstance(seeds, range) else seeds, "seeds")
-    grid = Grid(axes["bls"], axes["als"], axes["variation"], scenario, axes["backfill"], chosen, varied)
-    machine = scenario.machine.platform if platform is None else platform
-    jobs = scenario.workload.source
-    if jobs is None:
+    if scenario.workload.source is None:
         raise InputError("workload: None; allowed: a workload, or the name of one")
+    if isinstance(platform, list | range):
+        raise InputError("platform: several values; allowed: one, the same for all cells of a grid")
+    if platform is not None:
+        scenario = replace(scenario, machine=Machine(platform))
+    jobs: Any = scenario.workload.source
+    machine = scenario.machine.platform
+    if isinstance(jobs, Workload):  # select and fit as simulate does; run_grid takes an object as it is
+        replayed = axes["als"] == (RECORDED,)
+        jobs, machine = scenario.jobs(jobs, replayed=replayed)
+    grid = Grid(axes["bls"], axes["als"], axes["variation"], scenario, axes["backfill"], chosen, varied)
     return run_grid(
         jobs,
         machine,

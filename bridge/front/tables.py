@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bridge.runs.afterwards import StoredRun
 from bridge.runs.result import Result
+from bridge.scenarios.scenario import Execution
 from bridge.studies.grid import GridRows
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
@@ -18,8 +20,11 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Arguments of a run that do not tell it from another one: where it went, and what it kept.
-_NOT_OPTIONS = ("seed", "out", "workload", "tasks", "trace", "workers", "coupling", "nodes", "decisions")
+#: Arguments of a run that do not distinguish it from another run: where it was written, and what it kept.
+_NOT_OPTIONS = {
+    *("seed", "out", "workload", "tasks_table", "keep_tasks", "trace", "trace_detail", "trace_window", "trace_cores"),
+    *("nodes", "keep_decisions", "observe", "check", "same_as", *(one.name for one in fields(Execution))),
+}
 
 
 def table(
@@ -83,8 +88,9 @@ def _of_runs(runs: Sequence[Any]) -> pd.DataFrame:
         if not isinstance(run, StoredRun | Result):
             raise one_of("result", type(run).__name__, ("a folder", "Result", "StoredRun", "GridRows", "Report"))
         known.append(run.record.get("arguments") or {} if isinstance(run, StoredRun) else run.scenario.options.names())
-    names = [name for name in dict.fromkeys(key for one in known for key in one) if name not in _NOT_OPTIONS]
-    differing = [name for name in names if len({repr(one.get(name)) for one in known}) > 1]
+    # Records of other versions may lack options.
+    names = [name for name in known[0] if name not in _NOT_OPTIONS and all(name in one for one in known)]
+    differing = [name for name in names if len({_compared(one[name]) for one in known}) > 1]
     places = [{name: _text(one.get(name)) for name in differing} for one in known]
     workloads = [_workload(run) for run in runs]
     seeds = [one.get("seed", 0) for one in known]
@@ -99,6 +105,11 @@ def _of_runs(runs: Sequence[Any]) -> pd.DataFrame:
     ]
     columns = list(dict.fromkeys(name for row in rows for name in row))
     return rows_frame([{name: row.get(name) for name in columns} for row in rows])
+
+
+def _compared(value: object) -> str:
+    # Tuples of options are lists in a record.
+    return repr(list(value) if isinstance(value, tuple) else value)
 
 
 def _workload(run: StoredRun | Result) -> str:

@@ -313,6 +313,15 @@ def _under_present_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
         given["decision_cost_ns"] = "measured"
     if given.pop("conservative", None) == "rebuild" and given.get("backfill") == "conservative":
         given["backfill"] = "conservative:rebuild"
+    # Computed from finished runs now, or retired; a value that had an effect is kept, so that it shows.
+    inert = {
+        "pue": (None,),
+        "fair_start": (False, True),
+        "reaction_ns": (0,),
+        "notice_ns": (0,),
+        "stretch_walltime": (False,),
+    }
+    given = {name: value for name, value in given.items() if value not in inert.get(name, ())}
     timeouts = [given.pop(name, None) for name in ("als_timeout_s", "bls_timeout_s")]
     if timeout := timeouts[1] or timeouts[0]:
         given["timeout_s"] = timeout

@@ -35,9 +35,8 @@ def simulated(coupling: str = "inline", jobs: int = 40, cores: int | None = None
     if coupling != "inline":
         chosen.setdefault("workers", 2)
     execution = {one.name: chosen.pop(one.name) for one in fields(bridge.Execution) if one.name in chosen}
-    result = bridge.simulate(
-        workload(jobs, cores), PLATFORM, execution=bridge.Execution(coupling, **execution), **chosen
-    )
+    chosen.setdefault("execution", bridge.Execution(coupling, **execution))
+    result = bridge.simulate(workload(jobs, cores), PLATFORM, **chosen)
     check_ledger(result.ledger)
     return result
 

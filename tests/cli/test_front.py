@@ -43,7 +43,7 @@ def test_a_sweep_takes_objects_and_names_of_workloads() -> None:
     rows = tl.sweep("sample", select="first:9", bls=[POLICIES["sjf"], "sjf"], als="recorded", workers=1, progress=False)
     assert rows[0]["makespan_ns"] == rows[1]["makespan_ns"]
     assert rows[0]["jobs"] == 9
-    with pytest.raises(TypeError, match="no option blz"):
+    with pytest.raises(tl.TwolevelError, match="unknown option 'blz'"):
         tl.sweep(JOBS, blz=["fcfs"])
     with pytest.raises(tl.TwolevelError, match="select: several values"):
         tl.sweep("sample", select=["first:9", "first:8"])

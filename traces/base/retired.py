@@ -11,7 +11,7 @@ from traces.base.errors import InputError, Mention, one_of
 #: Name on the command line, without dashes → what an error says after it; it may mention options.
 RETIRED: Final[Mapping[str, str]] = {
     "charge-decisions": f"is now {Mention('decision-cost', 'decision_cost_ns', said='measured')}",
-    "conservative": f"is now {Mention('backfill', 'backfill', said='conservative:rebuild')}",
+    "conservative": f"is now {Mention('backfill', 'backfill', said='conservative')} or conservative:rebuild",
     "als-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "bls-timeout": f"is now {Mention('timeout', 'timeout_s')}",
     "reaction": f"is now the column reaction of {Mention('limits', 'limits')}",

@@ -162,18 +162,21 @@ def _replicates(head: Table) -> Replicates:
 
 
 def _duration(given: object, where: str) -> str:
-    # A number alone is seconds.
+    # A text, or a number as one: seconds of a duration.
     number = isinstance(given, int | float) and not isinstance(given, bool)
     return str(given) if number else _text(given, where)
 
 
 def _results(given: Table) -> dict[str, str | bool]:
     _check_keys(given, _RESULTS, "[results]")
-    found: dict[str, str | bool] = {key: _text(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given}
+    found: dict[str, str | bool] = {
+        key: _duration(given[key], f"[results] {key}") for key in _RESULTS[:2] if key in given
+    }
     if "fair-start" in given:
         if not isinstance(given["fair-start"], bool):
             raise InputError(f"[results] fair-start: {shown(given['fair-start'])}; allowed: true or false")
-        found["fair-start"] = given["fair-start"]
+        if given["fair-start"]:
+            found["fair-start"] = True
     return found
 
 

@@ -80,6 +80,6 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set(xlabel="start in A [h]", ylabel="start in B − start in A [h]")
         quiet(axes, "y")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
-        axes.text(0, 1.01, "one run of each, no estimate", transform=axes.transAxes, va="bottom", **small())
+        axes.text(0, 1.01, "two single runs", transform=axes.transAxes, va="bottom", **small())
         title_figure(figure, title)
     return figure
