@@ -12,7 +12,7 @@ from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
 from bridge.studies.study_record import read_study_record
-from traces.base.errors import InputError
+from traces.base.errors import InputError, one_of
 from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str
         return page_maker(Path(result), None if other is None else Path(other))()
     if other is not None:
         raise InputError("other: given with a result in memory; allowed with two folders of runs")
+    if not hasattr(result, "report"):
+        raise one_of("result", type(result).__name__, ("a folder", "Result", "GridRows", "Report", "ReadRun"))
     return result.report()
 
 

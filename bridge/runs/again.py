@@ -32,6 +32,9 @@ from traces.base.options import Option, places
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Keys of older records that no present option can repeat; without an effect they are not in :func:`read_record`'s arguments.
+_RETIRED = ("reaction_ns", "notice_ns", "stretch_walltime")
+
 #: Keys of a record for written files, and the options that ask for them.
 _WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS}
 
@@ -49,9 +52,10 @@ def command_again(
     - ``command``: ``run``, or ``replay``.
     - ``options``: the options of that command by their fields' names; default: those of ``run``.
 
-    Returns the command as typed into a shell; empty if the workload is not a file, or is unknown.
+    Returns the command as typed into a shell; empty if the workload is not a file, or is unknown, or an older run had an option
+    that no present one replaces.
     """
-    if not arguments.get("workload"):
+    if not arguments.get("workload") or any(name in arguments for name in _RETIRED):
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]
     for name, option in (run_options() if options is None else options).items():
