@@ -235,6 +235,7 @@ def test_exact_sums(rows: list[tuple[int, int, int]], percent: int) -> None:
         assert (exact_mean(a), exact_quantile(a, percent)) == (None, None)
 
 
+@settings(max_examples=400)
 @given(small=small_schedules(), unit=st.sampled_from((1, S, 2**55)), data=st.data())
 def test_as_the_definitions_say(small: Small, unit: int, data: st.DataObject) -> None:
     """Every metric again, literally, in fractions and instant by instant."""
