@@ -185,6 +185,25 @@ def _failure(outcome: UnitOutcome, place: Cell) -> Exception:
     return kind(f"{outcome.error} ({', '.join(words)})")
 
 
+def _given(
+    workload: Workload | str | Path, platform: Platform | str | Path | None, grid: Grid, known_jobs: Array | None
+) -> tuple[Workload, Platform, Array | None]:
+    # The jobs and the machine of a grid; a name is read, selected and fitted as the grid's options say.
+    replayed = grid.als == (RECORDED,)
+    if isinstance(workload, Workload):
+        if isinstance(platform, Platform):
+            warn_of_paper_machine(workload, platform)
+            return workload, platform, known_jobs
+        return workload, platform_for(platform, workload, replayed=platform is None and replayed), known_jobs
+    log = replace(grid.options.workload, source=workload)
+    options = replace(grid.options, workload=log, machine=Machine(platform))
+    read = options.log()
+    jobs, machine = options.jobs(read, replayed=replayed)
+    if platform is None:
+        warn_of_paper_machine(jobs, machine)
+    return jobs, machine, read.job_id if known_jobs is None else known_jobs
+
+
 def run_grid(
     workload: Workload | str | Path,
     platform: Platform | str | Path | None,
@@ -238,19 +257,7 @@ def run_grid(
     TwolevelError
         If a cell cannot be run.
     """
-    if not isinstance(workload, Workload):
-        log = replace(grid.options.workload, source=workload)
-        options = replace(grid.options, workload=log, machine=Machine(platform))
-        read = options.log()
-        known_jobs = read.job_id if known_jobs is None else known_jobs
-        workload, machine = options.jobs(read, replayed=grid.als == (RECORDED,))
-        if platform is None:
-            warn_of_paper_machine(workload, machine)
-        platform = machine
-    elif isinstance(platform, Platform):
-        warn_of_paper_machine(workload, platform)
-    else:
-        platform = platform_for(platform, workload, replayed=platform is None and grid.als == (RECORDED,))
+    workload, platform, known_jobs = _given(workload, platform, grid, known_jobs)
     given = given_replicates(replicate, warmup, shake)
     check_shaken(given, tuple(grid.seeds))
     begins: tuple[int, ...] = ()
