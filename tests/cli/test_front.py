@@ -12,6 +12,7 @@ from command_line import succeeds, twolevel
 import twolevel as tl
 from als import TaskGraph
 from bls.policies import POLICIES
+from bridge.runs.directory import _under_present_names
 from traces.statistics.metric_table import metric_table
 
 JOBS = tl.Workload.from_jobs([(1, 0, 60, 200, 60), (2, 5, 30, 100, 60), (3, 9, 5, 40, 9)])
@@ -43,6 +44,7 @@ def test_a_sweep_takes_objects_and_names_of_workloads() -> None:
     rows = tl.sweep("sample", select="first:9", bls=[POLICIES["sjf"], "sjf"], als="recorded", workers=1, progress=False)
     assert rows[0]["makespan_ns"] == rows[1]["makespan_ns"]
     assert rows[0]["jobs"] == 9
+    assert tl.sweep(JOBS, select="first:1", bls=["sjf"], als="recorded", progress=False)[0]["jobs"] == 1
     with pytest.raises(tl.TwolevelError, match="unknown option 'blz'"):
         tl.sweep(JOBS, blz=["fcfs"])
     with pytest.raises(tl.TwolevelError, match="select: several values"):
@@ -131,3 +133,8 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
     graph = TaskGraph(np.ones(2), np.array([0]), np.array([1]), np.zeros(1))
     with pytest.raises(tl.TwolevelError, match=r"twolevel\[networkx\]"):
         graph.to_networkx()
+
+
+def test_inert_options_of_older_records_are_left_out() -> None:
+    older = {"bls": "sjf", "pue": None, "fair_start": True, "notice_ns": 0, "reaction_ns": 5, "conservative": "keep"}
+    assert _under_present_names(older) == {"bls": "sjf", "reaction_ns": 5}
