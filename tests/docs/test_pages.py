@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import succeeds, twolevel
+from command_line import succeeds
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
@@ -28,32 +28,13 @@ from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.couplings.inline_state import InlineState
 from tools import sections, states
+from tools.site.commands import command_pages
 from traces.kernels.state import State, fields_of
 from traces.tables import JOB_COLUMNS
 
 DOCS = ROOT / "docs"
 GROUPS = ("tutorials", "how-to", "reference", "explanation")
 RESULTS = DOCS / "reference/results.md"
-WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
-COMMANDS = (
-    *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
-    *(f"workload {name}" for name in WORKLOAD_COMMANDS),
-    *(f"trace {name}" for name in ("info", "cut", "convert")),
-    *(
-        "platform",
-        "gantt",
-        "compare",
-        "story",
-        "power",
-        "metrics",
-        "figures",
-        "table",
-        "report",
-        "warm-up",
-        "doctor",
-        "cite",
-    ),
-)
 
 
 def unquoted(cell: str) -> str:
@@ -204,35 +185,22 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     assert re.findall(r"`(\w+)`", said_below[1]) == [name for name in limited.metrics if name not in plain.metrics]
 
 
-def test_every_option_is_on_the_page_of_the_command_line() -> None:
+def test_the_page_of_the_command_line_has_every_command_and_names_its_options() -> None:
     page = DOCS / "reference/cli.md"
-    headings = re.findall(r"^## twolevel ?(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings == ["", *COMMANDS]
+    generated = {text.partition("\n")[0].removeprefix("# "): text for text in command_pages().values()}
+    headings = re.findall(r"^## (twolevel .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(headings) == sorted(name for name in generated if name != "Commands")
     for command in headings:
-        text = section(page, f"twolevel {command}".strip())
-        described = set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-        shown = re.findall(
-            r"^  (-.*?)(?:  |$)", twolevel(*command.split(), "--help-all" if command else "--help").out, re.MULTILINE
-        )
-        options = {option for line in shown for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
-        if command:
-            options -= {"-h", "--help"}  # said once, for all
-        assert options - described == set(), command
-        # What else is named there is an option of some other command.
-        assert described - options <= {"--tasks", "--help", "--help-all"}, command
+        prose = re.sub(r"```.*?```", "", section(page, command), flags=re.DOTALL)
+        named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", prose))
+        assert named - set(re.findall(r"--[a-z][\w-]*", generated[command])) <= {"--tasks"}, command
+    text = section(page, "twolevel run")
+    for option in re.findall(r"^\| `(?:-\w, )?(--[a-z][\w-]*)", generated["twolevel run"], re.MULTILINE):
+        assert f"`{option}`" in text or f"`{option} " in text or option in UNEXPLAINED, option
 
 
-def test_defaults_on_the_page_are_the_defaults() -> None:
-    for command in ("run", "grid"):
-        text = " ".join(twolevel(command, "--help-all").out.split())
-        shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: \(?([^\])]+)\)?\]", text))
-        rows = table(section(DOCS / "reference/cli.md", f"twolevel {command}"))
-        described = {re.match(r"`(?:-o [A-Z]+`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
-        for option, default in shown.items():
-            if option in described:
-                said = unquoted(described[option]).removeprefix("--")
-                assert said == default or float(said) == float(default), (command, option)
-        assert len(shown) > 5
+#: Options of ``run`` about which the page adds nothing to the help.
+UNEXPLAINED = ("--out", "--seed", "--kill-at-walltime", "--force", "--help")
 
 
 def test_what_the_model_page_lists_is_what_there_is() -> None:
