@@ -49,15 +49,7 @@ def jobs_with_cards(seed: int, folder: Path, n: int = 30) -> tuple[Workload, Pat
 
 def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
     workload, asked = jobs_with_cards(seed, folder)
-    return bridge.simulate(
-        workload,
-        CARDS,
-        bls=bls,
-        als="recorded",
-        keep_decisions=True,
-        **rules,
-        requests=asked,
-    )
+    return bridge.simulate(workload, CARDS, bls=bls, als="recorded", keep_decisions=True, **rules, requests=asked)
 
 
 @pytest.mark.parametrize(("model", "search"), [*zip(MODELS, ["hinted", "paper", "lns", "list"], strict=True)])

@@ -91,11 +91,7 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(tmp_path: Path) 
     case = Case(tuple(jobs), 3, 4)
     assert differing(case, tmp_path / "replay").empty
     ours = simulate(
-        Workload.from_jobs(jobs),
-        platform=machine(3, 4),
-        bls="slurm",
-        als="recorded",
-        kill_at_walltime=True,
+        Workload.from_jobs(jobs), platform=machine(3, 4), bls="slurm", als="recorded", kill_at_walltime=True
     ).jobs
     killed = ours[ours.state == "killed"]
     assert len(killed) > 5

@@ -175,8 +175,7 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
-        r"`(energy_j|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]",
-        jobs,
+        r"`(energy_j|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]", jobs
     )
     energies = [unquoted(row[0]) for row in table(nodes) if row[2] == "J"]
     assert energies == list(limited.nodes.columns.drop(plain.nodes.columns))
