@@ -1,7 +1,5 @@
 """Observers see the same as the ledger; they change nothing, and cost nothing when absent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """hcp19, cp-classes, pcp19 and pcp20 in runs: what they are shown, what they answer, and what they leave to be read."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Limits to power and the power of jobs: the engine against a slow reference, cases by hand, and what is refused."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The benchmark: when a figure has failed, how cases are called, and that the page has the rows of the table of cases."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

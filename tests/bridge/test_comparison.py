@@ -1,7 +1,5 @@
 """Two runs, job by job: planted delays, and a slow reference of every definition."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

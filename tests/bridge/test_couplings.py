@@ -4,8 +4,6 @@ A feature is a run with its own options, files and jobs. It states whether the r
 about must have happened. Each feature is simulated inline, and in every other way that its row lists.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

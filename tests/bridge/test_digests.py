@@ -1,7 +1,5 @@
 """The matrix of small runs and its digests: it has everything, and differences are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Users and the date of time 0: read again from the log of a run, or left out where that is not the log any more."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Schedules drawn by hand are in ``tests/bls/schedules/lost_cores.toml``.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

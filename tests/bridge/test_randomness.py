@@ -1,7 +1,5 @@
 """Which runs a seed can change."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

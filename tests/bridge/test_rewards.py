@@ -1,7 +1,5 @@
 """Rewards of users whose jobs may be slowed, in a comparison."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

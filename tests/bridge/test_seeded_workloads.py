@@ -1,7 +1,5 @@
 """Workloads that a function of the seed makes: in runs, in studies, and what can be wrong with them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 Slurm is the reference, so that there is no slower one. ``python tests/bridge/slurm_soak.py`` draws many more workloads.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

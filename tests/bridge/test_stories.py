@@ -1,7 +1,5 @@
 """The story of a job by hand-drawn tables: everything that may happen to one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

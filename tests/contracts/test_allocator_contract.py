@@ -1,7 +1,5 @@
 """The contract of allocators: these tests run over the registry, so its entry there tests a new allocator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The contract of trace writers: these tests run over the registry, so its entry there tests a new writer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

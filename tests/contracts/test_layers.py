@@ -1,7 +1,5 @@
 """Which tests a layer has."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Options are declared once: defaults, limits and names stand nowhere else, and generated pages state them."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import pickle

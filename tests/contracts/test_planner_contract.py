@@ -1,7 +1,5 @@
 """The contract of planners: these tests run over the registry, so its entry there tests a new one."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import networkx as nx

@@ -1,7 +1,5 @@
 """The planted faults of ``make faults``: each still applies, names tests that exist, and they are spread over the packages."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Modules and files that pages, docstrings and comments name exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The pages say what the code says: names, columns, metrics, options, files, links."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Small inputs that users met with their own logs and files; each folder has a README with the right value."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

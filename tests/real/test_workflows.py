@@ -1,7 +1,5 @@
 """Real and published workflows: their sizes, and that they run and are traced."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import networkx as nx

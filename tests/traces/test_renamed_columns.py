@@ -1,7 +1,5 @@
 """Tables with earlier names of columns are read with their present names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

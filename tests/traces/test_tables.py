@@ -1,7 +1,5 @@
 """The tables: what pandas is shown, what Parquet, a page, Batsim's file and SWF hold is what the ledger says."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tempfile
