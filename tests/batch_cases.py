@@ -4,8 +4,6 @@ Times are small multiples of a scale, cores few, so that ties, exact fits, overd
 are asked for by name; a case has each of them with some probability, and those of ``always`` for certain.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace

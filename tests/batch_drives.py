@@ -1,7 +1,5 @@
 """Batch cases through the batch simulator, which gets what users give, and answers in the words of the slow reference."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

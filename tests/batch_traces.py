@@ -1,7 +1,5 @@
 """The batch level in an OTF2 trace, and the expected contents for a ledger, by plain loops."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command ``twolevel``, called within the test's own process: what it wrote where, and how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import io

@@ -1,7 +1,5 @@
 """Messages about one job of two cores and three tasks, from 100 ns on, and both ends of a connection."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

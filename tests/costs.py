@@ -5,8 +5,6 @@ the first to need. Budgets are those of ``budgets.toml``, for the profile ``test
 exceeded. The costs are kept in pytest's cache (``.pytest_cache/v/costs``), and the next run shows them in the column "last".
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections import Counter

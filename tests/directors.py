@@ -1,7 +1,5 @@
 """Policies that direct running jobs, for tests: what they do is drawn from a seed and the instant, and so the same again."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Any

@@ -4,8 +4,6 @@ A column or a number is named by its path, from the state of an engine: ``"jobs.
 ``"now_ns"``.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

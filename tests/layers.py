@@ -1,7 +1,5 @@
 """Which parameters of a test are for a release only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The project's pages of documentation, and what is in them: links, tables, blocks of code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Allocators asked for one job, with sets of cores, as the batch engine asks them; and random such questions."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Plans of small graphs, by planners that get arrays of the size they ask for, with numbers in them that mean nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

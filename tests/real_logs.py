@@ -1,7 +1,5 @@
 """Where the real logs and other tools' answers are."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Inputs that are refused, each with one line: one test for everything in a file of tests that reads what users give."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

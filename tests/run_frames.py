@@ -1,7 +1,5 @@
 """Tables of jobs and tasks as a run writes them, made by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

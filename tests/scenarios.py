@@ -1,7 +1,5 @@
 """Random two-level scenarios, how the project runs one, and how the slow reference does; both in the same words."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

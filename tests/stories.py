@@ -1,7 +1,5 @@
 """Output of a failing comparison with the slow reference: both stories of the first job that differs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reference.machine import Attempt

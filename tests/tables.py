@@ -1,7 +1,5 @@
 """Data next to the tests that use them: tables of cases with their known answers, and texts."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The arrival of transfers without any application, by the kernels of :mod:`als.network`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One order to two application simulators, the project's and SimGrid: what each answers, and how far they are apart."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache

@@ -162,7 +162,7 @@ def _plain(default: object) -> str:
 
 
 #: A command with at least this many options shows only the first ones in ``--help``.
-_MANY = 25
+MANY = 25
 
 _HELP_ALL = "--help-all"
 
@@ -196,7 +196,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
     def format_options(self, context: Any, formatter: Any) -> None:
         """Write the arguments and the options: of many the first ones, or all by topic (``traces.base.options.Panel``)."""
         arguments, options = self._shown(context)
-        if len(options) < _MANY:
+        if len(options) < MANY:
             topics = {Panel.OTHER: [record for _, record in options]}
         elif not self.shows_all:
             topics = {Panel.OTHER: [record for one, record in options if self._is_first(one)]}
@@ -216,7 +216,7 @@ class QuickCommand(_QuickHelp, TyperCommand):
         """Write the example, and how to see the other options."""
         super().format_epilog(context, formatter)
         _, options = self._shown(context)
-        if len(options) >= _MANY and not self.shows_all:
+        if len(options) >= MANY and not self.shows_all:
             formatter.write_paragraph()
             formatter.write_text(f"All {len(options)} options, by topic: twolevel {context.info_name} {_HELP_ALL}")
 

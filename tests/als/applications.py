@@ -1,7 +1,5 @@
 """Random applications, what happens to them, and the engine's records in the words of the slow reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random

@@ -1,7 +1,5 @@
 """Random graphs on networks, and the engine's records in the words of the slow reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise

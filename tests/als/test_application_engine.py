@@ -1,7 +1,5 @@
 """The application engine by calls: what is refused, techniques at fault, metrics, and checks of its state."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Speeds of cores over time: every kind by hand, several at random against the slow reference, and bad input."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path

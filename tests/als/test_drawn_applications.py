@@ -22,8 +22,6 @@ The outcome: ``ran`` has core:start-end of each task, ``-`` if it never began; t
 agrees with the slow reference.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path

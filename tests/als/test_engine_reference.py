@@ -1,7 +1,5 @@
 """The whole application engine against the slow reference: every task's start, end, core and chunk, and all counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from random import Random
 

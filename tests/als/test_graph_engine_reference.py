@@ -1,7 +1,5 @@
 """The engine on graphs against the slow reference: every task's start, end, core and chunk, every transfer, all counts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from random import Random

@@ -1,7 +1,5 @@
 """The generators of task graphs, and a job's graph as it is drawn with them."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Graphs in applications: what may be given, parts in sequence, and properties of every graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction

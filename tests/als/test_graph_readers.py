@@ -1,7 +1,5 @@
 """Files with task graphs: one small graph in every format, the DOT language, and everything that is wrong with others."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Task lengths and the streams that they are drawn from: as by the slow reference, given, and kept to the nanosecond."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from fractions import Fraction

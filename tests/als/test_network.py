@@ -1,7 +1,5 @@
 """The network: models, routes, and how links are shared."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Planners and schedulers: against plain Python, against the papers' examples, by hand, and by name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

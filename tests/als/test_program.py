@@ -1,7 +1,5 @@
 """Programs: what a job computes, from Python, a table or JSON; and texts of every kind that are refused in one line."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

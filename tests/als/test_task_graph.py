@@ -1,7 +1,5 @@
 """Task graphs and the orders of their tasks: small cases by hand, and networkx as the judge of random ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import networkx as nx

@@ -4,8 +4,6 @@ Vectors are in chunks.csv, for cores that ask in turn. Adaptive ones have N = 10
 the speeds 2, 1, 1 and 1. That the engine gives the chunks of the slow reference is in test_engine_reference.
 """
 
-from __future__ import annotations
-
 import heapq
 import re
 import threading

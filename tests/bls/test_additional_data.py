@@ -1,7 +1,5 @@
 """Additional data: computed as they are read, at most once an instant, in the order in which they are named."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from typing import Any

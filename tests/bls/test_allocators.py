@@ -1,7 +1,5 @@
 """Allocators: their rules, requested cores, invalid suggestions; and the first trials of compiled rules of users."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """The catalogue of the Parallel Workloads Archive, and the shipped workload."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The batch engine: cases by hand, promises and outcomes, faults, checks of its state; and fair start times."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import weakref

@@ -1,7 +1,5 @@
 """Batch metrics, and the machine, its hosts and its queue over time: by hand, and against literal definitions."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Constraints of jobs: partitions, requests for resources, windows, failures and repairs."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from pathlib import Path

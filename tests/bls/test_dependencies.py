@@ -1,7 +1,5 @@
 """Jobs that are held: dependencies and begin times, by hand and against a slow search; circles are named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

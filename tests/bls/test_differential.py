@@ -3,8 +3,6 @@
 A way that fails prints the case, the input of the reference and of all ways; ``finish(simulator_of(case))`` repeats it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Schedules by hand are in schedules/estimates.toml.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

@@ -1,7 +1,5 @@
 """Expressions: what they compute, against a slow evaluator of Python's own; what is refused, and how that is said."""
 
-from __future__ import annotations
-
 import math
 import operator
 import random

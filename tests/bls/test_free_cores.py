@@ -1,7 +1,5 @@
 """The tree of free cores against a plain set of cores."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

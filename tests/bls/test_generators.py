@@ -1,7 +1,5 @@
 """Workloads made like a given one, and by the model of Lublin and Feitelson: arrivals, sizes, run times, likeness."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import astuple, replace

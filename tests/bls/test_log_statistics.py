@@ -1,7 +1,5 @@
 """Figures and statistics of a log, and its local time: worked out by hand, and against a few lines of plain Python."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """Multifactor priority and fair-share: factors, settings, the documented numbers, and everything against slow versions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Observers see the same as the ledger; they change nothing, and cost nothing when absent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -111,11 +109,7 @@ def test_while_deciding_takes_time(tmp_path: Path) -> None:
     # The cores of a job that was chosen are held from the decision on, though it starts only when that has been made.
     looked = Look(S)
     result = bridge.simulate(
-        Workload.from_jobs([(1, 0, 10, 4, 10)]),
-        MACHINE,
-        als="recorded",
-        decision_cost_ns=3 * S,
-        observers=[looked],
+        Workload.from_jobs([(1, 0, 10, 4, 10)]), MACHINE, als="recorded", decision_cost_ns=3 * S, observers=[looked]
     )
     assert result.ledger.jobs.start_ns.tolist() == [3 * S]
     assert result.observations.free.tolist() == [10] * 13 + [14]

@@ -1,7 +1,5 @@
 """The readers of GWF, of sacct's dumps and their JSON, and of Batsim's workloads: each line is a job or one counted reject."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """hcp19, cp-classes, pcp19 and pcp20 in runs: what they are shown, what they answer, and what they leave to be read."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 from typing import Any
@@ -49,15 +47,7 @@ def jobs_with_cards(seed: int, folder: Path, n: int = 30) -> tuple[Workload, Pat
 
 def simulated(bls: str, seed: int, folder: Path, **rules: Any) -> bridge.Result:
     workload, asked = jobs_with_cards(seed, folder)
-    return bridge.simulate(
-        workload,
-        CARDS,
-        bls=bls,
-        als="recorded",
-        keep_decisions=True,
-        **rules,
-        requests=asked,
-    )
+    return bridge.simulate(workload, CARDS, bls=bls, als="recorded", keep_decisions=True, **rules, requests=asked)
 
 
 @pytest.mark.parametrize(("model", "search"), [*zip(MODELS, ["hinted", "paper", "lns", "list"], strict=True)])

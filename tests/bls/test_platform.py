@@ -1,7 +1,5 @@
 """The platform: its numbers, its TOML, AccaSim's system files, and an error with the key's path for everything else."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import tomllib

@@ -1,7 +1,5 @@
 """The orders of the queue, their ties, and what a policy may not answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

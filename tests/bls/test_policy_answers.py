@@ -1,7 +1,5 @@
 """Answers of a policy in Python besides starts, and its notifications."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Power and energy: energies, prices, carbon and cooling, against counts core by core and exact sums; orders by power."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Limits to the power of the machine and of its parts: their definition, runs under them, by hand, and what is refused."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

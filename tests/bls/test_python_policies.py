@@ -1,7 +1,5 @@
 """Policies in Python: as compiled ones that do the same; woken as they ask; they may name cores; their mistakes name them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

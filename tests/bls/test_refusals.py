@@ -1,7 +1,5 @@
 """Inputs of many kinds that are refused, each with one line (``refusals.toml``), and words that name jobs."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Workloads out of workloads: cut, merged, scaled, filtered."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Which jobs are simulated, and which of them run or wait at the start; windows as replications, and shaken submits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 That its starts are Slurm's is found out in ``tests/bridge/test_slurm_cycle.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

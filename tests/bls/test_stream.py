@@ -1,7 +1,5 @@
 """Jobs that are loaded as their time comes; and the batch simulator: what it refuses and reports."""
 
-from __future__ import annotations
-
 import gc
 import tracemalloc
 import weakref

@@ -1,7 +1,5 @@
 """The SWF reader against a slow, obvious one; what is written is read back; and a finished run is a workload again."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os

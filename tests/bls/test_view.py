@@ -1,7 +1,5 @@
 """The view: jobs, hosts, limits, windows and free resources; its columns; and trials of placements."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Features of an application level, loops and task graphs, that every coupling must simulate equally."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Everything that the batch level can do with or to a job, as features of runs that every coupling must simulate alike."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path

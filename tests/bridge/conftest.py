@@ -1,7 +1,5 @@
 """Fixtures of tests of processes."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

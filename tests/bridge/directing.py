@@ -1,7 +1,5 @@
 """Policies that direct running jobs, runs under them, and how two runs are compared: for tests of directed jobs."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Faults of a simulated run, drawn from its seed."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 

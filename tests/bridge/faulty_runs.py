@@ -1,7 +1,5 @@
 """A small two-level run, what it must give in every coupling, and how the tests see and end the processes of a run."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -5,8 +5,6 @@ the life of a command: it starts, its cluster starts, it runs, it closes; every 
 The signal goes to the command's process group, as from a terminal, and half of the commands get a second one.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

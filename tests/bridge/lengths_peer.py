@@ -1,7 +1,5 @@
 """An application simulator that asks for lengths and knows graphs: our engine, given only what it is told of the tasks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from typing import Any

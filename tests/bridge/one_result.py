@@ -1,7 +1,5 @@
 """Equality of the results of two couplings: every number, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -6,8 +6,6 @@ No process may be left of one, none of its sockets, and none may have been of a 
 the one that is left alone at last writes what the undisturbed one wrote.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

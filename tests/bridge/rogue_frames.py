@@ -1,7 +1,5 @@
 """Messages of simulators that break the protocol: frames in, spoiled frames out."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tables of jobs for tests of comparisons, written by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

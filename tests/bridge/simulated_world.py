@@ -1,7 +1,5 @@
 """The operating system of a simulated run, its accidents, and its witness, which reports whatever must not be."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import re

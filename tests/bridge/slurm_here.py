@@ -1,7 +1,5 @@
 """Common parts of tests of a replay: whether Slurm is installed, small workloads, and a replay in this process."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

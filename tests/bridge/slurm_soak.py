@@ -6,8 +6,6 @@ A workload is of one of several kinds, on hosts of one core or of several, under
 with ``--multifactor`` under ``priority/multifactor`` with a weight of sizes.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Small two-level scenarios of every kind that the bridge treats differently, drawn from a number, and their inline results."""
 
-from __future__ import annotations
-
 import atexit
 import random
 import shutil

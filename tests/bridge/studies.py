@@ -1,7 +1,5 @@
 """Small studies for tests, with a policy of a user's that does something to the study at one of its cells."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Numbers computed from a finished run: its folder gives the same as the result in memory, and so does a study."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

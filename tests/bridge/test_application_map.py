@@ -1,7 +1,5 @@
 """Application maps: which job computes what, and every mistake in such a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Our application simulator behind the protocol, without a network: suspended, changed, stopped, resumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The batch level in the traces of runs in which jobs are cut, tried again, withdrawn, chained or never start."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

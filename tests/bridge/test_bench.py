@@ -1,22 +1,26 @@
-"""The benchmark: when a figure has failed, how cases are called, and that the page has the rows of the table of cases."""
-
-from __future__ import annotations
+"""The benchmark, its calls and its page; and the matrix of small runs with its digests."""
 
 import json
 import re
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from pages import table
 from tables import table_rows
 
+from als.techniques import TECHNIQUES
 from tools.bench import __main__ as bench
 from tools.bench.cases import CASES, ON_DEMAND
 from tools.bench.rows import HEAD, Case, Found, Missing, Row, Slowness, line, measured
+from tools.digest_cases import all_cases
+from tools.digest_coverage import uncovered
+from tools.digests import differences, digests_of, read_digests, write_digests
 
 
 @pytest.mark.parametrize(("must", "figure", "unit", "slow", "far_off"), table_rows(__file__, "far_off"))
@@ -103,3 +107,37 @@ def test_titles_name_one_case_and_the_page_has_no_others() -> None:
     assert re.search(r"^Measured \d{4}-\d\d-\d\d, \d+ × .*, Python 3\.\d+\.\d+\.", text, re.MULTILINE)
     for name, _, must, *_ in table(text):
         assert bounds[name] == must
+
+
+def test_the_matrix_has_every_entry_of_every_registry(monkeypatch):
+    cases = all_cases()
+    assert uncovered(cases) == []
+    assert "als.techniques:TECHNIQUES tap" in uncovered([case for case in cases if "tap" not in str(case.given)])
+    monkeypatch.setitem(TECHNIQUES, "novel", replace(TECHNIQUES["ss"], name="novel"))
+    assert uncovered(cases) == ["als.techniques:TECHNIQUES novel"]
+
+
+def test_cases_and_digests_have_the_same_names():
+    commit, digests = read_digests(Path(__file__).parents[1] / "digests.json")
+    names = [case.name for case in all_cases()]
+    assert commit
+    assert list(digests) == names
+    assert len(set(names)) == len(names) > 300
+
+
+def test_differences_are_told_by_case_table_and_column(tmp_path):
+    jobs = {"start_ns": np.arange(3), "cores": np.ones(3)}
+    before = {"a": digests_of({"jobs": jobs}), "b": digests_of({"jobs": jobs, "tasks": {"core": [1]}}), "c": {}}
+    write_digests(before, "abc", tmp_path / "digests.json")
+    assert read_digests(tmp_path / "digests.json") == ("abc", before)
+    later = digests_of({"jobs": {**jobs, "start_ns": np.arange(1, 4)}})
+    after = {"a": later, "b": {"raised": {"InputError: no": ""}}, "d": {}}
+    assert list(differences(before, before)) == []
+    assert list(differences(before, after)) == [
+        "a: jobs: start_ns",
+        "b: jobs: no more",
+        "b: tasks: no more",
+        "b: raised: InputError: no",
+        "c: no more",
+        "d: only now",
+    ]

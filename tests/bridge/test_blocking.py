@@ -1,7 +1,5 @@
 """A session on a blocking socket: large messages, another end that is gone, and coroutines that need an event loop."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import socket

@@ -4,8 +4,6 @@ A case is a batch case whose jobs compute tasks. Features are those of ``batch_c
 each of its mask, and no others. A way that fails prints the case.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import shlex

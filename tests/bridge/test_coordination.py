@@ -1,7 +1,5 @@
 """Coordination of the levels: cores that a job needs no more are released, from the command line to the tables."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from dataclasses import fields, replace

@@ -1,7 +1,5 @@
 """Studies on a real Dask cluster of this machine: the same results, workers that are killed, and what is said of unfit ones."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Policies and schedulers that decide themselves, under a limit to power: told of it, and held to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The study of the demand response paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Policies and programs that direct running jobs: their speeds, widths, ends, which cores others wait for, and all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

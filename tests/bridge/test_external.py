@@ -4,8 +4,6 @@ runs with processes: within an event loop, in a strange folder, with few open fi
 Most of what one may do wrong is simulated in ``test_simulated_network.py``; here are programs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

@@ -3,8 +3,6 @@
 What else may happen to them, at any instant and in every kind of run, is simulated in ``test_simulated_network.py``.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Downloading a log: against a server of our own that is sometimes good, and mostly not."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import hashlib

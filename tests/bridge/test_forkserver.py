@@ -1,7 +1,5 @@
 """The fork server by itself: commands in, reports out, and nobody left when the commands end."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

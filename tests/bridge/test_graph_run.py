@@ -1,7 +1,5 @@
 """One graph alone: small graphs by hand, what is kept of them, and that without edges it is the plain loop."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Features are hooks: a plain run fills no slot, a run that does something fills the slots of it; no other is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checks of the inline coupling between two calls: every kind of fault is found, with the job at fault."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Callable

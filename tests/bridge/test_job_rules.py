@@ -1,7 +1,5 @@
 """The rules about contents: what breaks one is neither sent nor accepted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The figures of studies that are drawn from kept tables: what each combination's numbers are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

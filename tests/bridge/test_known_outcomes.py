@@ -1,7 +1,5 @@
 """Runs that take their applications from another one are the runs that they would be by themselves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

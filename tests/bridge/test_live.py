@@ -1,7 +1,5 @@
 """A run as it shows itself: what is sampled against what the schedule says, the file, the screen, and who publishes when."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Messages and their frames: read as they were written, all else is refused, the specification lists the same fields."""
 
-from __future__ import annotations
-
 import re
 import struct
 import sys

@@ -1,7 +1,5 @@
 """The Python API in a notebook: figures of a result, times as Timedelta, objects that show themselves."""
 
-from __future__ import annotations
-
 from inspect import signature
 from typing import Any
 

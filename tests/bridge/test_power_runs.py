@@ -1,7 +1,5 @@
 """Power through both levels: jobs that are slowed in the middle of their tasks, in every coupling."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """PROTOCOL.md: its generated parts, its example, and a program that was written from it alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

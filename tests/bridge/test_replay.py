@@ -1,7 +1,5 @@
 """Replays through the installed slurmctld: its decisions are legal and the same each time; no process is left."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The parts of a replay that hardly need Slurm: clock, messages, host lists, slurm.conf, switches, a log's words, nodes."""
 
-from __future__ import annotations
-
 import os
 import stat
 import struct

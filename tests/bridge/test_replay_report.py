@@ -1,7 +1,5 @@
 """The report of a replay: what it measures, by hand; what it draws; and the command that writes it."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The figures of a result folder: which are drawn, of what, into which files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

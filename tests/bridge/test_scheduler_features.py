@@ -1,7 +1,5 @@
 """Whatever a run may have, a scheduler of the user's own is told of it, and can repeat what the own engine does."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Schedulers of the user's own: the toy is the own engine's fcfs, and whoever misbehaves is named in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

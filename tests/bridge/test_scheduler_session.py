@@ -1,7 +1,5 @@
 """The role of schedulers in the protocol: its pages, its session, and what an answer is held to."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

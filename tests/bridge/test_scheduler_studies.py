@@ -1,7 +1,5 @@
 """Schedulers of the user's own as cells of studies, beside policies."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

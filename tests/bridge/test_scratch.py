@@ -1,7 +1,5 @@
 """Folders in TMPDIR: removed by their owner, or once it has died; nobody else's is touched."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

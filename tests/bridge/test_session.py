@@ -1,7 +1,5 @@
 """The session: every row of its tables and every pair that is no row, crossings, strangers, faults and noise."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SimGrid as the application level: it agrees with the project's engine, also on random jobs, and says what it cannot."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

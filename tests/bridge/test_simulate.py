@@ -1,7 +1,5 @@
 """Both levels together, inline: the slow reference, the literature's examples, and what must hold of every run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

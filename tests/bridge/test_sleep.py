@@ -1,7 +1,5 @@
 """Hosts that fall asleep as they idle: against a slow reference, by hand, beside limits of power, and what cannot be."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

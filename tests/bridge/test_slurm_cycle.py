@@ -3,8 +3,6 @@
 Slurm is the reference, so that there is no slower one. ``python tests/bridge/slurm_soak.py`` draws many more workloads.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,11 +89,7 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(tmp_path: Path) 
     case = Case(tuple(jobs), 3, 4)
     assert differing(case, tmp_path / "replay").empty
     ours = simulate(
-        Workload.from_jobs(jobs),
-        platform=machine(3, 4),
-        bls="slurm",
-        als="recorded",
-        kill_at_walltime=True,
+        Workload.from_jobs(jobs), platform=machine(3, 4), bls="slurm", als="recorded", kill_at_walltime=True
     ).jobs
     killed = ours[ours.state == "killed"]
     assert len(killed) > 5

@@ -1,7 +1,5 @@
 """The keys of slurm.conf: the table holds all that Slurm knows, and nothing of a file is executed or loaded."""
 
-from __future__ import annotations
-
 import glob
 import json
 import re

@@ -1,7 +1,5 @@
 """Slurm in the cells of a study, beside our engine: the same as the command, by seed a phase, compared job by job."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``test_both_levels.py`` forks every pair of features; here are drains, instants, and what is refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

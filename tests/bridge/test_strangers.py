@@ -1,7 +1,5 @@
 """Who should not be there: refused, logged, counted, and the run goes on to the same result."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

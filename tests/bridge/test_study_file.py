@@ -1,7 +1,5 @@
 """A study's file: what it comes to, and what is said of one that is wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A study run whole, in pieces with kills between, by one process or several: the same results, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Requirements of a run on an application simulator, and the choice of the worker for the next job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Both levels where the widths of running jobs change: each against its slow reference, and the reference of both at once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The fork server of a simulated run, which can be killed, stopped, and slow."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

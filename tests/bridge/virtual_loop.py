@@ -4,8 +4,6 @@ What asyncio requests from the operating system (sockets, processes, signals) th
 (``simulated_world.py``). Code that is written for asyncio runs on it unchanged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import heapq
 import random

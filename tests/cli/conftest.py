@@ -1,7 +1,5 @@
 """Fixtures of the tests of the command line: a working folder, and one result."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

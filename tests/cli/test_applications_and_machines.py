@@ -1,7 +1,5 @@
 """``run`` and ``grid``: the options of the application level, and which machine is simulated where the log names one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

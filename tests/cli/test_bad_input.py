@@ -1,7 +1,5 @@
 """Whatever a user gives that cannot be used: one clear line on stderr, its exit code, nothing written."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import re

@@ -1,7 +1,5 @@
 """Every option of the batch level on the command line: what it does shows, and what it cannot do is one clear line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

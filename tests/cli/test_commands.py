@@ -1,7 +1,5 @@
 """The commands at their best: what each prints, where, and that the same comes out of Python."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """``twolevel compare``: what it prints and writes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

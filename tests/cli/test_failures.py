@@ -1,7 +1,5 @@
 """Full disks, lost streams, interrupts and plug-ins that exit: every command ends as it should, and leaves what was there."""
 
-from __future__ import annotations
-
 import os
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The first hour of a newcomer, with a home that nobody has worked in: the README's commands, a notebook, a wheel."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

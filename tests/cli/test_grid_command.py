@@ -1,7 +1,5 @@
 """``twolevel grid``: the cells, whoever runs them, and what is written of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``twolevel loop`` and ``twolevel graph``: what is written of one loop or graph, by hand."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers that a user writes are read in one place: no underscore, no digit of another script, no space, no other base."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

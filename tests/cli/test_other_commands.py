@@ -1,7 +1,5 @@
 """Several commands: cite, doctor, gantt, run --check and --same-as, story, warm-up; modules and messages of run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

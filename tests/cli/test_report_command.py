@@ -1,7 +1,5 @@
 """``twolevel report``: which page of which folder, what it refuses, and a study that is followed to its end."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

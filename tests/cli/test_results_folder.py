@@ -1,7 +1,5 @@
 """The folder of a result: whole or not there, never written over by mistake, whatever happens in between."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """``twolevel run --stream``: the same results in little memory, or one clear line that names what does not allow it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``twolevel study``, ``repeat`` and ``figures``: what they print, write, draw and refuse."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

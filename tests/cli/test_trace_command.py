@@ -1,7 +1,5 @@
 """``twolevel trace``, and what ``run`` writes with ``--trace`` and its kin."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Progress bars, and ``twolevel watch``: runs that are under way, have ended, have died, or were never there."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

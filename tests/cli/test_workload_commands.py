@@ -1,7 +1,5 @@
 """``twolevel workload``: what each command writes, what it says, and what becomes of a file that is there already."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -4,8 +4,6 @@ The plug-ins are the examples of the pages. An installed package brings them by 
 what has no entry point (a figure, a metric, an option), are added with a file and a line.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The contract of batch levels, driven as the couplings with processes drive them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Every pair of features that the tables of conflicts have is refused, in the table's words; and the page has all of them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every figure of a run or a study shows all of its table: as many marks as there are rows to show, none upon another."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The contract of generators of task graphs: these tests run over the registry, so its entry there tests a new one."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks with one place in the code: writing files, and reading numbers of users."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

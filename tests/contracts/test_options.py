@@ -1,6 +1,4 @@
-"""Options are declared once: defaults, limits and names stand nowhere else, and the pages say what is declared."""
-
-from __future__ import annotations
+"""Options are declared once: defaults, limits and names stand nowhere else, and generated pages state them."""
 
 import ast
 import inspect
@@ -10,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from pages import ROOT, section, table
+from pages import ROOT
 
 import als.options
 import bls.options
@@ -20,6 +18,7 @@ from bridge.cli.run_commands import COMMANDS
 from bridge.cli.trace_commands import trace_app
 from bridge.cli.workload_commands import workload_app
 from bridge.spelling import flag, on_command_line
+from tools.site.commands import command_pages
 from traces import InputError
 from traces.base.errors import Mention, begins_at, in_table, leading, spelled
 from traces.base.options import Choice, Option, Real, Whole, number_text
@@ -34,6 +33,9 @@ _OPTIONS: dict[int, tuple[str, Option[Any]]] = {
     if isinstance(value, Option)
 }
 DECLARED = list(_OPTIONS.values())
+
+#: The generated pages by command.
+PAGES = {text.partition("\n")[0].removeprefix("# twolevel "): text for text in command_pages().values()}
 
 
 @pytest.mark.parametrize(("place", "option"), DECLARED, ids=[place for place, _ in DECLARED])
@@ -80,51 +82,26 @@ def command_options(command: str) -> dict[str, tuple[Option[Any], Any]]:
     else:
         function = COMMANDS[command].function(command)
     found: dict[str, tuple[Option[Any], Any]] = getattr(function, "options", {})
-    return {flag(option.name): (option, default) for option, default in found.values()}
+    return {flag(option.name): (option, default) for option, default in found.values() if option.name.islower()}
 
 
-def shown_default(option: Option[Any], default: Any) -> str:
-    """A default as a page shows it."""
-    if option.rule:
-        return on_command_line(option.rule)
-    if default is inspect.Parameter.empty or (option.name == "out" and default is None):
-        return "needed"
-    value = option.default if default is None else default
-    if value is None or value is False or value in ((), ""):
-        return ""
-    return f"`{value}`" if isinstance(value, str) else number_text(value)
-
-
-TABLES = ("run", "grid", "study", "loop", "graph", "compare")
-WORKLOAD_TABLES = ("info", "cut", "merge", "generate", "fetch")
-TRACE_TABLES = ("cut", "convert")
-
-
-@pytest.mark.parametrize(
-    "command", [*TABLES, *(f"workload {name}" for name in WORKLOAD_TABLES), *(f"trace {name}" for name in TRACE_TABLES)]
-)
-def test_the_tables_of_options_equal_the_declarations(command: str) -> None:
-    rows = table(section(ROOT / "docs" / "reference/cli.md", f"twolevel {command}"))
-    options, seen = command_options(command), set()
-    for head, default, *meaning in rows:
-        name = next((one for one in options if f"`{one} " in f"{head} " or f"`{one}`" in head), None)
-        if name is None or "`," in head.replace("`-", ""):
-            continue
-        option, own = options[name]
-        seen.add(name)
-        if option.metavar:
-            assert f"{name} {option.metavar}`" in head, head
-        if (command, name) not in DIFFERENT:
-            assert default == shown_default(option, own), head
-        if option.limits:
-            assert option.limits in " ".join(meaning), head
+@pytest.mark.parametrize("command", [name for name in PAGES if name != "# Commands"])
+def test_the_generated_page_of_a_command_states_the_declarations(command: str) -> None:
+    rows = re.findall(r"^\| `(.*?)` \| (.*?) \| (.*) \|$", PAGES[command], re.MULTILINE)
+    for name, (option, own) in command_options(command).items():
+        ((head, default, meaning),) = [row for row in rows if name in re.split(r",? ", row[0])]
+        meaning = meaning.replace("\\", "").replace("`", "")
+        assert head.endswith(f"{name} {option.metavar}".strip()) or f"--{option.off}" in head, head
+        assert option.limits in meaning, head
+        assert on_command_line(option.rule) in meaning, head
         if isinstance(option, Choice):
-            assert all(f"`{choice}`" in " ".join((default, *meaning)) for choice in option.choices), head
-    assert seen, command
-
-
-#: Where a page says more of a default than the help does.
-DIFFERENT = {("compare", "--out")}
+            assert all(choice in default + meaning for choice in option.choices), head
+        value = option.default if own is None else own
+        if own is inspect.Parameter.empty and option.default is None:
+            assert default == "needed", head
+        elif option.name != "out" and value not in (None, False, "", ()) and not option.rule:
+            shown = default.strip("`")
+            assert shown == str(value) or float(shown) == value, head
 
 
 #: Options of another program, sacct, that its readers speak of.

@@ -1,7 +1,5 @@
 """Readers of texts that others write: whole texts are taken, hostile and spoilt ones are taken or refused in one line."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

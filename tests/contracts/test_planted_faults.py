@@ -1,7 +1,7 @@
-"""The planted faults of ``make faults``: each still applies, names tests that exist, and they are spread over the packages."""
+"""The tests themselves: their layers, and the planted faults of ``make faults``, which apply and name tests."""
 
-from __future__ import annotations
-
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -51,3 +51,11 @@ def test_they_are_many_and_spread_over_the_packages() -> None:
     assert count.total() >= 60
     assert {name: n for name, n in FEWEST.items() if count[name] < n} == {}
     assert len({fault.broken for fault in FAULTS}) == len(FAULTS)
+
+
+def test_a_soak_has_the_tests_that_draw_examples() -> None:
+    options = ("-q", "-n", "0", "--collect-only", "--layer", "soak")
+    command = [sys.executable, "-m", "pytest", *options, "tests/traces/test_algorithms.py"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "::test_extremes\n" in listed
+    assert "::test_one_that_is_no_number" not in listed

@@ -1,7 +1,5 @@
 """The contract of batch policies: these tests run over the registry, so its entry there tests a new policy."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import grimp

@@ -1,7 +1,5 @@
 """How engines name what they hold: columns and numbers by their names, never by the place of a constant."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from enum import IntEnum

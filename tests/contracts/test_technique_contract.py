@@ -1,7 +1,5 @@
 """The contract of loop-scheduling techniques: these tests run over the registry, so its entry there tests a new one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

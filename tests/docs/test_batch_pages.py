@@ -1,7 +1,5 @@
 """The pages on the batch level and its inputs say what the code does: names, schedules, example files, numbers."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Builds of the project: wheels, source distributions, notebooks, and the gallery of pictures."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Every command and every piece of Python in the documentation runs as it stands, in an empty folder."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

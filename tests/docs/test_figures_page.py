@@ -1,7 +1,5 @@
 """The pages of figures, comparisons and power, the figures of studies, and the four jobs of the two-level paper."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

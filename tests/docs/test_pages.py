@@ -1,7 +1,5 @@
 """The pages say what the code says: names, columns, metrics, options, files, links."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re
@@ -11,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command_line import succeeds, twolevel
+from command_line import succeeds
 from pages import PAGES, ROOT, anchors, blocks, links, section, table
 
 import bridge
@@ -28,32 +26,13 @@ from bls.workloads.workload import REASONS
 from bridge.couplings import COUPLINGS
 from bridge.couplings.inline_state import InlineState
 from tools import sections, states
+from tools.site.commands import command_pages
 from traces.kernels.state import State, fields_of
 from traces.tables import JOB_COLUMNS
 
 DOCS = ROOT / "docs"
 GROUPS = ("tutorials", "how-to", "reference", "explanation")
 RESULTS = DOCS / "reference/results.md"
-WORKLOAD_COMMANDS = ("info", "cut", "merge", "scale", "filter", "export", "generate", "fetch")
-COMMANDS = (
-    *("run", "replay", "worker", "watch", "grid", "study", "repeat", "loop", "graph"),
-    *(f"workload {name}" for name in WORKLOAD_COMMANDS),
-    *(f"trace {name}" for name in ("info", "cut", "convert")),
-    *(
-        "platform",
-        "gantt",
-        "compare",
-        "story",
-        "power",
-        "metrics",
-        "figures",
-        "table",
-        "report",
-        "warm-up",
-        "doctor",
-        "cite",
-    ),
-)
 
 
 def unquoted(cell: str) -> str:
@@ -194,8 +173,7 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     limited = bridge.simulate(sample_path(), **said, power=power)
     jobs, nodes, metrics = (section(RESULTS, name) for name in ("jobs.parquet", "nodes.parquet", "Metrics"))
     assert list(limited.jobs.columns.drop(plain.jobs.columns)) == re.findall(
-        r"`(energy_j|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]",
-        jobs,
+        r"`(energy_j|power|memory_bound|predicted_power|allowed|boot_wait_ns)`\s+\((?:double|int64)[,)]", jobs
     )
     energies = [unquoted(row[0]) for row in table(nodes) if row[2] == "J"]
     assert energies == list(limited.nodes.columns.drop(plain.nodes.columns))
@@ -204,35 +182,22 @@ def test_what_power_adds_is_on_the_page(tmp_path: Path) -> None:
     assert re.findall(r"`(\w+)`", said_below[1]) == [name for name in limited.metrics if name not in plain.metrics]
 
 
-def test_every_option_is_on_the_page_of_the_command_line() -> None:
+def test_the_page_of_the_command_line_has_every_command_and_names_its_options() -> None:
     page = DOCS / "reference/cli.md"
-    headings = re.findall(r"^## twolevel ?(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings == ["", *COMMANDS]
+    generated = {text.partition("\n")[0].removeprefix("# "): text for text in command_pages().values()}
+    headings = re.findall(r"^## (twolevel .*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(headings) == sorted(name for name in generated if name != "Commands")
     for command in headings:
-        text = section(page, f"twolevel {command}".strip())
-        described = set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)))
-        shown = re.findall(
-            r"^  (-.*?)(?:  |$)", twolevel(*command.split(), "--help-all" if command else "--help").out, re.MULTILINE
-        )
-        options = {option for line in shown for option in re.findall(r"(?<![\w-])--?[a-z][\w-]*", line)}
-        if command:
-            options -= {"-h", "--help"}  # said once, for all
-        assert options - described == set(), command
-        # What else is named there is an option of some other command.
-        assert described - options <= {"--tasks", "--help", "--help-all"}, command
+        prose = re.sub(r"```.*?```", "", section(page, command), flags=re.DOTALL)
+        named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", prose))
+        assert named - set(re.findall(r"--[a-z][\w-]*", generated[command])) <= {"--tasks"}, command
+    text = section(page, "twolevel run")
+    for option in re.findall(r"^\| `(?:-\w, )?(--[a-z][\w-]*)", generated["twolevel run"], re.MULTILINE):
+        assert f"`{option}`" in text or f"`{option} " in text or option in UNEXPLAINED, option
 
 
-def test_defaults_on_the_page_are_the_defaults() -> None:
-    for command in ("run", "grid"):
-        text = " ".join(twolevel(command, "--help-all").out.split())
-        shown = dict(re.findall(r"(--[a-z-]+) (?:<\w+>|[A-Z]+) (?:(?! --[a-z]).)*?\[default: \(?([^\])]+)\)?\]", text))
-        rows = table(section(DOCS / "reference/cli.md", f"twolevel {command}"))
-        described = {re.match(r"`(?:-o [A-Z]+`, `)?(--[\w-]+)", row[0])[1]: row[1] for row in rows}  # type: ignore[index]
-        for option, default in shown.items():
-            if option in described:
-                said = unquoted(described[option]).removeprefix("--")
-                assert said == default or float(said) == float(default), (command, option)
-        assert len(shown) > 5
+#: Options of ``run`` about which the page adds nothing to the help.
+UNEXPLAINED = ("--out", "--seed", "--kill-at-walltime", "--force", "--help")
 
 
 def test_what_the_model_page_lists_is_what_there_is() -> None:
@@ -320,3 +285,35 @@ def test_the_page_on_coordination_names_the_techniques_that_serve_wanted_cores_l
     names = ", ".join(f"`{name}`" for name, technique in TECHNIQUES.items() if technique.places)
     page = (DOCS / "explanation/coordination.md").read_text("utf-8")
     assert f"| {names}, which chooses tasks by their place | does as without hints |" in page
+
+
+PACKAGES = "als|bls|bridge|traces|tools|tests"
+_DOTTED = re.compile(rf"`~?((?:{PACKAGES})(?:\.(?!otf2|def)\w+)+)[`(\[]")
+_PATH = re.compile(rf"\b((?:{PACKAGES}|docs)/[\w/.-]+\.(?:py|pyi|md|toml|csv|json|c))\b")
+TEXTS = [page for page in PAGES if page.name != "CHANGELOG.md"]
+SOURCES = [path for package in PACKAGES.split("|")[:4] for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def resolves(name: str) -> bool:
+    """Whether a dotted name is a module, or a name in the source of one."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        place = ROOT.joinpath(*parts[:n])
+        source = next((one for one in (place.with_suffix(".py"), place / "__init__.py") if one.is_file()), None)
+        if source is not None:
+            text = source.read_text(encoding="utf-8")
+            stub = source.with_suffix(".pyi")
+            text += stub.read_text(encoding="utf-8") if stub.is_file() else ""
+            return n == len(parts) or re.search(rf"\b{parts[n]}\b", text) is not None
+    return False
+
+
+@pytest.mark.parametrize("files", [TEXTS, SOURCES], ids=["pages", "sources"])
+def test_named_modules_and_files_exist(files: list[Path]) -> None:
+    missing = []
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        missing += [f"{file.relative_to(ROOT)}: {name}" for name in _DOTTED.findall(text) if not resolves(name)]
+        paths = (name for name in _PATH.findall(text) if not re.search(r"[A-Z]{3}", name.rpartition("/")[2]))
+        missing += [f"{file.relative_to(ROOT)}: {name}" for name in paths if not (ROOT / name).is_file()]
+    assert not missing, "\n".join(missing)

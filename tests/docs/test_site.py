@@ -1,7 +1,5 @@
 """The site is built without a warning, no link of it is dead, and a browser can search it, dark and on a phone."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Their commands are run with those of the other pages, in ``test_examples.py``.
 """
 
-from __future__ import annotations
-
 import re
 import runpy
 from dataclasses import fields

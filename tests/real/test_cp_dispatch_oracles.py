@@ -1,7 +1,5 @@
 """Dispatches whose optima are known by exhaustive search of somebody else's: the three models find them, and prove them."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

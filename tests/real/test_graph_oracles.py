@@ -5,8 +5,6 @@ several others, and these from one another. So the schedules are compared in fem
 are in nanoseconds, where each task and transfer on the way to an instant may have been rounded.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -4,8 +4,6 @@ SimGrid labels tied cores as it likes, so finishing times are compared sorted; a
 may be off by a nanosecond for each task that its core has run.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """Real logs: counted again, written and read again, cut, generated alike, streamed, and run against others' schedules."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import hashlib

@@ -4,8 +4,6 @@ Nothing but a nanosecond's rounding may lie between them. SimGrid takes what is 
 graph whose answer comes from the 4.x series may be off by one for each task on the way.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The pages of the studies on real logs, and on the two-level paper, show what runs give."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ The log is CEA-Curie's if the folder of real logs is there, and otherwise a gene
 skipped. Each command has its own process, as users start it; each test asserts counts of what it did.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -3,8 +3,6 @@
 Nothing is shared with the kernels. Each class is the rule of one loop or job.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext

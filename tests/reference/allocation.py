@@ -4,8 +4,6 @@
 Every host gives a multiple of the job's ``unit_cores``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from reference.machine import Job, Machine

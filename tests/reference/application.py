@@ -9,8 +9,6 @@ At one instant changes come first, then the opening of a part, then the requests
 Numbers may be floats, as the project computes, or fractions, which are exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """The batch level in one call, for cores that are all alike: when and where every job runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ The cores 0 … P-1 ask in turn, core 0 again after core P-1. A caller may send 
 before each further chunk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext

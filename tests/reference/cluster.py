@@ -1,7 +1,5 @@
 """The batch level, one instant after another: ends, host events, cancellations, arrivals, one pass."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace

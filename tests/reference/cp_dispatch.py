@@ -7,8 +7,6 @@ some plan in which every job starts at once or as another one ends, and which pl
 these are tried: each job next, in each of its places.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass

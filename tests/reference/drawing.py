@@ -1,7 +1,5 @@
 """A job's task lengths, drawn with numpy's own Philox and the standard library's normal distribution."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from itertools import islice

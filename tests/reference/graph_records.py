@@ -1,7 +1,5 @@
 """Inputs and records of the engine for one graph, in the form of the reference."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

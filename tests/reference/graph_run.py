@@ -15,8 +15,6 @@ Decisions where the project's specification leaves something open:
 - The cost of changes of width is paid at the beginning of the first task of a later chunk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

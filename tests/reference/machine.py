@@ -1,7 +1,5 @@
 """The words of the batch level: jobs, the machine, the rules of a run, and what became of an attempt. Plain values only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Sort keys of the queue, smallest first: functions of (job, now). Times are seconds where a constant has a unit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

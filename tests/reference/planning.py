@@ -6,8 +6,6 @@ et al. 1999, section 4. Critical path: Adam, Chandy and Dickson 1974 (HLFET), as
 Tasks may take any time on any core, as the papers' examples need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Where and when a waiting job fits, computed again from the holders of cores and their ends; no profile is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 

@@ -4,8 +4,6 @@ A flow waits for its latency, then it flows: at the rate that weighted max-min s
 moment. Shares may be floats, as the project computes, or fractions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

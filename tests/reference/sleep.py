@@ -5,8 +5,6 @@ down; jobs on them are tried again. It shares no code with the engine, and does 
 an event here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

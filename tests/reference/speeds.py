@@ -1,7 +1,5 @@
 """Factors of core speeds over time, each component from its definition: exact fractions, and no arrays."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

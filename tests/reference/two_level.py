@@ -1,7 +1,5 @@
 """Both levels on one clock."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Ledgers for tests: built by hand from a list of jobs, or found by hypothesis."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results of studies made by hand, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Heaps, sorting, extremes, lanes and step functions against plain Python."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Messages during compilation of kernels, and time that no clock counts."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from types import SimpleNamespace

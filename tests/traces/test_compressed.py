@@ -1,7 +1,5 @@
 """Files that are compressed in any of the known ways are read as what they hold; one that is damaged is one line."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Figures of loops and graphs: bars, chunks, levels and places."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of one run: what is drawn is what the tables of jobs and tasks say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

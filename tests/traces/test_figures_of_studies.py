@@ -1,7 +1,5 @@
 """Figures of studies: combinations, bars of makespans, lines against the variation, costs and comparisons."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

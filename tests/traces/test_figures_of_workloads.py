@@ -1,7 +1,5 @@
 """Figures of workloads and of comparisons of two runs."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Texts that people and systems write: ranges, times, names, and what is shown of them."""
 
-from __future__ import annotations
-
 import builtins
 import io
 import logging

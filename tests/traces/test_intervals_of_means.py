@@ -1,7 +1,5 @@
 """Confidence intervals of means: their coverage, and what must hold of every one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machine code that is kept or comes with the package: made anew where it is not whole; a right result or one clear line."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

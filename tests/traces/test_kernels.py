@@ -1,7 +1,5 @@
 """How kernels are called, what users do wrong, what they read, and how machine code is loaded."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import importlib.util

@@ -1,7 +1,5 @@
 """The invariants: sound records pass, and each kind of planted fault is found and named."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The OTF2 writer: the core level, the batch level and messages, as readers see them; and traces of many jobs."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

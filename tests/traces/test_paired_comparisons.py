@@ -1,7 +1,5 @@
 """Differences over pairs of runs of one seed, and the table of a study's comparisons."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The tables: what pandas is shown, what Parquet, a page, Batsim's file and SWF hold is what the ledger says."""
 
-from __future__ import annotations
-
 import base64
 import json
 import tempfile
@@ -30,7 +28,7 @@ from traces.exporters.swf import write_swf_jobs
 from traces.intervals import intervals_text, intervals_texts
 from traces.ledger import STATES, WHY, Ledger
 from traces.ledger_tables import TASKS, tasks_frame
-from traces.tables import JOB_COLUMNS, jobs_frame, write_jobs
+from traces.tables import JOB_COLUMNS, RENAMED_COLUMNS, jobs_frame, read_columns, read_rows, write_jobs
 
 JOBS = [
     Job(7, 0, 2, 6, [(0, 2)], [(0, 0, 2, 6), NEVER, (1, 1, 2, 5)], state="requeued"),
@@ -197,3 +195,10 @@ def test_a_table_that_is_none_is_one_line(column: str, value: str, message: str)
     columns[column][0] = value
     with pytest.raises(InputError, match=message):
         stored_ledger(columns, LEDGER.machine)
+
+
+def test_earlier_names_are_read_as_present_ones(tmp_path: Path) -> None:
+    for earlier, present in RENAMED_COLUMNS.items():
+        pd.DataFrame({"row": [0, 1], earlier: [5, 7]}).to_parquet(tmp_path / "old.parquet")
+        assert list(read_rows(tmp_path / "old.parquet", ("row", present))) == ["row", present]
+        assert read_columns(tmp_path / "old.parquet", (present,))[present].tolist() == [5, 7]

@@ -1,7 +1,5 @@
 """Traces in every format: what their readers see is what the ledger says."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Parts of a run, and less detail: at each instant a part shows what the whole shows then, and nothing else."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Transfers: the table is what the ledger says, faults are named, and waits are what a plain loop finds."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces read back, each by its format's own rules, into one form; and that form of a ledger, by plain loops."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

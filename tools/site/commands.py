@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from bridge.cli.run_commands import command_line
+from bridge.options.bundles import MANY
 from traces.base.options import Panel
 
 _FOLDER = "reference/commands"
@@ -43,12 +44,12 @@ def _rows(records: list[tuple[str, str]]) -> list[str]:
 
 def _page(words: str, command: Any) -> str:
     context = command.context_class(command, info_name=f"twolevel {words}", parent=None)
-    # The options below the headings of --help-all; a command with few has none.
+    # The options below the headings of --help-all; a command with few has one heading.
     sections: dict[str, list[tuple[str, str]]] = {}
-    shown = [(one, one.get_help_record(context)) for one in command.get_params(context)]
-    for one, record in shown:
-        if record is not None:
-            panel = str(getattr(one, "rich_help_panel", None) or "Other options")
+    parameters = command.get_params(context)
+    for one in parameters:
+        if record := one.get_help_record(context):
+            panel = str((len(parameters) >= MANY and getattr(one, "rich_help_panel", None)) or "Other options")
             sections.setdefault("Arguments" if one.param_type_name == "argument" else panel, []).append(record)
     if "Arguments" in sections:
         sections = {"Arguments": sections.pop("Arguments"), **sections}

@@ -1,7 +1,5 @@
 """The dispatchers against exhaustive search: values drawn by hand, and instances that hypothesis draws."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Plans of dispatches: their parts, lists, node classes and plans ahead, by hand and against exhaustive search."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count, pairwise

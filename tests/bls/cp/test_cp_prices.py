@@ -1,7 +1,5 @@
 """A goal in which energy counts by its price: against exhaustive search, second by second; and in runs, held back and woken."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

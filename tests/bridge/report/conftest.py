@@ -1,7 +1,5 @@
 """Results of each kind with their pages, made once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

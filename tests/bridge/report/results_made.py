@@ -1,7 +1,5 @@
 """Small results of each kind, with names in them that would like to be more than text; and pages opened in a browser."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

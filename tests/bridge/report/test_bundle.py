@@ -1,7 +1,5 @@
 """The shipped assets equal the build of ``tools/page``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tools.build_page import ASSETS, build

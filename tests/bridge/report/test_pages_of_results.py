@@ -1,7 +1,5 @@
 """Pages of each kind in a real browser: what they show, how they are used, and what they may not do."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

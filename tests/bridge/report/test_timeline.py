@@ -1,7 +1,5 @@
 """The timeline in a real browser: what it shows is what the tables say, by pointer, keys and touch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

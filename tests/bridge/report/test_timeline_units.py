@@ -1,7 +1,5 @@
 """Times as a timeline writes them, by the script itself outside a browser, against Python's own integers and dates."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """A page that has a timeline and nothing else, under a policy as strict as a report's; and what tests ask it."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterator
