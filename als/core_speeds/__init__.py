@@ -78,10 +78,8 @@ MOST_LOOKS = 1_000_000
 
 
 class SpeedState(State):
-    """The components of each core. In a steady machine the arrays have no entries.
-
-    It contains work space, so only one thread at a time may use it.
-    """
+    """The components of each core. It contains work space, so only one thread at a time may use it. In a steady machine the
+    arrays have no entries."""
 
     begin: Ints  # (cores + 1,): where the entries of each core begin
     component: Ints  # (entries,): ascending for each core
@@ -196,10 +194,8 @@ def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
 
 @compiled(inner=True)
 def comes_ns(state: SpeedState, core: int, t_ns: int) -> int:
-    """Return the first instant from ``t_ns`` on at which a core is present; ``NEVER`` if it is lost for good.
-
-    While one factor is 0, changes of the other factors are skipped.
-    """
+    """Return the first instant from ``t_ns`` on at which a core is present; ``NEVER`` if it is lost for good. While one factor
+    is 0, changes of the other factors are skipped."""
     now = t_ns
     for _ in range(MOST_LOOKS):
         until, product = now, 1.0
@@ -252,12 +248,10 @@ def list_changes(
     changed: Floats,
     progress: Ints,
 ) -> int:
-    """List the changes after ``current`` and ``next_ns``, up to and including ``until_ns``; return their number.
-
-    ``current`` and ``next_ns`` (each core's factor, and when it may change next) are updated. Written are ``at_ns``,
-    ``place`` (index in ``cores``) and ``changed`` (the new factor), with room for at least P; and ``progress``: the number of
-    instants inspected, at most ``most``, and the instant up to which the list is complete (0: none was inspected).
-    """
+    """List the changes after ``current`` and ``next_ns`` (each core's factor, and when it may change next; both are updated),
+    up to and including ``until_ns``; return their number. Written are ``at_ns``, ``place`` (index in ``cores``) and ``changed``
+    (the new factor), with room for at least P; and ``progress``: the number of instants inspected, at most ``most``, and the
+    instant up to which the list is complete (0: none was inspected)."""
     written = 0
     progress[0] = 0
     progress[1] = 0
@@ -356,12 +350,10 @@ class CoreSpeeds:
         return cores
 
     def changes(self, core_numbers: Array, base_gflops: Array, from_ns: int, until_ns: int, most: int) -> SpeedChanges:
-        """Return the changes of these cores' speeds after ``from_ns``, up to and including ``until_ns``.
-
-        Only real changes are listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change
-        then appears exactly once. ``base_gflops`` are the cores' speeds in the platform. At most ``most`` instants are
-        inspected, whether or not a speed changes there, since speeds may change for ever. Raises InputError if an argument is
-        out of range."""
+        """Return the changes of these cores' speeds after ``from_ns``, up to and including ``until_ns``. Only real changes are
+        listed, beginning with the factors at ``from_ns``. Continue from ``complete_ns``: every change then appears exactly
+        once. ``base_gflops`` are the cores' speeds in the platform. At most ``most`` instants are inspected, since speeds may
+        change for ever. Raises InputError if an argument is out of range."""
         whole("from_ns", from_ns, 0, MAX_NS)
         whole("until_ns", until_ns, from_ns, MAX_NS)
         left = whole("most", most, 1, 2**62)
@@ -383,14 +375,10 @@ class CoreSpeeds:
 
 
 def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "") -> CoreSpeeds:
-    """Return the speeds of a machine's cores: the product of several components. Without components they are steady.
+    """Return the speeds of a machine's cores: the product of several components, texts such as ``square:period=60s,low=0.5``.
+    Without components they are steady. ``where``: the option that gave them. Raises InputError if one is invalid.
 
-    ``specs`` are texts such as ``square:period=60s,low=0.5``, ``noise:period=10s,sigma=0.1``, ``trace:FILE.csv``,
-    ``late:cores=5-7,at=100s`` or ``lost:cores=5,at=100s``; ``where`` is the option that gave them. Raises InputError if one
-    is invalid.
-
-    >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
-    [1.0, 0.0]
+    >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist() [1.0, 0.0]
     """
     where = where or str(SPEEDS)
     whole("cores", n_cores, 1, 2**40)

@@ -1,8 +1,8 @@
 """Components that change the speed of cores: each is a factor over time for some cores. Also their kinds.
 
 A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fields may be given after the name, as in
-``square:period=60s,low=0.5``; a field ``x_ns`` is given as the duration ``x``. The method returns a :class:`Component`, plain
-numbers that kernels read. Recorded speeds are in ``als.core_speeds.trace``."""
+``square:period=60s,low=0.5``; a field ``x_ns`` is given as the duration ``x``.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -70,13 +70,8 @@ class SpeedKind(Protocol):
     name: ClassVar[str]
 
     def component(self, n_cores: int, where: str) -> Component | None:
-        """Return the component with these parameters for a machine of ``n_cores`` cores; None if it changes no speed.
-
-        Raises
-        ------
-        InputError
-            If a parameter is missing or out of range; the message begins with ``where``.
-        """
+        """Return the component with these parameters for a machine of ``n_cores`` cores; None if it changes no speed. Raises
+        InputError, which begins with ``where``, if a parameter is missing or out of range."""
         ...
 
 

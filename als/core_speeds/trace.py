@@ -20,13 +20,9 @@ COLUMNS = ("time_s", "core", "factor")
 
 @dataclass(frozen=True)
 class Trace:
-    """``trace:FILE.csv,periodic=24h``.
-
-    The file has the columns ``time_s`` (seconds since time 0, rounded to ns half to even), ``core`` (global number) and
-    ``factor`` (0 to ``MAX_FACTOR``; 0: the core is absent). A factor holds until the time of the core's next line. Before its
-    first line a core's factor is 1. Cores without lines keep their speed. The times of each core must ascend; lines of
-    different cores may be in any order.
-    """
+    """``trace:FILE.csv,periodic=24h``. The file has the columns ``time_s`` (seconds since time 0, rounded to ns half to even),
+    ``core`` (global number) and ``factor`` (0 to ``MAX_FACTOR``; 0: the core is absent). A factor holds until the time of the
+    core's next line; before its first line it is 1. The times of each core must ascend."""
 
     name: ClassVar[str] = "trace"
     file: str = ""  # path

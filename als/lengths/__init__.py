@@ -1,10 +1,11 @@
 """How jobs are divided into tasks: the distributions of task lengths, named as the literature names them.
 
-A job of length L GFLOP on P cores, with K tasks per core, has P·K tasks with mean length L/(P·K), scaled so that their sum
-is L. With ``normal:draw=paper`` tasks are drawn until their sum reaches L (two-level paper, section 5.1).
+A job of length L GFLOP on P cores, with K tasks per core, has P·K tasks with mean length L/(P·K), scaled so that their sum is
+L. With ``normal:draw=paper`` tasks are drawn until their sum reaches L (two-level paper, section 5.1).
 
 To add a distribution: a class in ``random`` or ``fixed``, or a file here, and a line in :data:`LENGTHS`. Other packages add
-distributions under the entry-point group ``twolevel.lengths``; a run can take one from a file, ``lengths my.py:MY``."""
+distributions under the entry-point group ``twolevel.lengths``.
+"""
 
 import functools
 from dataclasses import dataclass, fields
@@ -58,8 +59,9 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
 
     - ``spec``: a name in :data:`LENGTHS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
       ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``; empty: ``normal``. Each accepts
-      ``draw=`` with a word of ``als.lengths.contract.DRAWS``: how random lengths become a loop.
+      ``draw=`` with a word of ``als.lengths.contract.DRAWS``.
     - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, for distributions that are not given another
+
     Raises InputError if there is no such distribution or a parameter is invalid; PluginError if it cannot be loaded, or is not
     a distribution.
     """
@@ -116,29 +118,12 @@ def check_variation(spec: str, variation: float, where: str = "") -> None:
 
 @dataclass(frozen=True)
 class TaskModel:
-    """How jobs are divided into tasks.
+    """How jobs are divided into tasks. Raises InputError, PluginError if a value is invalid."""
 
-    Attributes
-    ----------
-    variation : float
-        Task variation factor Υ: the standard deviation of task lengths over their mean, 0 to ``MAX_COV``.
-    tasks_per_core : int
-        K, the mean number of tasks per core of a job, >= 1.
-    seed : int
-        0 to 2**64 - 1. A job's tasks depend on the seed and its job number only.
-    distribution : str
-        A distribution as for :func:`als.lengths.lengths`; empty: ``normal``.
-
-    Raises
-    ------
-    InputError, PluginError
-        If a value is invalid.
-    """
-
-    variation: float = VARIATION.default
-    tasks_per_core: int = TASKS_PER_CORE.default
-    seed: int = SEED.default
-    distribution: str = LENGTHS_OPTION.default
+    variation: float = VARIATION.default  #: Υ: standard deviation of task lengths over their mean, 0 to ``MAX_COV``
+    tasks_per_core: int = TASKS_PER_CORE.default  #: K, the mean number of tasks per core of a job, >= 1
+    seed: int = SEED.default  #: 0 to 2**64 - 1. A job's tasks depend on the seed and its job number only.
+    distribution: str = LENGTHS_OPTION.default  #: as for :func:`als.lengths.lengths`; empty: ``normal``
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variation", VARIATION.check(self.variation))
@@ -164,24 +149,8 @@ class TaskModel:
             )
 
     def lengths(self, job: int, cores: int, core_gflop: float, speed_gflops: float) -> Array:
-        """Return the task lengths of one job.
-
-        Parameters
-        ----------
-        job : int
-            Job number, >= 0.
-        cores : int
-            P, its number of cores.
-        core_gflop : float
-            Its length over P, L/P, in GFLOP: core speed times run time.
-        speed_gflops : float
-            This core speed, GFLOP/s.
-
-        Returns
-        -------
-        ndarray of float64
-            GFLOP of each task.
-        """
+        """Return the task lengths of one job in GFLOP, float64. ``job``: its number. ``cores``: P. ``core_gflop``: its length
+        over P, in GFLOP: core speed times run time. ``speed_gflops``: this core speed."""
         return drawn(
             self.length_model,
             self.seed,

@@ -4,45 +4,26 @@ The function is compiled (:func:`length_kernel`)::
 
     next_length(k, n, mean, params, pattern, memo, keys, cursor, words) -> float
 
-``k``
-    The task, 0, 1, … in the order of the loop; with 0 a loop begins.
-``n``
-    Number of tasks of the loop; with the paper's draw, approximately.
-``mean``
-    Wanted mean of the lengths, GFLOP.
-``params``
-    float64 array: :attr:`LengthModel.params`.
-``pattern``
-    float64 array: :attr:`LengthModel.pattern`; read-only.
-``memo``
-    float64 array of at least ``memo_size`` numbers, zeros where a loop begins: the only memory between two tasks.
-``keys, cursor, words``
-    The job's stream of random words: :func:`als.streams.next_word` returns the next one.
+- ``k``: the task, 0, 1, … in the order of the loop; with 0 a loop begins
+- ``n``: number of tasks of the loop; with the paper's draw, approximately
+- ``mean``: wanted mean of the lengths, GFLOP
+- ``params``, ``pattern``: float64 arrays of the model; ``pattern`` is read-only
+- ``memo``: float64 array of at least ``memo_size`` numbers, zeros where a loop begins: the only memory between two tasks
+- ``keys, cursor, words``: the job's stream of random words: :func:`als.streams.next_word` returns the next one
 
 The function returns the task's length in GFLOP. It must not raise, since compiled code cannot catch exceptions, and must not
-make arrays.
+make arrays. :attr:`LengthModel.mode` says how the lengths become a loop of work L:
 
-:attr:`LengthModel.mode` says how the lengths become a loop of work L:
-
-``WORK``
-    Exactly n tasks, multiplied by the factor that makes their sum L. Their durations are whole nanoseconds whose sum is exact
-    (:func:`als.lengths.draw.draw_loop`). A length that is not above 0 is drawn again, for the same ``k``.
-``FILL``
-    The paper's draw: tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number varies
-    a little and the work exceeds L. A length that is not above 0 is drawn again, for the same ``k``.
-``WORK_NORMAL``, ``NORMAL``
-    As ``WORK`` and ``FILL``, for the normal distribution with coefficient of variation ``params[0]``: the rule is not called,
-    since a call through a pointer takes longer than such a draw.
-``COUNT``
-    Exactly n tasks, with their lengths unchanged.
-``PATTERN``
-    As ``WORK``, for lengths of a pattern without random numbers: the rule may ignore ``mean``, and a length that is not above
-    0 is an error.
-``SCALED``
-    As ``PATTERN``, without rounding to nanoseconds.
-
-``lengths NAME:draw=paper`` and ``draw=work`` (:data:`DRAWS`) switch between ``WORK`` and ``FILL``, between the two normal
-modes, and between ``PATTERN`` and ``SCALED``.
+- ``WORK``: exactly n tasks, multiplied by the factor that makes their sum L. Their durations are whole nanoseconds whose sum is
+  exact (:func:`als.lengths.draw.draw_loop`). A length that is not above 0 is drawn again, for the same ``k``.
+- ``FILL``: the paper's draw: tasks are drawn until their sum reaches L (two-level paper, section 5.1), so that their number
+  varies a little and the work exceeds L. A length that is not above 0 is drawn again, for the same ``k``.
+- ``WORK_NORMAL``, ``NORMAL``: as ``WORK`` and ``FILL``, for the normal distribution with coefficient of variation
+  ``params[0]``: the rule is not called, since a call through a pointer takes longer than such a draw.
+- ``COUNT``: exactly n tasks, with their lengths unchanged.
+- ``PATTERN``: as ``WORK``, for lengths of a pattern without random numbers: the rule may ignore ``mean``, and a length that is
+  not above 0 is an error.
+- ``SCALED``: as ``PATTERN``, without rounding to nanoseconds.
 """
 
 from __future__ import annotations
@@ -94,11 +75,8 @@ NEXT_LENGTH = _f64(
 
 @runtime_checkable
 class LengthParameters(Protocol):
-    """Parameters that make a :class:`LengthModel`: a frozen dataclass whose fields may be given after its name.
-
-    Fields are ``int``, ``float``, ``str`` or ``bool``, checked where they are given; ``gamma:cov=0.5`` is
-    ``replace(gamma, cov=0.5).lengths(variation)``. A model returns itself.
-    """
+    """Parameters that make a :class:`LengthModel`: a frozen dataclass whose fields (``int``, ``float``, ``str`` or ``bool``)
+    may be given after its name; ``gamma:cov=0.5`` is ``replace(gamma, cov=0.5).lengths(variation)``. A model returns itself."""
 
     @property
     def name(self) -> str:
@@ -112,43 +90,22 @@ class LengthParameters(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LengthModel:
-    """A distribution of task lengths with its parameters.
+    """A distribution of task lengths with its parameters."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the literature, in lower case, without parameters.
-    next_length : callable
-        The rule, decorated with :func:`length_kernel`.
-    params : tuple of float
-        Passed to the rule as ``params``.
-    pattern : float64 array (any,)
-        Passed to the rule as ``pattern``.
-    memo_size : int
-        Size of its memory along a loop, >= 0.
-    mode : int
-        ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``.
-    count : int or None
-        The fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
-    cov : float or None
-        Standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different for
-        each n.
-    source : str
-        Source of its definition.
-    sum_cov : float or None
-        Standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None: ``cov``.
-        It determines the room for a loop's tasks.
-    """
-
-    name: str
-    next_length: Callable[..., float]
-    params: tuple[float, ...] = ()
-    pattern: Array = field(default_factory=lambda: np.empty(0))
-    memo_size: int = 0
-    mode: int = WORK
+    name: str  #: name in the literature, in lower case, without parameters
+    next_length: Callable[..., float]  #: the rule, decorated with :func:`length_kernel`
+    params: tuple[float, ...] = ()  #: passed to the rule
+    pattern: Array = field(default_factory=lambda: np.empty(0))  #: float64, passed to the rule
+    memo_size: int = 0  #: size of its memory along a loop, >= 0
+    mode: int = WORK  #: ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``
+    #: fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
     count: int | None = None
+    #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different
+    #: for each n
     cov: float | None = None
-    source: str = ""
+    source: str = ""  #: source of its definition
+    #: standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None:
+    #: ``cov``. It determines the room for a loop's tasks.
     sum_cov: float | None = None
 
     def __post_init__(self) -> None:
@@ -182,10 +139,7 @@ class LengthModel:
 
     def room(self, n: int) -> int:
         """Return the room for the tasks of a loop that should have ``n``: rarely too little, and never if their number is
-        fixed.
-
-        If tasks are drawn until the work is reached: their mean number plus eight standard deviations.
-        """
+        fixed. If tasks are drawn until the work is reached: their mean number plus eight standard deviations."""
         if not self.fills:
             return self.tasks(n)
         known = [cov for cov in (self.sum_cov, self.cov, 1.0) if cov is not None]
@@ -197,13 +151,7 @@ class LengthModel:
 
 
 def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a distribution's rule.
-
-    Raises
-    ------
-    InputError
-        If its number of arguments is wrong.
-    """
+    """Compile a function to a distribution's rule. Raises InputError if its number of arguments is wrong."""
     return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))
 
 

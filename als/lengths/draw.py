@@ -116,15 +116,16 @@ def draw_loop(
     core_ns: float,
     speed_gflops: float,
 ) -> int:
-    """Draw the task lengths of one loop.
+    """Draw the task lengths of one loop. Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not
+    above 0 and finite.
 
     The loops of a job take their random words from one stream: the caller writes the round keys of (seed, job number) and
     resets the cursor (:func:`als.streams.start_stream`) once per job; ``memo`` is work space.
 
     With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` lengths are scaled to the work of the loop. Durations at ``speed_gflops`` are
     rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), missing ns are
-    added to the first tasks, or surplus ns are taken from the first tasks of more than 1 ns: the same number for each task,
-    and 1 more for the first of them.
+    added to the first tasks, or surplus ns are taken from the first tasks of more than 1 ns: the same number for each task, and
+    1 more for the first of them.
 
     - ``entry``: index of the model's rule in a :func:`traces.compiled.function_table`
     - ``n``: :meth:`LengthModel.tasks` of the wanted number of tasks
@@ -132,8 +133,6 @@ def draw_loop(
       takes the recorded run time to the nanosecond
     - ``total_gflop``: sum of the lengths except for rounding; with ``FILL`` and ``NORMAL``, reached with the last task
     - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0: durations need not be whole ns
-
-    Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not above 0 and finite.
     """
     memo[:] = 0.0
     is_normal = mode in (NORMAL, WORK_NORMAL)
@@ -204,11 +203,9 @@ def drawn(
     core_ns: float = 0.0,
     speed_gflops: float = 1.0,
 ) -> Array:
-    """Return the task lengths of a job with one loop, float64 in GFLOP.
-
-    ``n`` is the wanted number of tasks (P·K); the other arguments are as for :func:`draw_loop`. Without the last three,
-    durations are not rounded to ns. Raises InputError if there are more than ``MAX_TASKS_PER_JOB``; PluginError if the
-    model's lengths are invalid."""
+    """Return the task lengths of a job with one loop, float64 in GFLOP. ``n`` is the wanted number of tasks (P·K); the others
+    are as for :func:`draw_loop`. Without the last three, durations are not rounded to ns. Raises InputError if there are more
+    than ``MAX_TASKS_PER_JOB``; PluginError if the model's lengths are invalid."""
     rule, params = rule_of(model)
     memo = np.empty(model.memo_size)
     keys, cursor, words = new_stream(seed, job, TASK_LENGTHS)

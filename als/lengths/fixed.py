@@ -47,12 +47,9 @@ def _line_length(
 
 @dataclass(frozen=True)
 class Triangular(Checked):
-    """Lengths that increase or decrease linearly (triangular loops), as the name says.
-
-    Task k of n has a length proportional to first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part
-    of the loop, as in a triangular matrix. No task has length 0, even if one end is 0. The coefficient of variation is
-    √((1 - 1/n²)/12)·|last - first| / ((first + last)/2): 1/√3 for many tasks if one end is 0.
-    """
+    """Lengths that increase or decrease linearly (triangular loops), as the name says. Task k of n has a length proportional to
+    first + (last - first)·(k + ½)/n: the line's value in the middle of the task's part of the loop, so that no task has length
+    0. The coefficient of variation is √((1 - 1/n²)/12)·|last - first| / ((first + last)/2)."""
 
     noun = "lengths"
     name: str
@@ -81,8 +78,9 @@ UNITS = {"gflop": 1.0, "flop": 1e-9}
 
 
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
-    """Return the lengths in a file, GFLOP of each task, float64. ``path``: text in UTF-8, one number per line. ``unit``: a key
-    of :data:`UNITS`. Raises InputError if the file cannot be read, a line is not one number above 0, or there is none."""
+    """Return the lengths in a file, GFLOP of each task, float64. ``path``: text in UTF-8, one number per line; blank lines and
+    comments after ``#`` are ignored. Raises InputError if the file cannot be read, a line is not one number above 0, or there
+    is none."""
     source = os.fspath(path)
     if unit not in UNITS:
         raise one_of("unit of lengths", unit, UNITS, source)
@@ -125,10 +123,8 @@ def _parsed_length(text: str, where: str) -> float:
 
 @dataclass(frozen=True)
 class LengthsFile:
-    """Lengths of a file, ``file:PATH,unit=flop``: one number per line, like LoopSim's FLOPs of a loop's iterations.
-
-    Blank lines and comments after ``#`` are ignored. The loop has one task per number, in the order of the file.
-    """
+    """Lengths of a file, ``file:PATH,unit=flop``: one number per line, like LoopSim's FLOPs of a loop's iterations. The loop
+    has one task per number, in the order of the file."""
 
     name: ClassVar[str] = "file"
     path: str = ""  # the file; required
@@ -169,7 +165,7 @@ class Mandelbrot(Checked):
 
     Pixel (row, column) stands for the number c at its middle, with real part -2 + 2.5·(column + ½)/w and imaginary part -1.25 +
     2.5·(row + ½)/h. Its count is the number of steps z ← z² + c from z = 0 until |z| > 2, at most ``iterations``. A length is
-    proportional to count + 1: the one is the cost of a pixel besides its steps, so that no task has length 0.
+    proportional to count + 1, so that no task has length 0.
 
     Source: B. Mandelbrot, "Fractal aspects of the iteration of z → λz(1 - z)", Annals of the New York Academy of Sciences 357,
     1980, doi:10.1111/j.1749-6632.1980.tb29690.x.

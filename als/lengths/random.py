@@ -1,5 +1,4 @@
-"""Random task lengths by the distributions of the literature; µ is the mean, z a standard normal number, u a uniform number
-between 0 and 1."""
+"""Random task lengths by the distributions of the literature; µ is the mean, z a standard normal and u a uniform number."""
 
 import math
 from abc import abstractmethod
@@ -51,10 +50,8 @@ def _normal_length(
 @dataclass(frozen=True)
 class Normal(Spread):
     """Normal: mean µ, standard deviation cov·µ; lengths that are not above 0 are drawn again (two-level paper, section 5.1).
-
-    This cuts off the distribution at 0. At cov 0.25, the paper's largest, it affects one draw in 31,574. With a large cov the
-    mean of the draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov)): with the paper's draw the loop has fewer, longer tasks;
-    otherwise the lengths are scaled to the work."""
+    This cuts off the distribution at 0: at cov 0.25, the paper's largest, one draw in 31,574. With a large cov the mean of the
+    draws becomes µ·(1 + cov·φ(1/cov)/Φ(1/cov))."""
 
     name: ClassVar[str] = "normal"
 
@@ -73,11 +70,7 @@ def _uniform_length(
 
 @dataclass(frozen=True)
 class Uniform(Spread):
-    """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov), since the standard deviation over an interval of width d is
-    d/√12.
-
-    At cov = 1/√3 the interval begins at 0, so it cannot be wider.
-    """
+    """Uniform: between µ·(1 - √3·cov) and µ·(1 + √3·cov). At cov = 1/√3 the interval begins at 0, so it cannot be wider."""
 
     name: ClassVar[str] = "uniform"
     max_cov: ClassVar[float] = 1.0 / math.sqrt(3.0)  # lengths must not be below 0
@@ -214,9 +207,8 @@ def _correlated_length(
 class Correlated(Spread):
     """Correlated: a normal number that changes gradually along the loop, so that neighbours are alike (AR(1)).
 
-    x₀ = z, x_k = ρ·x_(k-1) + √(1 - ρ²)·z_k, and a length is µ·(1 + cov·x_k). Every x_k is a standard normal number; the
-    correlation of two lengths j tasks apart is ρ^j. A number whose length would not be above 0 is drawn again from the
-    same x_(k-1): rarely at cov = 0.25; with ρ >= 0 at most every second number.
+    x₀ = z, x_k = ρ·x_(k-1) + √(1 - ρ²)·z_k, and a length is µ·(1 + cov·x_k); the correlation of two lengths j tasks apart is
+    ρ^j. A number whose length would not be above 0 is drawn again from the same x_(k-1).
 
     Source: Box and Jenkins, "Time Series Analysis", section 3.2 (first-order autoregressive process).
     """

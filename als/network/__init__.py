@@ -59,23 +59,10 @@ class NetworkKind(IntEnum):
 
 @dataclass(frozen=True)
 class NetworkModel:
-    """A model without parameters.
+    """A model without parameters. Raises InputError if a value is invalid."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the literature, in lower case.
-    kind : NetworkKind
-        ``NONE`` or ``HOCKNEY``; only a :class:`SharingModel` has ``SHARING``.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid.
-    """
-
-    name: str
-    kind: NetworkKind
+    name: str  #: name in the literature, in lower case
+    kind: NetworkKind  #: ``NONE`` or ``HOCKNEY``; only a :class:`SharingModel` has ``SHARING``
 
     def __post_init__(self) -> None:
         try:
@@ -119,23 +106,9 @@ MODELS: dict[str, NetworkModel] = {
 
 
 def network_model(spec: str, where: str = "") -> NetworkModel:
-    """Return the network model with this name.
-
-    Parameters
-    ----------
-    spec : str
-        A name in :data:`MODELS`, one that an installed package adds under ``twolevel.networks``, or ``FILE.py:NAME``, each
-        optionally followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``.
-    where : str
-        The option that gave it, for errors.
-
-    Raises
-    ------
-    InputError
-        If there is no such model, or a parameter is invalid.
-    PluginError
-        If it cannot be loaded, or is not a model.
-    """
+    """The network model with a name in :data:`MODELS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally
+    followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``. ``where``: the option, for errors. Raises InputError if
+    there is no such model, or a parameter is invalid; PluginError if it cannot be loaded, or is not a model."""
     where = at(where or str(NETWORK), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
@@ -157,23 +130,12 @@ def network_state(
 ) -> NetworkState:
     """Return a network as a state for kernels.
 
-    Parameters
-    ----------
-    model : NetworkModel
-        From :func:`network_model`.
-    topology : str
-        A name in :data:`TOPOLOGIES`, optionally followed by ``:key=value,key=value``.
-    hosts : int
-        Number of hosts of the machine, 1 to 2**24.
-    bandwidth_gbps, latency_ns : float
-        Of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12).
-    memory_gbps : float or None
-        Bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time.
+    - ``topology``: a name in :data:`TOPOLOGIES`, optionally followed by ``:key=value,key=value``
+    - ``hosts``: number of hosts of the machine, 1 to 2**24
+    - ``bandwidth_gbps``, ``latency_ns``: of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12)
+    - ``memory_gbps``: bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time
 
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with the platform file's key.
+    Raises InputError if a value is invalid; the message begins with the platform file's key.
     """
     made = find_topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)

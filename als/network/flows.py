@@ -3,7 +3,8 @@
 A transfer between two hosts first takes its route's latency, during which it loads no link. Then it shares the links with all
 other transfers (:mod:`als.network.sharing`). The time of a transfer within a host, or under a model without contention, is
 known when it begins. Clocks are float64 ns since the beginning of the part. The bytes left of a transfer are computed only when
-its rate changes, so suspending an application has no effect on the results. Only arrivals are rounded to whole ns."""
+its rate changes, so suspending an application has no effect. Only arrivals are rounded to whole ns.
+"""
 
 import math
 
@@ -63,10 +64,7 @@ class Links(State, dim="entries"):
 
 
 class FlowState(State):
-    """The transfers of one job of E edges; S slots for those under way, each with one entry per link of the longest route.
-
-    Instants are ns since the beginning of the part.
-    """
+    """The transfers of one job of E edges; S slots for those under way, each with one entry per link of the longest route."""
 
     n_used: int = 0  # slots used so far
     free_slot: int = -1  # first free slot among them, or -1

@@ -1,8 +1,5 @@
-"""The links of a transfer, their bandwidth and latency: kernels that other kernels call.
-
-Hosts are numbered as in the machine. Each link has a unique key, an int64; the two directions of a split-duplex link are two
-links.
-"""
+"""The links of a transfer, their bandwidth and latency. Each link has a unique key, an int64; the two directions of a
+split-duplex link are two links."""
 
 from als.network import state as net_state
 from als.network.state import MAX_ROUTE, NetworkState
@@ -92,10 +89,9 @@ def _add_costs(net: NetworkState, src: int, dst: int, keys: Array, out: Array) -
 @compiled(inner=True)
 def mean_costs(net: NetworkState, host_number: Array, n_hosts: int, keys: Array, out: Array) -> None:
     """Write a scheduler's estimates of a job's transfer costs to ``out``: mean latency of a transfer between two hosts in s,
-    its mean s per byte, and s per byte within a host.
-
-    Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose numbers in the machine are ``host_number``; with more
-    hosts, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys`` is work space."""
+    its mean s per byte, and s per byte within a host. Means are over all ordered pairs of up to ``ALL_PAIRS`` hosts, whose
+    numbers in the machine are ``host_number``; with more hosts, over the pairs (h, h + n_hosts // 2), modulo n_hosts. ``keys``
+    is work space."""
     out[0] = 0.0
     out[1] = 0.0
     out[2] = 0.0

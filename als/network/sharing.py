@@ -2,10 +2,8 @@
 
 The shares of all transfers grow with a common level u, each with x = u / penalty, until a link is full or a transfer reaches
 its own bound. The transfers of a full link keep their share from then on; the others continue (progressive filling). Link l is
-full when Σ a x = its capacity, over the transfers that load it with weights a.
-
-When a transfer joins or leaves, only the rates of transfers connected with it by shared links can change. :func:`share` finds
-these and computes no others.
+full when Σ a x = its capacity, over the transfers that load it with weights a. When a transfer joins or leaves, only the rates
+of transfers connected with it by shared links can change.
 
 Source: Bertsekas and Gallager, Data Networks, 2nd ed., section 6.5.2; weights, penalties and bounds as in SimGrid's CM02 and
 LV08 models, Velho, Schnorr, Casanova and Legrand, "On the validity of flow-level TCP network models for grid and cloud

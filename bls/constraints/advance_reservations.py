@@ -93,8 +93,7 @@ class Windows(Columns):
 
     def of_jobs(self, workload: Workload) -> Array:
         """The window in which each job runs: int64, shape (n,), -1 for a job without a reservation. Raises InputError if a job
-        of a reservation is not in the workload, is in two reservations, is wider or estimated longer than its reservation, or
-        is submitted too late for it."""
+        of a reservation is not in the workload, is in two reservations, or cannot run within its reservation."""
         column = np.full(len(workload), -1, np.int64)
         by_number = np.argsort(workload.job_id)
         numbers = workload.job_id[by_number]
@@ -135,8 +134,8 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:
-    """The arrays of some windows. Raises InputError if a name is used twice, a host or core is not the platform's, or
-    two windows share a core at an instant; the message names them."""
+    """The arrays of some windows. Raises InputError if a name is used twice, a host or core is not the platform's, or two
+    windows share a core at an instant."""
     names: set[str] = set()
     for window in given:
         if window.name in names:

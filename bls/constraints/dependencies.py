@@ -39,11 +39,8 @@ class Dependencies(Columns):
 
 
 def dependencies(workload: Workload) -> Dependencies:
-    """The dependencies in a workload's ``preceding``, ``also_preceding`` and ``think_ns``.
-
-    A preset job is running, so it waits for nothing. Raises InputError if jobs wait for each other in a circle, or a job for
-    itself; the message names them.
-    """
+    """The dependencies in a workload's ``preceding``, ``also_preceding`` and ``think_ns``. A preset job is running, so it waits
+    for nothing. Raises InputError, which names the jobs, if some wait for each other in a circle."""
     n = len(workload)
     by_number = np.argsort(workload.job_id)
     child, named = _links(workload)

@@ -35,12 +35,12 @@ BEYOND_LIMITS = "beyond its partition's limits"
 
 
 def assign(workload: Workload, platform: Platform) -> tuple[Workload, Array]:
-    """The partition of each job, the first that has the job's numbers or else the default one; and the jobs that can run there.
-    Applying it again to the result changes nothing.
+    """The partition of each job, a row of :func:`partition_table`, the first that has the job's numbers or else the default
+    one; and the jobs that can run there. Applying it again to the result changes nothing.
 
     Other jobs are counted as rejects, each under the first reason that applies: wider than any partition (``TOO_WIDE``),
     ``NO_PARTITION``, or ``BEYOND_LIMITS``: it requests fewer or more cores or a longer time than its partition allows or can
-    ever offer. The partition is a row of :func:`partition_table`, int64 (n,). Raises InputError if no job is left.
+    ever offer. Raises InputError if no job is left.
     """
     column, reasons = partitions_of(workload, platform)
     rejected = np.any([*reasons.values()], axis=0)
@@ -148,10 +148,7 @@ def planned_outages(windows: Windows | None, n_hosts: int) -> list[list[tuple[in
 
 def outage_columns(outages: Outages | None, windows: Windows | None, n_hosts: int) -> tuple[Array, Array, Array]:
     """``BatchState.outage_first, outage_down, outage_up``: failures of all hosts, then their maintenance, and then their drains
-    if there are any; empty if there is nothing.
-
-    The repair of a host that is never repaired is at ``bls.engine.state.NEVER``, which is not an event.
-    """
+    if there are any; empty if there is nothing. A repair that never happens is at ``bls.engine.state.NEVER``."""
     if outages is None and (windows is None or not len(windows.host_lo)):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
     planned = planned_outages(windows, n_hosts)
@@ -183,8 +180,8 @@ LIMITS: Final = (
 
 
 def unaware_of(policy: object) -> frozenset[str]:
-    """Features that a policy does not take into account. Raises PluginError if its attribute ``unaware_of`` is not a collection
-    of names of ``bls.conflicts.UNAWARE``."""
+    """Features that a policy does not take into account. Raises PluginError if ``unaware_of`` is not a collection of names of
+    ``UNAWARE``."""
     said: object = getattr(policy, "unaware_of", ())
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
@@ -196,8 +193,7 @@ def unaware_of(policy: object) -> frozenset[str]:
 
 
 def check_signals(policy: object, signals: Signals | None) -> None:
-    """Check that a run has the signals that its policy requires in ``needs_signals``: columns of their file. Raises InputError
-    if it has not."""
+    """Check that a run has the signals that its policy requires: columns of their file. Raises InputError."""
     for needed in getattr(policy, "needs_signals", ()):
         if signals is None or needed not in signals.values:
             name, words = (
@@ -216,11 +212,9 @@ def constrain(
     known_jobs: Array | None = None,
 ) -> tuple[Workload, JobConstraints]:
     """The jobs that can run, and their constraints. Jobs that do not fit any partition or host are counted as rejects.
-
     ``workload``: fitted to the platform and selected. ``seed``: of a model of failures, and of a share of the jobs.
-    ``known_jobs``, int64: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
-    InputError if a file cannot be used, or no job is left.
-    """
+    ``known_jobs``: all job numbers that a file of requests may name, e.g. those of the log before a selection. Raises
+    InputError if a file cannot be used, or no job is left."""
     check_preset(workload, platform.n_cores)
     workload, partition = assign(workload, platform)
     limit, asked = 0, None

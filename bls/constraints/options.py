@@ -1,7 +1,5 @@
-"""Options about the jobs and hosts of a run besides the workload and the platform.
-
-No heavy module is imported at the top, since the command line's help is made from these fields.
-"""
+"""Options about the jobs and hosts of a run besides the workload and the platform; without heavy imports, since help is made of
+them."""
 
 import os
 import re
@@ -16,26 +14,7 @@ from traces.base.options import holds, knows_its_keywords, recorded
 @knows_its_keywords
 @dataclass(frozen=True, kw_only=True)
 class ConstraintOptions:
-    """Constraints of jobs in the user's form: the command line's options under the same names.
-
-    Attributes
-    ----------
-    memory : {"none", "swf"}
-        Source of the memory that a core of a job requests.
-    requests : path or None
-        A CSV file of the requests of the jobs' units.
-    windows : path or None
-        A TOML file of reservations and maintenance.
-    failures : str or None
-        A CSV file of outages, or a model such as ``mtbf:30d,mttr:4h``.
-    dependencies : bool
-        Whether a job arrives only when its preceding job has ended and the think time has passed.
-    switches : str or None
-        Largest number of leaf switches that every job accepts, as ``1``, and the time for which it waits for that, as ``1@2h``.
-    malleable : str, path or None
-        Jobs whose width may change while they run: a share of the jobs, as ``0.5``, or with the smallest and the largest factor
-        of the requested cores, as ``0.5:0.25:2``; or a CSV file (``bls.constraints.widths``).
-    """
+    """Constraints of jobs in the user's form; ``bls.options`` declares them."""
 
     memory: str = holds(o.MEMORY)
     requests: str | os.PathLike[str] | None = holds(o.REQUESTS)

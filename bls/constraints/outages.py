@@ -95,8 +95,8 @@ class Outages(Columns):
 
 
 def drainable(found: Outages | None, n_hosts: int) -> Outages:
-    """The same outages, and for each host a drain that never happens (``bls.simulator.BatchSimulator.drain`` moves it).
-    Raises InputError if hosts are drained already."""
+    """The same outages, and for each host a drain that never happens (``BatchSimulator.drain`` moves it). Raises InputError if
+    hosts are drained already."""
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
     first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)
@@ -118,9 +118,8 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
 
 
 def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
-    """Outages in the user's form: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]`` (``seed``: default of the model's seed), or the
-    file of a trace. ``where``: the option, for messages. Raises InputError if it is neither, or a value or line is not
-    allowed."""
+    """Outages in the user's form: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace. ``where``: the option,
+    for messages. Raises InputError if it is neither, or a value or line is not allowed."""
     where = where or str(FAILURES)
     if not spec.startswith("mtbf:"):
         return read_outages(spec, platform)
@@ -145,9 +144,7 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: s
 
 
 def read_outages(path: str | os.PathLike[str], platform: Platform) -> Outages:
-    """The outages of a trace. Raises InputError, one line that names the file and the line: columns are missing or unknown, a
-    host is not the platform's, a time is invalid, an outage does not end after it begins, a state is unknown, or two outages of
-    a host in the same state overlap."""
+    """The outages of a trace. Raises InputError, one line that names the file and the line, if it cannot be used."""
     source = os.fspath(path)
     lines = read_csv(path, "trace of outages")
     _, header = next(lines)

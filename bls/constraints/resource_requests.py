@@ -40,14 +40,12 @@ def read_request_file(
     readers: Mapping[str, Callable[[str, str], int]] | None = None,
     kind: str = "request file",
 ) -> dict[str, Array]:
-    """The columns of a request file as ndarrays of int64, shape (n,), by row of the workload; -1 for missing values.
-
-    ``columns``: allowed columns besides ``job_id``. ``known``, int64: job numbers that it may name besides the workload's;
-    their lines are checked and ignored. ``readers``: for columns whose values are not integers, ``read(where, text)`` returns
-    an int from 0, or raises an ``InputError`` whose message begins with ``where``. ``kind``: the name of such a file, for
-    messages. Raises InputError, one line that names the file and the line, if a column or job is unknown, a job has two lines,
-    a value is not an integer, or ``unit_cores`` does not divide the job's cores.
-    """
+    """The columns of a request file, int64 (n,), by row of the workload; -1 for missing values. ``columns``: allowed columns
+    besides ``job_id``. ``known``: job numbers that it may name besides the workload's; their lines are checked and ignored.
+    ``readers``: for columns whose values are not integers, ``read(where, text)`` returns an int from 0, or raises an
+    InputError. ``kind``: the name of such a file, for messages. Raises InputError, one line that names the file and the line,
+    if a column or job is unknown, a job has two lines, a value is not an integer, or ``unit_cores`` does not divide the job's
+    cores."""
     source = os.fspath(path)
     lines = read_csv(source, kind)
     _, header = next(lines)
@@ -159,14 +157,11 @@ def requests(
     """The requests of the jobs of a workload on a platform.
 
     ``memory``, {"none", "swf"}: with ``swf`` each core of a job requests the log's memory per processor, if it is known;
-    ``where``: the option. ``path``: a CSV file of requests, which takes precedence over the log. ``known``, int64: all job
-    numbers that the file may name, e.g. those of the log before a selection, by default the workload's; requests of other jobs
-    are checked and ignored. ``switches``: the largest number of leaf switches that a job accepts if the file states none, or
-    the number that it needs on the empty machine, if that is larger; 0 for any. ``partition``, int64 (n,): of
-    :func:`bls.constraints.job_constraints.assign`; by default all jobs are in the first one.
-
-    Raises InputError if ``memory`` is unknown, or ``swf`` for a platform without memory; if a column or job of the file is
-    unknown, a job has two lines, a value is not allowed, or a unit's cores do not divide its job's.
+    ``where``: the option. ``path``: a CSV file of requests, which takes precedence over the log. ``known``: all job numbers
+    that the file may name, by default the workload's. ``switches``: the largest number of leaf switches that a job accepts if
+    the file states none, or the number that it needs on the empty machine, if that is larger; 0 for any. ``partition``, int64
+    (n,): by default all jobs are in the first one. Raises InputError if ``memory`` is unknown, or ``swf`` for a platform
+    without memory, or the file cannot be used.
     """
     where = where or str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
@@ -219,9 +214,9 @@ def _memory_kb(given: Mapping[str, Array]) -> Array | None:
 def fit_requests(
     workload: Workload, partition: Array, asked: Requests, platform: Platform
 ) -> tuple[Workload, Array, Requests]:
-    """The jobs, their partitions (:func:`bls.constraints.job_constraints.assign`) and their requests, without jobs that could
-    never run, which are counted as rejects (``ASKS_TOO_MUCH``): their units do not all fit the empty hosts of their partition
-    or the leaf switches they accept, or the machine has too few licences. Raises InputError if no job is left."""
+    """The jobs, their partitions and their requests, without jobs that could never run, which are counted as rejects
+    (``ASKS_TOO_MUCH``): their units do not all fit the empty hosts of their partition or the leaf switches they accept, or the
+    machine has too few licences. Raises InputError if no job is left."""
     never = never_fits(workload, partition, asked, platform)
     count = int(np.count_nonzero(never))
     if count == 0:

@@ -72,10 +72,9 @@ def share_of(text: str) -> Share | None:
 def widths(
     said: str | os.PathLike[str], workload: Workload, platform: Platform, partition: Array, known: Array, seed: int
 ) -> Widths:
-    """The widths of the jobs of a run, by the option ``malleable``. ``partition``, int64 (n,): row of each job's partition in
-    :func:`bls.machine.partitions.partition_table`. ``known``, int64: job numbers that a file may name besides the workload's.
-    ``seed``: of the stream of a share. Raises InputError if the file or the share cannot be used, or no job is malleable; the
-    message names the job."""
+    """The widths of the jobs of a run, by the option ``malleable``. ``partition``: row of each job's partition in
+    :func:`bls.machine.partitions.partition_table`. ``known``: job numbers that a file may name besides the workload's. Raises
+    InputError if the file or the share cannot be used, or no job is malleable."""
     cores, room = workload.cores, partition_table(platform).n_cores[partition]
     share = share_of(said) if isinstance(said, str) else None
     if share is not None:

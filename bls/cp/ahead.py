@@ -1,8 +1,8 @@
-"""A plan for several days in which all jobs are known in advance, with their submits.
+"""A plan for several days in which all jobs are known in advance, with their submits: how much better than a policy a scheduler
+with this knowledge could be.
 
-No scheduler has this knowledge. The plan shows how much better than a policy a scheduler with it could be. It is the best of
-the serial schedules of :mod:`bls.cp.serial`, in which no job starts before its submit, improved by large-neighbourhood search.
-It is a plan and not a bound: a better one may exist.
+It is the best of the serial schedules of :mod:`bls.cp.serial`, in which no job starts before its submit, improved by
+large-neighbourhood search. It is a plan and not a bound: a better one may exist.
 """
 
 from dataclasses import dataclass
@@ -53,33 +53,18 @@ def plan_ahead(
 ) -> PlanAhead:
     """Plan jobs on an empty machine.
 
-    Parameters
-    ----------
-    capacity : int64 (nodes, resources)
-        Resources of each node.
-    submit_s : int64 (n,)
-        Submits of the jobs.
-    duration_s, units : int64 (n,)
-        Run times, at least 1 s, and the number of units per job; each unit lies on one node.
-    per_unit : int64 (n, resources)
-        Request of one unit.
-    goal : {"slowdown", "bounded", "wait"}
-        Minimised value, as in ``bls.cp.Parameters``.
-    pooled : bool
-        Whether only the sums of resources over all nodes count.
-    lists : int
-        Number of lists that the search makes, 0 or more.
-    seed : int
-    known_s : int64 (n,), optional
-        Starts of a known schedule, for example a policy's: a further order to begin with. With pooled nodes the plan is no
-        worse.
+    - ``capacity``, int64 (nodes, resources): resources of each node
+    - ``submit_s``, ``duration_s``, ``units``, int64 (n,): submits, run times (at least 1 s), and the number of units per job;
+      each unit lies on one node
+    - ``per_unit``, int64 (n, resources): request of one unit
+    - ``goal``: minimised value, one of :data:`GOALS_AHEAD`, as in ``bls.cp.Parameters``
+    - ``pooled``: whether only the sums of resources over all nodes count
+    - ``lists``: number of lists that the search makes, 0 or more
+    - ``known_s``, int64 (n,): starts of a known schedule, for example a policy's: a further order to begin with. With pooled
+      nodes the plan is no worse.
 
-    Raises
-    ------
-    InputError
-        If a job does not fit the empty machine, the goal is unknown, or a number is out of range.
-    PluginError
-        If the shapes of columns do not match, or a column does not hold integers.
+    Raises InputError if a job does not fit the empty machine, the goal is unknown, or a number is out of range; PluginError if
+    the shapes of columns do not match, or a column does not hold integers.
     """
     where = _WHERE
     whole(f"{where}: lists", lists, 0, 2**31 - 1)

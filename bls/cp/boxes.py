@@ -4,18 +4,15 @@ The pieces of a resource lie on one axis, node by node. A unit is a box: the dur
 positions as the unit requests. Boxes of one resource do not overlap, and none spans two nodes. All resources of a unit are on
 one node. So the number of variables depends on the waiting units and not on the machine.
 
-The available copy of the paper lacks the end of section 2.2 and the beginning of section 3, which introduces the axis. Two
-facts were inferred: running jobs are boxes at fixed positions, and they are packed (``bls.cp.instance``). Differences in
-formulation:
+The available copy of the paper lacks the end of section 2.2 and the beginning of section 3. Two facts were inferred: running
+jobs are boxes at fixed positions, and they are packed (``bls.cp.instance``). Differences in formulation:
 
 - The paper finds the node of a position by an ``element`` constraint. Here a box lies within one node because the domain of its
-  position has gaps. With many nodes or several resources, the position is capacity × node + an offset between 0 and
-  capacity - request, where the node is a variable. (A unit that requests a whole node needs no offset.) If nodes differ in
-  size, a literal names the class of the unit's node. None of these grows with the number of pieces of a node, as tables of
-  positions do.
+  position has gaps. With many nodes or several resources, the position is capacity × node + an offset between 0 and capacity -
+  request, where the node is a variable; a unit that requests a whole node needs no offset. If nodes differ in size, a literal
+  names the class of the unit's node.
 - Units of a job are alike, so their positions ascend, which implies the paper's ``alldifferent``.
-- The paper has two implied cumulative constraints. The one in time is part of the scheduling model. The one in space (demand:
-  time, capacity: eoh) is left out: it hardly binds, because eoh is about the sum of all durations.
+- The implied cumulative constraint in space (demand: time, capacity: eoh) is left out: it hardly binds.
 """
 
 from itertools import pairwise

@@ -1,7 +1,7 @@
 """Nodes of the jobs that start now: best fit (HCP'19, second stage), and places within node classes.
 
 Best fit: in order of priority, each job takes the nodes with the least remaining resources, summed over all kinds, lowest node
-numbers first. The paper states neither how nodes are compared nor the order of jobs; both were inferred.
+numbers first; the paper states neither order.
 
 In a plan of node classes, jobs are placed by best fit in the order of the ranking. If a job does not fit, they are placed again
 with the largest units first. If that fails too, a model finds the places that lose least, where each job that has to wait costs
@@ -20,8 +20,8 @@ from traces.compiled import Array
 
 
 def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, Array], list[int]]:
-    """Place jobs on nodes. ``free``, int64 (nodes, resources): free resources. ``starting``, int64: the jobs, in the order in
-    which they choose. Returns the node of every unit by job, dict of int to int64 (units,); and the jobs that do not fit."""
+    """Place jobs on nodes. ``free``, int64 (nodes, resources). ``starting``: the jobs, in the order in which they choose.
+    Returns the node of every unit by job, int64 (units,); and the jobs that do not fit."""
     free = free.copy()
     placed: dict[int, Array] = {}
     without = []
@@ -52,8 +52,8 @@ class ClassPlaces(NamedTuple):
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
 ) -> ClassPlaces:
-    """Place jobs on nodes. ``starting``, int64: the jobs, highest priority first. ``class_units``, int64 (k, classes): number
-    of units of each job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search."""
+    """Place jobs on nodes. ``starting``, int64: the jobs, highest priority first. ``class_units``, int64 (k, classes): units of
+    each job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search."""
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)
     if len(placed) < len(starting):
@@ -97,8 +97,7 @@ def _solved(
     parameters: Parameters,
     hint: dict[int, Array],
 ) -> tuple[dict[int, Array], bool, int]:
-    """The places that lose least; those of the hint if the model is too large or finds nothing better in time. Also returns
-    whether the clock stopped the solver, and the number of its runs."""
+    """The places that lose least, or those of the hint; whether the clock stopped the solver; and the number of its runs."""
     problem, nodes = classes.problem, _nodes(classes, starting)
     room = {job: problem.units_on(job, problem.free)[nodes] for job in starting.tolist()}
     able = {job: [k for k in np.flatnonzero(on).tolist() if class_units[job, classes.of_node[nodes[k]]]]

@@ -4,10 +4,10 @@ Nodes with equal resources form a *class*. For a job whose units fit one class o
 the model has one number per class. So the number of variables grows neither with nodes nor with units.
 
 The sum of the resources of a class is not a sufficient limit, because a unit lies on one node. So each class is measured by
-every kind of unit that is requested, and by single pieces of each resource: K(t) such units fit its nodes at t, node by node,
-next to the running jobs. A unit that is m times as large counts as m units, and at any time at most K may be taken. K never
-decreases. If all units are alike this is exact: every job that starts finds places, and Z equals that of PCP'19. Otherwise the
-model is a relaxation, Z(pool) ≤ Z(classes) ≤ Z(pcp19), and :mod:`bls.cp.class_places` places the jobs that start now.
+every kind of unit that is requested, and by single pieces of each resource: K(t) such units fit its nodes at t, next to the
+running jobs. A unit that is m times as large counts as m units, and at any time at most K may be taken. If all units are alike
+this is exact, and Z equals that of PCP'19. Otherwise the model is a relaxation, Z(pool) ≤ Z(classes) ≤ Z(pcp19), and
+:mod:`bls.cp.class_places` places the jobs that start now.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A dispatch: which jobs are modelled, the list, the model and its search, and the jobs that start.
 
 The list's plan is complete. The solver begins with it and can only improve it. If the solver finds nothing, or the clock stops
-it, the list starts jobs. On an idle machine both start some job at once, so no job that fits an empty machine is lost. Only if
-energy has a price may all jobs be held back, until the planned start of the first one.
+it, the list starts jobs. On an idle machine both start some job at once. Only if energy has a price may all jobs be held back,
+until the planned start of the first one.
 """
 
 from collections.abc import Callable
@@ -84,11 +84,8 @@ class DispatchPlan:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the next dispatch may model as many jobs as allowed; see ``Parameters.next_queue``.
-
-        False if nothing was found in time or the clock stopped a solve. A model that is too large, or a plan that would leave
-        an empty machine idle, says nothing about time.
-        """
+        """Whether the next dispatch may model as many jobs as allowed (``Parameters.next_queue``): not if nothing was found in
+        time or the clock stopped a solve."""
         return self.is_repeatable and (self.source == "planned" or self.status != "unknown")
 
 
@@ -130,24 +127,13 @@ def dispatch(
 ) -> DispatchPlan:
     """Decide which jobs start at t, and where.
 
-    Parameters
-    ----------
-    instance : Instance
-    model : {"hcp19", "cp-classes", "pcp19", "pcp20"}
-    parameters : Parameters
-    queue : int, optional
-        The largest number of jobs to model now, if not ``parameters.queue``; see ``Parameters.next_queue``.
-    last_s : int64 (n,), optional
-        Starts of the queue's jobs in the previous plan, s from any origin, -1 for jobs that it did not have: a further order
-        of the list.
-    clock_ns : callable, optional
-        Clock that measures times, ns; without it they are 0. Decisions do not depend on it.
-        What times are measured with, ns; without it they are 0. Nothing depends on it.
+    - ``model``: one of ``bls.cp.parameters.MODELS``
+    - ``queue``: the largest number of jobs to model now, if not ``parameters.queue``
+    - ``last_s``, int64 (n,): starts of the queue's jobs in the previous plan, s from any origin, -1 for jobs that it did not
+      have: a further order of the list
+    - ``clock_ns``: clock that measures times, ns; without it they are 0. Decisions do not depend on it.
 
-    Raises
-    ------
-    InputError
-        If the model is unknown, or OR-Tools is not installed.
+    Raises InputError if the model is unknown, or OR-Tools is not installed.
     """
     if model not in MODELS:
         raise one_of("model", model, MODELS, "constraint programming")
@@ -294,12 +280,9 @@ class _Solving:
         ), best
 
     def solved(self, kind: type[_Model], hint: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
-        """The solver's plan of a problem, starting from a hint.
-
-        A plan may start a job later than possible if time ran out; and with rounded weights, a plan that is better for the
-        solver may be worse in fact. So the best by exact Z of three schedules is taken: the plan, the serial schedule in the
-        order of its starts, and the hint. With the paper's search the plan is taken unchanged.
-        """
+        """The solver's plan of a problem, starting from a hint. A plan may start a job later than possible if time ran out, or
+        be worse in fact because weights were rounded. So the best by exact Z of three schedules is taken: the plan, the serial
+        schedule in the order of its starts, and the hint. With the paper's search the plan is taken unchanged."""
         began, parameters = self.clock_ns(), self.parameters
         classes = (self.classes,) if kind is ClassesModel else ()
         made = kind(self.problem, self.objective, *classes)

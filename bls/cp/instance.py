@@ -1,11 +1,8 @@
 """One dispatch at an instant t: the machine, running jobs with their remaining times, waiting jobs, and prices of energy.
 
 All times are whole seconds counted from t, as the models need them. The remaining time of a running job and the duration of a
-waiting job are rounded up and are at least 1 s; the time that a job has waited is rounded down. So no start is planned on
-a core before the second in which the core is expected to be free.
-
-The cost of a job is the price × its power above idle cores, integrated from start to end. As a function of its start s the cost
-is linear except where the price changes at s or at the end, so it is exact as a piecewise linear function.
+waiting job are rounded up and are at least 1 s; the time that a job has waited is rounded down. The cost of a job is the price
+× its power above idle cores, integrated from start to end: as a function of its start, piecewise linear.
 
 Source: Galleguillos, Kiziltan and Soto, "A Constraint Programming-based Job Dispatcher for Modern HPC Systems and
 Applications", arXiv:2009.10348 (2020), sections 2.1 and 2.2.
@@ -44,12 +41,8 @@ class Prices(Columns):
 
     @classmethod
     def at(cls, now_ns: int, instant_ns: Array, price: Array, carbon: Array, *, ahead_s: int) -> Prices:
-        """Prices known at an instant: the present one, and changes within ``ahead_s``, in whole seconds, rounded up.
-
-        - ``now_ns``: t
-        - ``instant_ns``, ``price``, ``carbon``, int64 (n,): ascending, the first at t or earlier
-        - ``ahead_s``: later changes are unknown; the price at that instant is assumed to hold for ever
-        """
+        """Prices known at an instant ``now_ns``: the present one, and changes within ``ahead_s``, in whole seconds, rounded up;
+        the price at that instant is assumed to hold for ever. ``instant_ns``: ascending, the first at t or earlier."""
         from_s = np.maximum(0, -((now_ns - np.asarray(instant_ns, np.int64)) // NS_PER_S))
         # Of several changes in one second the last one counts.
         kept = np.append(from_s[1:] != from_s[:-1], True) & (from_s <= ahead_s)
@@ -153,11 +146,9 @@ def up_s(duration_ns: Array) -> Array:
 
 @dataclass(frozen=True)
 class RunningUnits(Columns):
-    """Running jobs: m jobs that hold p places on nodes.
-
-    In the model of positions the jobs of each node lie next to each other from its lowest position, in this order. If the
-    longest jobs come first, the free positions of a node are always in one piece.
-    """
+    """Running jobs: m jobs that hold p places on nodes. In the model of positions the jobs of each node lie next to each other
+    from its lowest position, in this order. If the longest jobs come first, the free positions of a node are always in one
+    piece."""
 
     left_s: Array  # int64 (m,): max(1, start + expected duration - t)
     per_unit: Array  # int64 (m, resources): held by one unit of the job on its node
@@ -266,12 +257,9 @@ class Instance(Columns):
         draw_mw: Array | None = None,
         prices: Prices | None = None,
     ) -> Instance:
-        """The dispatch at instant ``now_ns``; the module's docstring defines the rounding of times.
-
-        ``expected_end_ns`` (m,), ``held_per_unit`` (m, resources) and the three columns ``places`` describe running jobs.
-        ``row``, ``submit_ns``, ``estimate_ns``, ``units``, ``user`` and ``draw_mw`` (n,) and ``per_unit`` (n, resources)
-        describe waiting jobs. The others are as the attributes.
-        """
+        """The dispatch at instant ``now_ns``. ``expected_end_ns`` (m,), ``held_per_unit`` (m, resources) and the three columns
+        ``places`` describe running jobs; ``row``, ``submit_ns``, ``estimate_ns``, ``units``, ``user`` and ``draw_mw`` (n,) and
+        ``per_unit`` (n, resources) waiting jobs."""
         whole = [own(column, np.int64) for column in places]
         left_s = up_s(np.asarray(expected_end_ns, np.int64) - now_ns)
         running = RunningUnits(left_s, own(held_per_unit, np.int64), whole[0], whole[1], whole[2])

@@ -1,14 +1,11 @@
 """The minimised value: Z = Σ (s - q + d) / e over the modelled jobs, exact as a fraction, and as integers for the solver.
 
 With e = d, Z is the sum of the jobs' slowdowns (section 2.2). Two further goals are ours. With e = max(d, 10 s), Z is the sum
-of bounded slowdowns, except that they may be less than 1. With e = 1, Z is the sum of response times in s; only the
-waits depend on the plan.
+of bounded slowdowns, except that they may be less than 1. With e = 1, Z is the sum of response times in s.
 
 With weights, Z = Σ u (a / d + b / 3600 s) (s - q + d): weighted slowdowns and waits in hours. u is 1; with fairness it lies
 between 1 and n / (m n') for n modelled jobs of m users, n' of them of this job's user, for which all users have the same total
 weight.
-
-If energy has a weight, :class:`PricedObjective` adds its cost.
 
 Only Σ s / e depends on the plan. CP-SAT needs integers: with D a multiple of all e, the weights D / e are exact. If D is too
 large they are S / e rounded, never to 0, with the largest S that int64 allows. The solver's sum then differs slightly from Z,
@@ -55,14 +52,11 @@ def _weighted(problem: Problem, weights: DispatchWeights) -> list[Fraction]:
 class Objective:
     """Z of the plans of a problem.
 
-    - ``goal``, {"slowdown", "bounded", "wait", "weighted"}: selects e: d, max(d, 10 s), 1, or by weights
-    - ``per_s``, int64 or float64 (k,): e; as floats with the goal ``weighted``
-    - ``rates``: 1 / e
-    - ``weights``: weights of the starts in seconds, at least 1 each
-    - ``is_exact``: whether they are proportional to 1/e
-    - ``latest_s``: latest start of each job in any optimal plan
-    - ``horizon_s``: latest end in any optimal plan
-    - ``costs``: contribution of each start to Z if that is not weight × start; :class:`PricedObjective`
+    - ``goal``: selects e: d, max(d, 10 s), 1, or by weights
+    - ``per_s``, int64 or float64 (k,): e; ``rates``: 1 / e
+    - ``weights``: weights of the starts in seconds, at least 1 each; ``is_exact``: whether they are proportional to 1/e
+    - ``latest_s``, ``horizon_s``: latest start of each job, and latest end, in any optimal plan
+    - ``costs``: contribution of each start to Z if that is not weight × start
     - ``least``: lower bound of :meth:`sum_of`
     """
 
@@ -135,8 +129,7 @@ class Objective:
 
 
 def objective_of(problem: Problem, parameters: Parameters) -> Objective:
-    """The objective of a problem's plans. Raises InputError if energy has a weight and the instance lacks prices or the power
-    of jobs."""
+    """The objective of a problem's plans. Raises InputError if energy has a weight and the prices or powers are missing."""
     weights = parameters.weights
     if parameters.weighs_energy:
         return PricedObjective(problem, weights)
@@ -146,12 +139,11 @@ def objective_of(problem: Problem, parameters: Parameters) -> Objective:
 class PricedObjective(Objective):
     """Z of the plans of a problem in which energy has a weight; the goal is ``weighted``.
 
-    A later start may cost less, so Z is not a weighted sum of starts. The cost of each job is a piecewise linear function of
-    its start (:class:`bls.cp.instance.Piecewise`), and in an optimal plan jobs may start later than possible.
-
-    No optimal plan starts a job later than ``latest_s``. Any other job delays a job of duration d by at most its own duration
-    plus d. So some start is possible no later than the end of the last running job plus the sum of these delays. A later start
-    pays only while the wait costs less than the cheaper energy can save, and not after the last change of prices.
+    A later start may cost less, so the cost of each job is a piecewise linear function of its start
+    (:class:`bls.cp.instance.Piecewise`), and in an optimal plan jobs may start later than possible, but not later than
+    ``latest_s``. Any other job delays a job of duration d by at most its own duration plus d. So some start is possible no
+    later than the end of the last running job plus the sum of these delays. A later start pays only while the wait costs less
+    than the cheaper energy can save, and not after the last change of prices.
     """
 
     costs: list[Piecewise]  # contribution of each job's start to Z, as integers for the solver

@@ -49,17 +49,10 @@ SLOWDOWNS: Final = DispatchWeights()
 
 @dataclass(frozen=True)
 class Parameters:
-    """Limits and choices of a dispatch.
+    """Limits and choices of a dispatch. Raises InputError if a value is not allowed.
 
     Limits of the search are *deterministic* seconds: CP-SAT counts its steps, so equal instances and seeds have equal plans on
-    any machine with one version of OR-Tools. One deterministic second takes about four seconds of the clock with ``hcp19``.
-    With ``pcp20`` it takes about ten for small models and many more for large ones, because loading and presolving do not
-    count.
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed.
+    any machine with one version of OR-Tools.
     """
 
     queue: int = 100  # the largest number of modelled jobs, by priority; at least 1

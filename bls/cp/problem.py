@@ -2,10 +2,8 @@
 
 The modelled jobs are those of highest priority, by their slowdown at t: (t - q + d) / d, largest first (section 2.2 of the
 paper), which has the same order as (t - q) / d; then smaller d, smaller area (requests of all units, summed over all
-resources), smaller row. Fractions are compared exactly.
-
-Machine and places follow section 3 of the paper: for every kind of resource there is one axis with all nodes in the order of
-their numbers, and a position for each piece.
+resources), smaller row. Fractions are compared exactly. For every kind of resource there is one axis with all nodes in the
+order of their numbers, and a position for each piece (section 3).
 """
 
 from __future__ import annotations
@@ -93,7 +91,7 @@ class Problem(Columns):
     @cached_property
     def horizon_s(self) -> int:
         """Latest end in an optimal plan, eoh - t, unless energy counts: the end of the last running job plus all durations. The
-        paper (section 2.2) also adds the durations of all running jobs, which is longer and excludes nothing else."""
+        paper also adds the durations of all running jobs, which excludes nothing else."""
         return int(self.held.left_s.max(initial=0) + self.duration_s.sum())
 
     @cached_property
@@ -189,8 +187,7 @@ _MORE: Final = 8
 
 
 def ranked(queue: Queue, among: Array, most: int) -> Array:
-    """The ``most`` (at least 1) jobs of highest priority. ``among``, int64 (m,): positions in the queue of the candidates.
-    Returns int64 (min(m, most),): positions in the queue, highest priority first."""
+    """The ``most`` (at least 1) jobs of highest priority, highest first, as positions in the queue, of the jobs ``among``."""
     waited, duration = queue.waited_s[among], queue.duration_s[among]
     slow = waited / duration  # rounded correctly, so never in the wrong order, but perhaps equal
     if len(among) > most:
@@ -215,8 +212,8 @@ def _digits(waited: Array, duration: Array) -> list[Array]:
 
 
 def holders(available: Array, queue: Queue, place: Array | None = None) -> Array:
-    """Which jobs, each alone, fit the resources of nodes, each unit on one node. ``available``: int64 (nodes, resources).
-    ``place``, int64 (m,): positions of the jobs in the queue; default all. Returns bool (m,)."""
+    """Which jobs, each alone, fit the resources of nodes, int64 (nodes, resources), each unit on one node: bool (m,).
+    ``place``, int64 (m,): positions of the jobs in the queue; default all."""
     if place is None:
         place = np.arange(len(queue))
     found = np.zeros(len(place), bool)
@@ -271,10 +268,8 @@ def _by_priority(queue: Queue, among: Array) -> Iterator[Array]:
 
 
 def select(instance: Instance, most: int, which: str) -> Array:
-    """Positions in the queue of the jobs to model, highest priority first; see ``Parameters.which``.
-
-    Jobs that do not fit the empty machine at t are never among them.
-    """
+    """Positions in the queue of the jobs to model, highest priority first; see ``Parameters.which``. Jobs that do not fit the
+    empty machine at t are never among them."""
     queue, available = instance.queue, instance.free if which == "fits" else instance.capacity
     nodes = _alike(available)
     chosen = [np.zeros(0, np.int64)]

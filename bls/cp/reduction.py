@@ -5,15 +5,14 @@ core than that. Then no positions need to be searched for memory: a unit whose c
 memory from q(n) · y on. Units that run at the same time have different cores, and so different memory. Running jobs lie from
 the lowest position on, the longest ones lowest. So all cores below a held core are held as long, and the memory held until then
 ends at or below q(n) times the end of the held cores. Plans with and without memory correspond to each other, and Z is the
-same. This saves the boxes of memory and, if nodes differ in nothing else, variables.
+same.
 
 A plan uses at most as many nodes as there are units. A node is as good as another if it has each position of the other one,
-free no later. Suppose that as many nodes as there are units are kept, each as good as a certain node. In any plan that uses
-that node one of the kept ones is idle and can take its jobs at the same times and positions. So Z is the same without that
-node. But the kept nodes are the emptiest ones. If all jobs that start now used them, none would stay empty for a job that needs
-a whole node. So the same number of other nodes is kept in addition, as far as there are any: among the nodes on which some unit
-fits now, those that become free last. The kept nodes are sorted: nodes of one size are neighbours, and among these the nodes
-that become free last come first. So a job that takes the first node that fits leaves the free nodes to jobs that need them.
+free no later. If as many nodes as there are units are kept, each as good as a certain node, then in any plan that uses that
+node one of the kept ones is idle and can take its jobs at the same times and positions. So Z is the same without that node. But
+the kept nodes are the emptiest ones: if all jobs that start now used them, none would stay empty for a job that needs a whole
+node. So the same number of other nodes is kept in addition: among the nodes on which some unit fits now, those that become free
+last. The kept nodes are sorted: nodes of one size are neighbours, and among these the nodes that become free last come first.
 """
 
 from dataclasses import replace
@@ -63,12 +62,7 @@ def without_followers(problem: Problem) -> tuple[Problem, list[Follower]]:
 
 
 def placed(unit_low: Array, unit_node: Array, per_unit: Array, followers: list[Follower]) -> Array:
-    """Positions of units, including those of followers.
-
-    - ``unit_low``: int64 (u, resources)
-    - ``unit_node``: int64 (u,)
-    - ``per_unit``, int64 (u, resources): request of each unit
-    """
+    """Positions of units, int64 (u, resources), including those of followers; ``per_unit``: request of each unit."""
     low = unit_low.copy()
     for kind, leader, ratio in followers:
         low[:, kind] = np.where(per_unit[:, kind] > 0, ratio[unit_node] * unit_low[:, leader], 0)

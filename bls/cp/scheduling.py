@@ -4,7 +4,7 @@ Only this module imports OR-Tools, which is an extra: ``pip install "twolevel[cp
 limit of deterministic time, so that a solve can be repeated.
 
 In the model interval i is job i, [s, s + d), with s in [0, eoh - d]. For each resource a cumulative constraint keeps the demand
-of all jobs, including running ones, within the sum over all nodes. The objective is Z of :mod:`bls.cp.objective`.
+of all jobs, including running ones, within the sum over all nodes.
 """
 
 from bisect import bisect_right
@@ -140,10 +140,8 @@ class Scheduling:
 
     def search_as_paper(self) -> None:
         """Search as in section 3: the job of highest priority first, with its earliest start; then, among its positions, the
-        one with the smallest domain gets its highest value.
-
-        The paper's "can start first" is read as the earliest start of the next job by priority.
-        """
+        one with the smallest domain gets its highest value. The paper's "can start first" is read as the earliest start of the
+        next job."""
         library = cp_model()
         for start, decided in zip(self.starts, self.decided or [[]] * len(self.starts), strict=True):
             self.model.add_decision_strategy([start], library.CHOOSE_FIRST, library.SELECT_MIN_VALUE)

@@ -1,8 +1,5 @@
-"""The list's plan: serial schedules in several orders; the best by exact Z is kept.
-
-It is a complete plan in the model's kind of room. The solver begins with it, and it starts jobs if nothing better is found.
-Large-neighbourhood search (:func:`bettered`) improves it without a solver.
-"""
+"""The list's plan: serial schedules in several orders; the best by exact Z is kept. It is a complete plan in the model's kind
+of room. Large-neighbourhood search (:func:`bettered`) improves it without a solver."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -182,12 +179,9 @@ def _chains(held: HeldBoxes, n_nodes: int, kinds: int) -> tuple[Array, Array]:
 def best_list(
     problem: Problem, objective: Objective, generation: SerialGeneration, last_s: Array | None = None
 ) -> tuple[Dispatch, str]:
-    """The best of the orders' schedules by Z, the first of equals; and its order.
-
-    The best schedule is generated again in the order of its starts while that improves it: a job that starts early although it
-    is late in the order may leave better places to others when it is early in the order. ``last_s``, int64 (k,): starts in the
-    previous plan, s from any origin, -1 for jobs that it did not have: a further order.
-    """
+    """The best of the orders' schedules by Z, the first of equals; and its order. The best schedule is generated again in the
+    order of its starts while that improves it: a job that starts early although it is late in the order may leave better places
+    to others when it is early in the order. ``last_s``: as of :func:`bls.cp.dispatch.dispatch`."""
     orders = {name: order(problem, objective) for name, order in ORDERS.items()}
     if last_s is not None and (last_s >= 0).any():
         orders[LAST] = np.lexsort((last_s, last_s < 0))
@@ -222,9 +216,8 @@ def bettered(
     """The best plan of a large-neighbourhood search with ``lists`` lists; no worse than ``plan``. Ours, not the papers'.
 
     Some jobs are taken out of the order and put back elsewhere. They come from three neighbourhoods in turn: any jobs, jobs
-    with successive starts, or jobs with similar requests. The other jobs keep their order, and the serial schedule of the new
-    order replaces the old one if its Z is no larger. The effort is a number of lists, so that it is the same on any machine.
-    ``seed`` selects the jobs and their new positions.
+    with successive starts, or jobs with similar requests. The serial schedule of the new order replaces the old one if its Z is
+    no larger. The effort is a number of lists, so that it is the same on any machine.
 
     Source of the idea: P. Shaw, "Using Constraint Programming and Local Search Methods to Solve Vehicle Routing Problems", CP
     1998; putting jobs back by a serial schedule: G. Schrimpf et al., "Record Breaking Optimization Results Using the Ruin and

@@ -312,12 +312,9 @@ def _cost(costs: PricedCosts, job: int, start_s: int) -> int:
 
 @compiled()
 def generate_priced(room: Room, costs: PricedCosts) -> int:
-    """:func:`generate` with prices of energy: each job starts at its cheapest start among those considered.
-
-    A job may start as early as the placed jobs allow, or be held back to an instant from which waiting costs more than cheaper
-    energy saves. From each of these instants it starts as early as possible. The cheapest of these starts is taken, the first
-    of equals.
-    """
+    """:func:`generate` with prices of energy. A job may start as early as the placed jobs allow, or be held back to an instant
+    from which waiting costs more than cheaper energy saves. From each of these instants it starts as early as possible. The
+    cheapest of these starts is taken, the first of equals."""
     for place in range(room.order.size):
         job = room.order[place]
         earliest = max(not_before(room, place, costs.first_s), room.release_s[job])

@@ -33,36 +33,18 @@ def milliwatts(name: str, value: Any, *, most_w: int = MAX_W) -> int:
 
 @dataclass(frozen=True)
 class HostPower:
-    """Power of one host of a group.
+    """Power of one host of a group, in whole mW. Raises InputError, which begins with the name, if a value is not allowed."""
 
-    Parameters
-    ----------
-    idle_w : float
-        Power of a core without a job, W; 0 to 1e9, as all powers here, in whole mW.
-    states : sequence of (speed, W)
-        States of a core at work, fastest first. The speed is relative to the core's full speed and 1 in the first state; both
-        values fall from state to state, and no state has less power than an idle core.
-    base_w : float
-        Power of the host besides its cores while it is up, W.
-    waiting_w : float, optional
-        Power of a core that is held by a job but in no task, if the two are distinguished (``power-of working``); default:
-        idle.
-    off_w : float
-        Power of a host that is off or down, W.
-    shutdown, boot : (duration, W), optional
-        Duration of the transition to off and to up, and the host's power meanwhile; by default no time.
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed; the message begins with its name.
-    """
-
-    idle_w: float
+    idle_w: float  #: power of a core without a job, W; 0 to 1e9, as all powers here
+    #: (speed, W) of a core at work, fastest first. The speed is relative to the core's full speed and 1 in the first
+    #: state; both values fall from state to state, and no state has less power than an idle core.
     states: Sequence[Sequence[float]]
-    base_w: float = 0
+    base_w: float = 0  #: power of the host besides its cores while it is up, W
+    #: power of a core that is held by a job but in no task, W, if the two are distinguished (``power-of working``);
+    #: default: idle
     waiting_w: float | None = None
-    off_w: float = 0
+    off_w: float = 0  #: power of a host that is off or down, W
+    #: (duration, W) of the transitions to off and to up; by default they take no time
     shutdown: Sequence[Any] | None = None
     boot: Sequence[Any] | None = None
 

@@ -1,11 +1,10 @@
 """Partitions of the machine, and the switches that connect its hosts.
 
 A partition (queue, class) determines the hosts and the resources that jobs of a kind may use at any one time, and their tier in
-the order. A job belongs to one partition, which is found from its columns in the log.
+the order.
 
 Switches form one or several trees, as in Slurm's topology/tree: a leaf switch has hosts, a higher one has switches. Every host
-is on exactly one leaf. The hosts of a switch need not be neighbours: listed tree by tree, the hosts below a switch follow one
-another, so that two numbers describe a switch.
+is on exactly one leaf. Listed tree by tree, the hosts below a switch follow one another, so that two numbers describe a switch.
 """
 
 from __future__ import annotations
@@ -161,47 +160,24 @@ _LIMITS = ("max_cores", "max_running_jobs", "max_running_cores", "max_jobs_per_u
 
 @dataclass(frozen=True)
 class Partition:
-    """One partition.
+    """One partition. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    name : str
-        1 to 100 printable characters.
-    hosts : str
-        Host numbers, as ``0-3 8``; all hosts if it is empty. Partitions may share hosts.
-    swf_partitions, swf_queues : tuple of int
-        The log's partition and queue numbers of jobs that belong here. If both are given, a job must have both; if neither is,
-        no job belongs here by its numbers.
-    default : bool
-        Whether jobs that belong to no partition by their numbers belong to this one.
-    priority : int
-        Tier of the order, -10**9 to 10**9: jobs precede all jobs of lower tiers.
-    max_cores, min_cores : int, optional
-        Of a job.
-    max_time_ns : int, optional
-        Longest estimate of a job; ``max_time`` in a file, as ``"24h"``.
-    max_running_jobs, max_running_cores : int, optional
-        Largest numbers of running jobs of the partition, and of their cores.
-    max_jobs_per_user, max_cores_per_user : int, optional
-        The same for the jobs of one user in the partition (all unknown users count as one).
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    name: str
-    hosts: str = ""
+    name: str  #: 1 to 100 printable characters
+    hosts: str = ""  #: host numbers, as ``0-3 8``; all hosts if it is empty. Partitions may share hosts.
+    #: the log's partition and queue numbers of jobs that belong here. If both are given, a job must have both; if
+    #: neither is, no job belongs here by its numbers.
     swf_partitions: tuple[int, ...] = ()
     swf_queues: tuple[int, ...] = ()
-    default: bool = False
-    priority: int = 0
+    default: bool = False  #: whether jobs that belong to no partition by their numbers belong to this one
+    priority: int = 0  #: tier of the order, -10**9 to 10**9: jobs precede all jobs of lower tiers
+    #: limits of a job; ``max_time`` in a file, as ``"24h"``, is the longest estimate
     max_cores: int | None = None
     min_cores: int | None = None
     max_time_ns: int | None = None
+    #: largest numbers of running jobs of the partition, and of their cores
     max_running_jobs: int | None = None
     max_running_cores: int | None = None
+    #: the same for the jobs of one user in the partition (all unknown users count as one)
     max_jobs_per_user: int | None = None
     max_cores_per_user: int | None = None
 

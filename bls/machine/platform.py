@@ -48,9 +48,9 @@ def memory_unit(name: str, where: str) -> int:
 
 
 def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
-    """Checked amounts, in the order of their names, without zeros. ``key``: their place, for messages. ``values``: amounts as a
-    user gives them, with memory in a unit; or a result of this function. ``units``: whether memory is allowed. Raises
-    InputError if a name is not allowed or an amount is not an integer from 0 to ``MAX_AMOUNT`` (in KB for memory)."""
+    """Checked amounts, in the order of their names, without zeros. ``key``: their place, for messages. ``values``: as a user
+    gives them, with memory in a unit; or a result of this function. ``units``: whether memory is allowed. Raises InputError if
+    a name is not allowed or an amount is not an integer from 0 to ``MAX_AMOUNT`` (in KB for memory)."""
     found: dict[str, int] = {}
     if isinstance(values, tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in values):
         made = [(str(name), whole(f"{key}.{name}", value, 0, MAX_AMOUNT)) for name, value in values]
@@ -94,33 +94,15 @@ _MIN_GFLOPS, _MAX_GFLOPS = 1e-9, 1e15
 
 @dataclass(frozen=True)
 class HostGroup:
-    """Equal hosts.
+    """Equal hosts. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    count : int
-        Number of hosts, from 1.
-    cores : int
-        Cores of each host, from 1.
-    speed_gflops : float
-        Speed of one whole host in GFLOP/s, 1e-9 to 1e15, shared equally by its cores.
-    resources : mapping of str to int
-        Resources of each host besides cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory as
-        ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
-    power : HostPower, optional
-        Power of each host; None: unknown.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
-    count: int
-    cores: int
-    speed_gflops: float
+    count: int  #: number of hosts, from 1
+    cores: int  #: cores of each host, from 1
+    speed_gflops: float  #: speed of one whole host, 1e-9 to 1e15, shared equally by its cores
+    #: resources of each host besides cores, as ``{"memory_gb": 64, "gpu": 4}``: whole amounts under any names, memory
+    #: as ``memory_gb``, ``memory_mb`` or ``memory_kb``. Kept as (name, amount) pairs, memory as ``memory`` in KB.
     resources: Amounts = ()
-    power: HostPower | None = None
+    power: HostPower | None = None  #: power of each host; None: unknown
 
     def __post_init__(self) -> None:
         whole("count", self.count, 1, MAX_CORES)
@@ -137,29 +119,15 @@ class HostGroup:
 
 @dataclass(frozen=True)
 class Network:
-    """The network between the hosts.
+    """The network between the hosts. Raises InputError if a value is out of range; the message begins with its name."""
 
-    Parameters
-    ----------
-    topology : str
-        A name in ``TOPOLOGIES``, followed by parameters if any, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are checked
-        when routes are made. ``full``: every pair of hosts has its own link.
-    bandwidth_gbps : float
-        Of a link, in Gbit/s; 1e-9 to 1e9.
-    latency_ns : int
-        Of a link, in ns; 0 to 10**12.
-    memory_gbps : float or None
-        Bandwidth of transfers within a host, in Gbit/s; 1e-9 to 1e9. None: they take no time.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
-    """
-
+    #: a name in ``TOPOLOGIES``, followed by parameters if any, as ``fat-tree:down=4x4,up=1x2,cables=1x1``, which are
+    #: checked when routes are made. ``full``: every pair of hosts has its own link.
     topology: str = TOPOLOGY.default
+    #: of a link: Gbit/s, 1e-9 to 1e9; and ns, 0 to 10**12
     bandwidth_gbps: float = LINK_BANDWIDTH.default
     latency_ns: int = int(LINK_LATENCY.default)
+    #: of transfers within a host, Gbit/s, 1e-9 to 1e9. None: they take no time.
     memory_gbps: float | None = MEMORY_BANDWIDTH.default
 
     def __post_init__(self) -> None:
@@ -185,35 +153,18 @@ class Network:
 class Platform:
     """A cluster. Hosts, and their cores, are numbered from 0 in the order of the groups.
 
-    ``Platform()`` is the default: 4 hosts of 64 cores and 3 TFLOP/s, fully connected, 50 Gbit/s, 500 ns.
-
-    Parameters
-    ----------
-    hosts : tuple of HostGroup
-        At least one; at most ``MAX_CORES`` (2**24) cores in all.
-    network : Network
-        Between the hosts.
-    name : str
-        Of the cluster, as traces show it; 1 to 100 printable characters.
-    licences : mapping of str to int
-        Amounts of the whole machine, as ``{"matlab": 20}``; names must differ from those of resources. Kept as pairs.
-    partitions : tuple of Partition
-        None: every job may use every host.
-    switches : tuple of Switch
-        None: there is no topology.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range; the message begins with its name.
+    ``Platform()`` is the default: 4 hosts of 64 cores and 3 TFLOP/s, fully connected, 50 Gbit/s, 500 ns. Raises InputError if a
+    value is out of range; the message begins with its name.
     """
 
+    #: at least one group; at most ``MAX_CORES`` (2**24) cores in all
     hosts: tuple[HostGroup, ...] = (HostGroup(count=HOSTS, cores=HOST_CORES, speed_gflops=HOST_GFLOPS),)
     network: Network = field(default_factory=Network)
-    name: str = "cluster"
+    name: str = "cluster"  #: name in traces; 1 to 100 printable characters
+    #: amounts of the whole machine, as ``{"matlab": 20}``; names must differ from those of resources
     licences: Amounts = ()
-    partitions: tuple[Partition, ...] = ()
-    switches: tuple[Switch, ...] = ()
+    partitions: tuple[Partition, ...] = ()  #: empty: every job may use every host
+    switches: tuple[Switch, ...] = ()  #: empty: there is no topology
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hosts", tuple(self.hosts))
@@ -327,20 +278,12 @@ class Platform:
 
 
 def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PROCESSOR_GFLOPS) -> Platform:
-    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.platform_files``).
+    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.platform_files``), whose name ends
+    in ``.json`` or whose text begins with a brace.
 
-    Parameters
-    ----------
-    path : path
-        The file; AccaSim's if its name ends in ``.json`` or its text begins with a brace.
-    processor_gflops : float
-        Speed of a core in AccaSim's files, which state none: 46.875 GFLOP/s, as on the default platform.
-
-    Raises
-    ------
-    InputError
-        In one line that names the file and the key: the file is missing or is not TOML (JSON), a key is unknown or missing, or
-        a value has the wrong type or is out of range.
+    ``processor_gflops``: speed of a core in AccaSim's files, which state none. Raises InputError, in one line that names the
+    file and the key, if the file is missing or is not TOML (JSON), a key is unknown or missing, or a value has the wrong type
+    or is out of range.
     """
     source = os.fspath(path)
     named_json = source.lower().endswith(".json")
@@ -353,8 +296,8 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 
 
 def parse_platform(text: str, source: str = "platform") -> Platform:
-    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is needed, with all of its keys; the
-    network and the name have :class:`Platform`'s defaults. Raises InputError as :func:`load_platform`."""
+    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is required, with all of its keys.
+    Raises InputError as :func:`load_platform`."""
     return platform_of(parse_toml(text, source), source)
 
 

@@ -30,8 +30,8 @@ _MOST = 2**24
 
 def parse_accasim(text: str, source: str, processor_gflops: float) -> tuple[str, list[tuple[str, dict[str, Any]]]]:
     """The name of the system; and for each group of hosts, its path in the file and the values of a ``HostGroup``. Raises
-    InputError if it is not JSON, a key is unknown, missing or given twice, or a value is not allowed; the message begins with
-    ``source`` and the key's path."""
+    InputError, with ``source`` and the key's path, if it is not JSON, a key is unknown, missing or given twice, or a value is
+    not allowed."""
     speed = real("processor_gflops", processor_gflops, 1e-9, 1e9)
     try:
         table = parse_json(text, "")

@@ -1,8 +1,7 @@
 """Readers of workload files, one format per file; the small shipped workload; and workloads made from a seed.
 
 To add a reader: a file in ``readers`` and an entry of :data:`READERS`. Outside packages use the entry-point group
-``twolevel.readers``. A reader has the name of its files' ending: ``swf`` reads ``x.swf.gz``; :data:`ENDINGS` lists other
-endings. If the ending is unknown, the first lines of the file decide.
+``twolevel.readers``. A reader has the name of its files' ending; :data:`ENDINGS` lists other endings.
 """
 
 import os
@@ -47,12 +46,9 @@ class WorkloadReader(Protocol):
     def __call__(self, path: str | os.PathLike[str], /) -> Workload:
         """The workload of a file.
 
-        Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is repaired.
-        ``Workload.from_lines`` sorts the jobs and finds duplicates. For a file that cannot be used, raises an ``InputError`` of
-        one line that names the file.
-
-        A reader that can also read jobs that were cancelled before their start has a further parameter
-        ``cancelled: bool = False``.
+        Every line (or record) becomes a job or is counted as a reject under exactly one reason; nothing is repaired. For a file
+        that cannot be used, raises an ``InputError`` of one line that names the file. A reader that can also read jobs that
+        were cancelled before their start has a further parameter ``cancelled: bool = False``.
         """
         ...
 
@@ -91,27 +87,16 @@ def read_workload(
 ) -> Workload:
     """Read a workload file.
 
-    Parameters
-    ----------
-    path : path
-        The file, or ``"sample"``: the shipped workload.
-    format : str, optional
-        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of the
-        file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has it,
-        the first lines decide, with ``swf`` as the last choice.
-    where : str
-        The option that gave ``format``, for messages.
-    cancelled : bool or None
-        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None: if the
-        reader can read them.
+    - ``path``: the file, or ``"sample"``: the shipped workload
+    - ``format``: a reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of
+      the file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has
+      it, the first lines decide, with ``swf`` as the last choice.
+    - ``where``: the option that gave ``format``, for messages
+    - ``cancelled``: whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
+      None: if the reader can read them.
 
-    Raises
-    ------
-    InputError
-        If the format is unknown, the file cannot be used, or cancelled jobs are requested from a reader without a
-        parameter ``cancelled``.
-    PluginError
-        If an outside reader fails.
+    Raises InputError if the format is unknown, the file cannot be used, or the reader cannot read cancelled jobs; PluginError
+    if an outside reader fails.
     """
     if path == "sample":
         path = sample_path()
@@ -152,8 +137,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def _format_by_content(path: str | os.PathLike[str]) -> str | None:
-    """The format of the first lines of a file; None if it is unknown. A file that cannot be read, or can be read only once
-    (such as a pipe), has none: its reader will report the error."""
+    """The format of the first lines of a file; None if it is unknown, or the file cannot be read now or only once (such as a
+    pipe)."""
     beginning = _beginning(path)
     commented = False
     for text in beginning.splitlines():
@@ -198,8 +183,7 @@ class SeededWorkload(Protocol):
     """Makes jobs from a seed."""
 
     def __call__(self, seed: int, /) -> Workload:
-        """The jobs of a seed, 0 to 2**64 - 1: equal for equal seeds, at any time and in any process. Their ``source`` becomes
-        the name of the function as the user gave it."""
+        """The jobs of a seed, 0 to 2**64 - 1: equal for equal seeds, at any time and in any process."""
         ...
 
 
@@ -210,12 +194,9 @@ def is_seeded(given: str | os.PathLike[str]) -> bool:
 
 
 def given_workload(given: str | os.PathLike[str], seed: int, *, cancelled: bool = False) -> Workload:
-    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function of the run's seed.
-
-    ``seed``: argument of the function. ``cancelled``: for files, whether jobs that were cancelled before their start are jobs.
-    Raises InputError if there is no such file or function, or the file cannot be used. Raises PluginError if the function fails
-    or returns something else.
-    """
+    """The workload that a user names: a file, ``sample``, or ``FILE.py:NAME``, a function of the run's seed. ``cancelled``: for
+    files, whether jobs that were cancelled before their start are jobs. Raises InputError if there is no such file or function,
+    or the file cannot be used; PluginError if the function fails or returns something else."""
     if not is_seeded(given):
         return read_workload(given, cancelled=cancelled)
     name = os.fspath(given)

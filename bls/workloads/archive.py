@@ -109,8 +109,8 @@ def catalogue() -> Archive:
 
 
 def parse_catalogue(text: str) -> Archive:
-    """Read the archive from a TOML text; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if the text is not
-    TOML, has an unknown or missing key, or a value that is not allowed."""
+    """Read the archive from a TOML text; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if the text cannot
+    be used."""
     plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
@@ -143,8 +143,8 @@ def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowe
 
 
 def find_log(name: str) -> ArchivedLog:
-    """The log with a name, an alias or a file name, in small or capital letters. Raises InputError if there is none; the
-    message lists the names, the nearest first."""
+    """The log with a name, an alias or a file name, in small or capital letters. Raises InputError, which lists the names, if
+    there is none."""
     logs = catalogue().logs
     wanted = name.strip().lower()
     for log in logs:
@@ -154,8 +154,7 @@ def find_log(name: str) -> ArchivedLog:
 
 
 def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
-    """Credits for work that uses a log: lines of text. ``acknowledge``: the text after ``Acknowledge:`` in the file's header,
-    which takes precedence over the catalogue."""
+    """Credits for work that uses a log: lines of text. ``acknowledge``: the text after ``Acknowledge:`` in its header."""
     archive = catalogue()
     provider = acknowledge or log.provided_by or f"see {archive.page(log)}"
     lines = [

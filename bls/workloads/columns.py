@@ -104,9 +104,7 @@ def kept_names(names: Mapping[int, str], source: str) -> Mapping[int, str]:
 
 
 def distinct(values: Array) -> tuple[Array, Array]:
-    """``np.unique(values, return_inverse=True)``, but by counting if the values are close together, as users' numbers are.
-    ``values``: int64 (n,). Returns ``numbers``, int64 (k,): ascending; and ``place``, int64 (n,), so that ``numbers[place]``
-    are the values."""
+    """``np.unique(values, return_inverse=True)``, but by counting if the values are close together, as users' numbers are."""
     if not len(values):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     lowest, highest = int(values.min()), int(values.max())
@@ -152,8 +150,7 @@ def first_rejects(rejected: Iterable[RejectedLine]) -> tuple[RejectedLine, ...]:
 
 
 def rejects_text(rejects: Mapping[str, int], rejected: Iterable[RejectedLine] = ()) -> str:
-    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``. If the faulty
-    field is known, the first line of a reason is named."""
+    """The reasons that occurred, as ``malformed 3 (line 7: field 5, '4x'), no run time 1``, or ``no rejects``."""
     first = {one.reason: one for one in reversed([*rejected]) if one.reason == "malformed"}
     texts = [
         f"{reason} {count}" + (f" ({first[reason].place})" if reason in first else "")

@@ -1,8 +1,7 @@
 """The header of a log: its comments, updated when its jobs change, and the facts in them: calendar and machine.
 
 A log counts time from its own time 0. The header states the date of time 0 (``UnixStartTime``, seconds since 1970 in UTC) and
-the time zone (``TimeZoneString``, a name such as ``Europe/Paris``; else ``TimeZone``, seconds east of UTC). Users work by local
-time, including daylight saving, so arrivals by hour are counted in it.
+the time zone (``TimeZoneString``, a name such as ``Europe/Paris``; else ``TimeZone``, seconds east of UTC).
 """
 
 from __future__ import annotations
@@ -79,15 +78,9 @@ def _later(line: str, start_ns: int) -> str:
 def moved_header(
     header: Sequence[str], n_jobs: int, start_ns: int, note: str, *, same_span: bool = False
 ) -> tuple[str, ...]:
-    """The header of a workload made from another one.
-
-    - ``header``: the other's
-    - ``n_jobs``: new number of jobs: ``MaxJobs`` and ``MaxRecords``
-    - ``start_ns``: new time 0, in the other's time; ``UnixStartTime`` moves by it in whole seconds, rounded down
-    - ``note``: description of the change
-    - ``same_span``: whether ``StartTime`` and ``EndTime``, which state the span of the log in words, still hold; otherwise they
-      are left out
-    """
+    """The header of a workload made from another one: ``MaxJobs`` and ``MaxRecords`` become ``n_jobs``, ``UnixStartTime`` moves
+    by ``start_ns`` as in :func:`with_start`, and ``note`` describes the change. ``same_span``: whether ``StartTime`` and
+    ``EndTime``, which state the span of the log in words, still hold; otherwise they are left out."""
     lines: list[str] = []
     for line in header:
         match = FACT.fullmatch(line)
@@ -113,7 +106,7 @@ def names_in(header: Iterable[str], kind: str) -> dict[int, str]:
 
 def without_job_names(header: Iterable[str], job_id: Array | None = None) -> tuple[list[str], dict[int, str]]:
     """Separate the comments that name jobs from a header. ``job_id``: the log's jobs, if known: a comment with another number
-    stays in the header. Returns the other comments, list of str; and the first name of each job, dict of int to str."""
+    stays. Returns the other comments, and the first name of each job."""
     lines = [(line, NAMED_JOB.fullmatch(line)) for line in header]
     there = {number for _, match in lines if match and (number := int(match[1])) <= MAX_NS}
     if there and job_id is not None:
@@ -134,12 +127,9 @@ def merged_header(
     start_s: int | None,
     labels: Mapping[str, Mapping[int, str]] | None = None,
 ) -> tuple[str, ...]:
-    """The common header of several workloads.
-
-    Facts that all of them share appear once, with ``UnixStartTime`` (if there is a start), the number of jobs, and the names of
-    queues, partitions and QOS (``labels``). The headers of all logs follow, marked ``[1]``, ``[2]`` …, so that no reader takes
-    them for facts about the whole.
-    """
+    """The common header of several workloads. Facts that all share appear once, with ``UnixStartTime`` (if there is a start),
+    the number of jobs, and the names of queues, partitions and QOS (``labels``). The headers of all logs follow, marked
+    ``[1]``, ``[2]`` …, so that no reader takes them for facts about the whole."""
     shared = [line for line in dict.fromkeys(workloads[0].header) if FACT.fullmatch(line)]
     own = ("UnixStartTime", "MaxJobs", "MaxRecords", "StartTime", "EndTime", "Note", *TITLES.values())
     lines = [
@@ -175,10 +165,8 @@ _LAST_START_S = 10**11
 
 @dataclass(frozen=True)
 class Calendar:
-    """The local time of a log's instants.
-
-    Arrays of instants are nanoseconds since the log's time 0, of any shape; results are int64 of the same shape.
-    """
+    """The local time of a log's instants, including daylight saving. Arrays of instants are ns since the log's time 0; results
+    are int64 of the same shape."""
 
     # the log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC if the header names none
     zone: tzinfo = UTC
@@ -188,8 +176,8 @@ class Calendar:
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
-        """The calendar that a workload's header describes. Facts that cannot be used (an unknown zone, a start that is not an
-        integer) are ignored and listed in :attr:`remarks`."""
+        """The calendar of a workload's header. Facts that cannot be used (an unknown zone, a start that is not an integer) are
+        ignored and listed in :attr:`remarks`."""
         facts = header_facts(workload.header)
         remarks: list[str] = []
         start_s = _start_s(facts.get("UnixStartTime"), remarks)
@@ -334,12 +322,9 @@ def named_size(header: Iterable[str]) -> tuple[int, int]:
 
 
 def named_machine(log: Workload) -> Platform | None:
-    """The machine that a log names, with cores as fast as in the two-level paper.
-
-    It has ``MaxProcs`` cores on ``MaxNodes`` hosts. If these do not divide, the first hosts have one core more. Without a
-    number of nodes, or with more nodes than cores, each host has one core. Returns None if the header names no number of cores,
-    or one that no platform may have.
-    """
+    """The machine that a log names, ``MaxProcs`` cores on ``MaxNodes`` hosts, with cores as fast as in the two-level paper. If
+    these do not divide, the first hosts have one core more. Without a number of nodes, or with more nodes than cores, each host
+    has one core. Returns None if the header names no number of cores, or one that no platform may have."""
     cores, nodes = named_size(log.header)
     if not 0 < cores <= MAX_CORES:
         return None

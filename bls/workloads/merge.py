@@ -53,20 +53,20 @@ def merge(
 ) -> Workload:
     """Merge several workloads into one.
 
-    - ``workloads``: one or more. The first keeps its job numbers. If any job number of a later log is taken, the whole log is
-      renumbered, its lowest number following the highest so far. A preceding job that is not in its log is dropped; of a list,
-      the first job in the log comes first.
-    - ``align``, {"calendar", "start"}: whether logs are aligned by their ``UnixStartTime``, the earliest being time 0, or
-      all begin at time 0
+    - ``workloads``: the first keeps its job numbers. If any job number of a later log is taken, the whole log is renumbered,
+      its lowest number following the highest so far. A preceding job that is not in its log is dropped; of a list, the first
+      job in the log comes first.
+    - ``align``: whether logs are aligned by their ``UnixStartTime`` ("calendar"), the earliest being time 0, or all begin at
+      time 0 ("start")
     - ``numbers``: users, groups, applications, queues, partitions and QOS are merged by name if the logs have names, and keep
       them. This is the rule for numbers without names that two logs share: ``same``, ``apart``, or by column, as
       ``user=apart,queue=same``. By default such logs are refused. With ``same``, the number gets the name that another log has
       for it; logs with two names for it are refused.
 
-    Returns Workload: jobs by (submit, log, line), with lines numbered through all logs; counts are sums; a further column that
-    a log does not have is -1 in its rows. ``remarks`` list the facts in which headers differ. Raises InputError if there is no
-    workload, a log does not state when it began, jobs of a later log are running at its time 0, two logs share numbers without
-    names and there is no rule for them, or a number or an instant is beyond 2**62.
+    Lines are numbered through all logs; a further column that a log does not have is -1 in its rows. ``remarks`` list the facts
+    in which headers differ. Raises InputError if there is no workload, a log does not state when it began, jobs of a later log
+    are running at its time 0, two logs share numbers without names and there is no rule for them, or a number or an instant is
+    beyond 2**62.
     """
     where = where or str(ALIGN)
     ALIGN.check(align, where)
@@ -156,12 +156,8 @@ def _by_name(
     workloads: Sequence[Workload],
     rules: Mapping[str, str],
 ) -> tuple[list[Array | None], _Labels]:
-    """A column of each log, with the same number for the same name, and all names.
-
-    A number without a name stays or is moved apart, by the rules. If it means the same in all logs, it gets the name that
-    another log has for it. Raises InputError if two logs share such a number and there is no rule, or they have two names for
-    it.
-    """
+    """A column of each log, with the same number for the same name, and all names. A number without a name stays or is moved
+    apart, by the rules; if it means the same in all logs, it gets the name that another log has for it."""
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]
     named: list[_Labels] = [_of_one_number(known) for known in labels]

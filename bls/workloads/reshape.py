@@ -1,7 +1,7 @@
 """Workloads made from a workload: a part, a denser, faster or wider version, a selection of jobs, and replications.
 
-All are pure functions. Job numbers, users and other columns stay with their jobs. The header records the change, and its
-``UnixStartTime`` moves with time 0, so that calendars stay right.
+All are pure functions. The header records the change, and its ``UnixStartTime`` moves with time 0, so that calendars stay
+right.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,14 +33,8 @@ _MOST_DENOMINATOR = 10**7
 
 
 def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
-    """A part of a workload, of any length.
-
-    - ``workload``: jobs of any width
-    - ``spec``: as :func:`bls.workloads.selection.select`
-
-    Returns the jobs submitted in the part. ``remarks`` state how many running and queued jobs of the log are left out at the
-    start of a window. Raises InputError as :func:`bls.workloads.selection.select`.
-    """
+    """The jobs submitted in a part of a workload; ``spec`` as of :func:`bls.workloads.selection.select`. ``remarks`` state how
+    many running and queued jobs of the log are left out at the start of a window."""
     where = where or str(SELECT)
     chosen = select(workload, spec, preset=False, where=where)
     start_ns, remarks = 0, workload.remarks
@@ -67,11 +61,8 @@ def filter_jobs(
 ) -> Workload:
     """The jobs that pass every test; their times stay.
 
-    - ``workload``: jobs of any width
-    - ``users``, ``queues``, ``partitions``, ``status``: allowed numbers; -1 stands for an
-      unknown number
-    - ``cores``, (int or None, int or None): smallest and largest width, both included; None for no bound
-    - ``run``, (int or None, int or None): smallest and largest run time in ns, both included
+    - ``users``, ``queues``, ``partitions``, ``status``: allowed numbers; -1 stands for an unknown number
+    - ``cores``, ``run``: smallest and largest width, and run time in ns, both included; None for no bound
 
     Raises InputError if no job is left, or the lower bound is above the upper one.
     """
@@ -116,7 +107,6 @@ def scale(
     All values are rounded once, half to even. Recorded waits become unknown, since they belong to another system. A user
     cancels after the same wait as before, and a job is held for the same time; think times stay.
 
-    - ``workload``: jobs of any width
     - ``load``: divisor of the times between submits; the first submit stays
     - ``speed``: divisor of run times and estimates, which stay at least 1 ns
     - ``cores``: factor of widths, which stay at least 1 core
@@ -226,15 +216,11 @@ def replication(
     whole: Workload | None = None,
     where: str = "replicate",
 ) -> Workload:
-    """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts.
+    """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts (``uncounted``).
 
-    - ``workload``: jobs that fit the platform
-    - ``begin_ns``, ``length_ns``, ``warm_up_ns``: as in :func:`window_begins`. The simulation begins at begin - warm-up, which
-      becomes time 0.
-    - ``preset``, ``n_cores``, ``whole``: the jobs with which it begins, as in :func:`bls.workloads.selection.select`
-
-    Returns Workload: jobs submitted before ``begin_ns`` are ``uncounted``. Raises InputError if no job is submitted in the
-    window.
+    ``workload``: jobs that fit the platform. The simulation begins at begin - warm-up, which becomes time 0, with the jobs of
+    ``preset``, ``n_cores`` and ``whole`` as in :func:`bls.workloads.selection.select`. Raises InputError if no job is submitted
+    in the window.
     """
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
@@ -248,11 +234,11 @@ def replication(
 
 
 def shaken(log: Workload, sample: int, within_ns: int) -> Workload:
-    """A random variation of a log: sample 0 is the log itself; in others each job is submitted somewhat later.
+    """A random variation of a log: sample 0 is the log itself; in others each job is submitted later by less than ``within_ns``
+    (from 1). The same number gives the same submits.
 
     Jobs that run or wait at the start of a window (``Workload.preset``, ``waiting``) stay there. Cancellations and earliest
-    starts move with the submits. ``sample``: from 0; the same number gives the same submits. ``within_ns``: upper bound of each
-    delay (exclusive), from 1.
+    starts move with the submits.
     """
     whole_number("shake", within_ns, 1, MAX_NS)
     if sample == 0:

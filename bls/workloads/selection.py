@@ -27,25 +27,9 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 
 
 def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = "") -> Workload:
-    """The jobs that can run on a platform.
-
-    Parameters
-    ----------
-    workload : Workload
-        As read from a file.
-    n_cores : int
-        Cores of the whole platform.
-    oversize : {"reject", "clamp"}
-        Treatment of wider jobs: counted as rejects, or given all cores of the platform (and counted in
-        ``Workload.clamped``). A clamped job keeps its run time and estimate.
-    where : str
-        The option that gave ``oversize``, for messages.
-
-    Raises
-    ------
-    InputError
-        If no job is left, or ``oversize`` is something else.
-    """
+    """The jobs that can run on a platform of ``n_cores`` cores. ``oversize``: whether wider jobs are counted as rejects
+    ("reject"), or given all cores of the platform ("clamp") and counted in ``Workload.clamped``; these keep their run time and
+    estimate. ``where``: the option, for messages. Raises InputError if no job is left, or ``oversize`` is something else."""
     where = where or str(OVERSIZE)
     OVERSIZE.check(oversize, where)
     wide = workload.cores > n_cores
@@ -75,53 +59,34 @@ def select(
     """The jobs that a specification names. Facts about the file (header, rejects) are kept; if time 0 changes, the header's
     ``UnixStartTime`` moves with it, so that dates stay those of the log.
 
-    Parameters
-    ----------
-    workload : Workload
-        Jobs that fit the platform.
-    spec : str
-        One of
+    Forms of the specification:
 
-        ``all``
-            every job, at the log's own times;
-        ``first:N``
-            the first N in (submit, line) order, or all where there are fewer, at the log's own times;
-        ``busiest:LENGTH``
-            the jobs of the :func:`busiest_window`, whose start becomes time 0;
-        ``heaviest:LENGTH``
-            the jobs of the :func:`heaviest_window`, whose start becomes time 0;
-        ``window:START+LENGTH``, ``window:START..END``
-            the jobs submitted in [START, START + LENGTH) or [START, END); START becomes time 0, or the beginning of the log if
-            START is earlier.
+    - ``all``: every job, at the log's own times
+    - ``first:N``: the first N in (submit, line) order, or all where there are fewer, at the log's own times
+    - ``busiest:LENGTH``, ``heaviest:LENGTH``: the jobs of :func:`busiest_window` or :func:`heaviest_window`, whose start
+      becomes time 0
+    - ``window:START+LENGTH``, ``window:START..END``: the jobs submitted in [START, START + LENGTH) or [START, END); START
+      becomes time 0, or the beginning of the log if START is earlier
 
-        Lengths are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds); a start or end is a duration since the
-        log's time 0 or a date such as ``2003-01-01``, ``2003-01-01T12:30`` or with seconds, in the time zone of the log unless
-        it ends in another one (``Z``, ``+01:00``).
-    preset : bool, optional
-        Whether to select also the jobs that are present at the window's start S. These are the jobs submitted before S that,
-        by the log (submit + wait, run time),
+    Lengths are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds). A start or end is a duration since the log's
+    time 0, or a date such as ``2003-01-01`` or ``2003-01-01T12:30``, in the time zone of the log unless it ends in another one
+    (``Z``, ``+01:00``).
 
-        - run: they start at S or before and end after it. They are submitted at time 0 with their remaining run time and
-          estimate (an estimate of at least 1 ns), and are marked in ``Workload.preset``;
-        - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with their full run
-          time, and are counted in ``Workload.waiting``. If the lines of the log are in the order of submits, they precede the
-          jobs submitted at S; otherwise they are in the order of lines.
+    With ``preset`` the jobs are selected, too, that were submitted before the window's start S and that, by the log (submit +
+    wait, run time),
 
-        Jobs without a recorded wait are not selected. By default these jobs are selected if the log records waits and the jobs
-        that run at S fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
-    n_cores : int, optional
-        Cores of the platform; by default enough for all jobs that run at S.
-    whole : Workload, optional
-        The log including jobs that do not fit the platform, since those that run at S need room, too. By default
-        ``workload``.
-    where : str
-        The option, for messages.
+    - run: they start at S or before and end after it. They are submitted at time 0 with their remaining run time and estimate
+      (at least 1 ns), and are marked in ``Workload.preset``.
+    - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with their full run time,
+      and are counted in ``Workload.waiting``. If the lines of the log are in the order of submits, they precede the jobs
+      submitted at S; otherwise they are in the order of lines.
 
-    Raises
-    ------
-    InputError
-        If the specification is none of these, or selects no job; if ``preset`` is requested without a window or for a log that
-        records no waits; if it has a date, and the log has none; or a date without a zone, and the log's zone cannot be used.
+    By default this is done if the log records waits and the jobs that run at S fit ``n_cores`` (default: enough for all of
+    them); else ``Workload.window`` gives the reason for the empty machine. ``whole``: the log including jobs that do not fit
+    the platform, since those that run at S need room, too. ``where``: the option, for messages.
+
+    Raises InputError if the specification is none of these, or selects no job; if ``preset`` is requested without a window or
+    for a log that records no waits; or for a date if the log has none, or no usable zone.
     """
     where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):
@@ -205,8 +170,8 @@ def _when(workload: Workload, ns: int) -> str:
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) with the most submits, beginning at a submit t; the earliest of equals. Returns ``start_ns``,
-    the start t, and ``n_jobs``, the number of jobs submitted in it."""
+    """The window [t, t + length) with the most submits, beginning at a submit t; the earliest of equals. Returns t and the
+    number of jobs submitted in the window."""
     submit = workload.submit_ns
     counts = _stops(submit, length_ns) - np.arange(len(submit))
     best = int(np.argmax(counts))
@@ -215,8 +180,7 @@ def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
 
 def heaviest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
     """The window [t, t + length) in which the most work is submitted, beginning at a submit t; the earliest of equals. Returns
-    ``start_ns``, the start t, and ``work``, the sum of cores × run time (core-ns) of the jobs submitted in it. Jobs without a
-    known run time count 0."""
+    t and the sum of cores × run time (core-ns) of the jobs submitted in the window. Jobs without a known run time count 0."""
     submit = workload.submit_ns
     run = np.where(workload.run_unknown, 0, workload.run_ns)
     # Python integers: the work of a log exceeds int64.
@@ -241,8 +205,7 @@ def _stops(submit: Array, length_ns: int) -> Array:
 
 
 def check_preset(workload: Workload, n_cores: int) -> None:
-    """Check that the machine has room for the jobs that run at time 0. Raises InputError if they are together wider than the
-    machine."""
+    """Check that the machine has room for the jobs that run at time 0. Raises InputError if not."""
     held = sum(workload.cores[workload.preset == 1].tolist())  # Python integers: a sum may exceed int64
     if held > n_cores:
         raise InputError(

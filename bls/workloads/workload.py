@@ -64,124 +64,65 @@ class LogWindow:
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """At least one job, one row each, sorted by (submit, line). Arrays are read-only.
+    """At least one job, one row each, sorted by (submit, line). Arrays are read-only, of shape (n,), int64 if nothing else is
+    stated.
 
-    Attributes
-    ----------
-    job_id : ndarray of int64, shape (n,)
-        Job numbers, 0 to 2**62, all different.
-    submit_ns : ndarray of int64, shape (n,)
-        Instants since the workload's time 0, 0 to 2**62.
-    run_ns, estimate_ns : ndarray of int64, shape (n,)
-        Recorded run time and the user's estimate of it, 1 to 2**62. An estimate may be shorter than the run time.
-    cores : ndarray of int64, shape (n,)
-        Requested cores, 1 to 2**62.
-    line : ndarray of int64, shape (n,)
-        Number of the job's line in its file, from 1.
-    header : tuple of str
-        The file's comment lines, in order.
-    rejects : mapping of str to int
-        Number of rejected lines by reason: all of ``REASONS`` in their order, including zeros, followed by other reasons of a
-        reader.
-    reordered : int
-        Number of jobs that were moved because they were submitted before a job of an earlier line.
-    clamped : int
-        Number of jobs narrowed to the platform (``bls.workloads.selection.fit``).
-    source : str
-        The file's name as the user gave it, for messages.
-    n_lines : int
-        Number of lines of the file that are neither comments nor blank.
-    user, group, queue, partition, qos : ndarray of int64, shape (n,)
-        The log's numbers, -1 if unknown. These columns and the following ones may be given as
-        one number for all rows, and have the default of :data:`bls.workloads.columns.OPTIONAL`.
-    memory_kb : ndarray of int64, shape (n,)
-        Memory per core that the job requests (else uses), in KB; -1 if unknown.
-    preceding : ndarray of int64, shape (n,)
-        Number of the job after whose end this one is submitted; -1 for none. ``bls.constraints.dependencies`` uses it.
-    think_ns : ndarray of int64, shape (n,)
-        Time from that end to the submit, from 0.
-    cancel_ns : ndarray of int64, shape (n,)
-        Instant at which the user cancels the job, not before its submit; -1 for never.
-    wait_ns : ndarray of int64, shape (n,)
-        Wait recorded in the log, -1 if unknown.
-    status : ndarray of int64, shape (n,)
-        SWF's status, -1 if unknown: 0 failed, 1 completed, 5 cancelled (others in the format's definition).
-    preset : ndarray of int64, shape (n,)
-        1 for a job that runs at time 0 (``bls.workloads.selection.select``), else 0; such a job is submitted at 0.
-    application : ndarray of int64, shape (n,)
-        The log's number of the program that the job runs, -1 if unknown.
-    begin_ns : ndarray of int64, shape (n,)
-        Instant from which the job may join the queue, if later than the submit; -1 for the submit. Waits count from it.
-    extras : mapping of str to ndarray of int64, shape (n,)
-        Further columns of a log, by name: any integers, -1 if unknown. They stay with their jobs and are not used.
-    names : mapping of int to str
-        Names of jobs: the name of each number of ``application``; empty if the log has only numbers. All workloads made from
-        one log share them.
-    labels : mapping of str to mapping of int to str
-        The log's names of the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further one.
-        Names of queues, partitions and QOS may be in the header instead.
-    rejected : tuple of RejectedLine
-        The first lines of each reason (``bls.workloads.columns``), with their error if the reader reports it.
-    remarks : tuple of str
-        Assumptions of the reader about the file, one line each, for people.
-    also_preceding : mapping of int to tuple of int
-        Further jobs, besides ``preceding``, after whose end a job is submitted: their numbers by its number. Its think time
-        counts from the last of these ends.
-    ids : mapping of int to str
-        The log's text ids of single jobs, by job number, as Batsim's ``w0!17``; empty if the log has only numbers.
-    waiting : int
-        Number of jobs that were submitted before time 0 and, by the log, still waited then
-        (``bls.workloads.selection.select``).
-    window : LogWindow or None
-        The selected part of the log; None if it was not selected by time.
-    uncounted : ndarray of bool, shape (n,), or None
-        Jobs that are simulated but that no metric counts: those before the measured part of a replication
-        (``bls.workloads.reshape``). None: there are none.
-
-    An optional or further column with the same number in all rows keeps one number only (a broadcast array), so that missing
-    facts about millions of jobs need no memory.
-
-    Raises
-    ------
-    InputError
-        If there is no job, or a column breaks the rules above.
+    Optional columns (:data:`bls.workloads.columns.OPTIONAL`) may be given as one number for all rows. If all rows of an
+    optional or further column have the same number, it keeps one number only (a broadcast array), so that missing facts about
+    millions of jobs need no memory. Raises InputError if there is no job, or a column breaks the rules below.
     """
 
-    job_id: Array
-    submit_ns: Array
-    run_ns: Array
-    cores: Array
-    estimate_ns: Array
-    line: Array
-    header: tuple[str, ...]
+    job_id: Array  #: job numbers, 0 to 2**62, all different
+    submit_ns: Array  #: instants since the workload's time 0, 0 to 2**62
+    run_ns: Array  #: recorded run time, 1 to 2**62
+    cores: Array  #: requested cores, 1 to 2**62
+    estimate_ns: Array  #: the user's estimate of the run time, 1 to 2**62; may be shorter than the run time
+    line: Array  #: number of the job's line in its file, from 1
+    header: tuple[str, ...]  #: the file's comment lines, in order
+    #: number of rejected lines by reason: all of ``REASONS`` in their order, including zeros, then others of a reader
     rejects: Mapping[str, int]
-    reordered: int
-    clamped: int
-    source: str
-    n_lines: int
+    reordered: int  #: number of jobs that were moved because they were submitted before a job of an earlier line
+    clamped: int  #: number of jobs narrowed to the platform (``bls.workloads.selection.fit``)
+    source: str  #: the file's name as the user gave it, for messages
+    n_lines: int  #: number of lines of the file that are neither comments nor blank
+    #: the log's numbers; -1 if unknown
     user: Array = field(default_factory=_unknown)
     group: Array = field(default_factory=_unknown)
     queue: Array = field(default_factory=_unknown)
     partition: Array = field(default_factory=_unknown)
     qos: Array = field(default_factory=_unknown)
-    memory_kb: Array = field(default_factory=_unknown)
-    preceding: Array = field(default_factory=_unknown)
-    think_ns: Array = field(default_factory=_zero)
+    memory_kb: Array = field(default_factory=_unknown)  #: memory per core that the job requests (else uses), KB
+    preceding: Array = field(default_factory=_unknown)  #: number of the job after whose end this one is submitted
+    think_ns: Array = field(default_factory=_zero)  #: time from that end to the submit, from 0
+    #: instant at which the user cancels the job, not before its submit; -1 for never
     cancel_ns: Array = field(default_factory=_unknown)
-    wait_ns: Array = field(default_factory=_unknown)
+    wait_ns: Array = field(default_factory=_unknown)  #: wait recorded in the log
+    #: SWF's status: 0 failed, 1 completed, 5 cancelled (others in the format's definition)
     status: Array = field(default_factory=_unknown)
+    #: 1 for a job that runs at time 0 (``bls.workloads.selection.select``), else 0
     preset: Array = field(default_factory=_zero)
-    application: Array = field(default_factory=_unknown)
+    application: Array = field(default_factory=_unknown)  #: the log's number of the program that the job runs
+    #: instant from which the job may join the queue, if later than the submit; waits count from it
     begin_ns: Array = field(default_factory=_unknown)
+    #: further columns of a log, by name: any integers, -1 if unknown. They stay with their jobs and are not used.
     extras: Mapping[str, Array] = field(default_factory=dict)
+    #: names of jobs: the name of each number of ``application``; empty if the log has only numbers
     names: Mapping[int, str] = field(default_factory=dict)
-    waiting: int = 0
+    waiting: int = 0  #: number of jobs that were submitted before time 0 and, by the log, still waited then
+    #: the log's text ids of single jobs, by job number, as Batsim's ``w0!17``; empty if the log has only numbers
     ids: Mapping[int, str] = field(default_factory=dict)
+    #: further jobs, besides ``preceding``, after whose end a job is submitted: their numbers by its number. Its think
+    #: time counts from the last of these ends.
     also_preceding: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    #: the first lines of each reason, with their error if the reader reports it
     rejected: tuple[RejectedLine, ...] = ()
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  #: assumptions of the reader about the file, one line each, for people
+    #: the log's names of the numbers of a column: ``user``, ``group``, ``queue``, ``partition``, ``qos`` or a further
+    #: one. Names of queues, partitions and QOS may be in the header instead.
     labels: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
-    window: LogWindow | None = None
+    window: LogWindow | None = None  #: the selected part of the log; None if it was not selected by time
+    #: jobs that are simulated but that no metric counts (bool): those before the measured part of a replication; None:
+    #: there are none
     uncounted: Array | None = None
 
     def __post_init__(self) -> None:
@@ -291,15 +232,8 @@ class Workload:
         return found
 
     def take(self, rows: Array, **changes: Any) -> Workload:
-        """The jobs of some rows, with all other values unchanged.
-
-        Parameters
-        ----------
-        rows : ndarray
-            Ascending row numbers, or a mask of shape (n,).
-        **changes
-            Other values for the fields, as ``submit_ns``; columns as long as the selected rows.
-        """
+        """The jobs of some rows (ascending numbers, or a mask). ``changes``: other values for the fields, as ``submit_ns``;
+        columns as long as the selected rows."""
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}
@@ -330,8 +264,7 @@ class Workload:
 
     @property
     def window_text(self) -> str:
-        """Number of running and waiting jobs at the start of the selected window, or why there are none; "" without a
-        window."""
+        """Numbers of running and waiting jobs at the start of the window, or why there are none; "" without a window."""
         return spelled(self.window_words, in_python)
 
     @property
@@ -367,21 +300,12 @@ class Workload:
         A job number belongs to its first line; later lines are rejected. Jobs submitted before a job of an earlier line are
         counted as reordered, then all are sorted by (submit, line).
 
-        Parameters
-        ----------
-        columns : six ndarrays of int64
-            ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend.
-        extra : mapping of str to ndarray, optional
-            Any of the columns of :data:`bls.workloads.columns.OPTIONAL`, as long as the others or one number for all rows.
-        rejects, source, n_lines, extras, rejected, **others
-            As the attributes; ``rejects`` and ``rejected`` without the duplicates.
+        - ``columns``: ``job_id``, ``submit_ns``, ``run_ns``, ``cores``, ``estimate_ns``, ``line``; lines ascend
+        - ``extra``: any of the columns of :data:`bls.workloads.columns.OPTIONAL`
+        - ``rejects``, ``rejected``: without the duplicates; the others as the fields
 
-        Arrays that own their numbers and are read-only are kept as they are; others are copied.
-
-        Raises
-        ------
-        InputError
-            If no job is left, or a column of ``extra`` is unknown.
+        Arrays that own their numbers and are read-only are kept as they are; others are copied. Raises InputError if no job is
+        left, or a column of ``extra`` is unknown.
         """
         for name in extra or ():
             if name not in OPTIONAL:
@@ -427,27 +351,18 @@ class Workload:
     def from_jobs(cls, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], source: str = "jobs") -> Workload:
         """Make a workload from plain Python values. A job that a reader would reject is an error here.
 
-        Parameters
-        ----------
-        jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
-            Times in seconds, rounded to ns. If the estimate is None, zero or negative, the run time replaces it.
-            A mapping has these keys (``estimate_s`` is optional), and any of ``user``, ``group``, ``queue``,
-            ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants),
-            ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the last one ``name``, a text, which gets
-            a number. ``preceding`` may be a list of job numbers, if the job waits for all of them. A ``run_s`` of None, with
-            an estimate and ``cancel_s``, marks a job without a known run time, which was cancelled before its start.
-        source : str
-            A name for messages.
+        - ``jobs``: (job_id, submit_s, run_s, cores, estimate_s) or a mapping each. Times are in seconds, rounded to ns. If the
+          estimate is None, zero or negative, the run time replaces it. A mapping has these keys (``estimate_s`` is optional),
+          and any of ``user``, ``group``, ``queue``, ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``,
+          ``cancel_s`` and ``begin_s`` (instants), ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the
+          last one ``name``, a text, which gets a number. ``preceding`` may be a list of job numbers, if the job waits for all
+          of them. A ``run_s`` of None, with an estimate and ``cancel_s``, marks a job that was cancelled before its start.
+        - ``source``: a name for messages
 
-        Raises
-        ------
-        InputError
-            If a value is not a number or out of range, a key is unknown or missing, or two jobs have the same number.
+        Raises InputError if a value is not a number or out of range, a key is unknown or missing, or two jobs have the same
+        number.
 
-        Examples
-        --------
-        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
-        2
+        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}])) 2
         """
         names: dict[str, int] = {}
         further: dict[int, tuple[int, ...]] = {}

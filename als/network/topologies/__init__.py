@@ -1,7 +1,8 @@
 """The topologies: those without switches here, the others one per file.
 
-To add one: a file with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and
-its name in ``bls.machine.platform``, which reads platforms."""
+To add one: a file with its kernel, a line in :data:`TOPOLOGIES`, one in each function of ``als.network.routes``, and its name
+in ``bls.machine.platform``, which reads platforms.
+"""
 
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
@@ -60,9 +61,8 @@ TOPOLOGIES: dict[str, Topology] = {
 
 
 def topology(spec: str, where: str = "network.topology") -> Topology:
-    """Return the topology with this name. ``spec``: a name in :data:`TOPOLOGIES`, optionally followed by
-    ``:key=value,key=value``. ``where``: the key that gave it, for errors. Raises InputError if there is none, or a parameter is
-    invalid."""
+    """The topology with a name in :data:`TOPOLOGIES`, optionally followed by ``:key=value,key=value``. ``where``: the key that
+    gave it, for errors. Raises InputError if there is none, or a parameter is invalid."""
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(TOPOLOGIES)}")
     plain, text = split_parameters(spec)

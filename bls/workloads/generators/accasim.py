@@ -1,31 +1,23 @@
 """A workload similar to a given one, by the AccaSim paper's generator (section 7.3), and a variant that follows the week.
 
-Each job consists of three parts that are drawn independently: its submit (``bls.workloads.generators.arrivals``), its request
-and run time, and its origin. The origin is a job of the source, drawn uniformly. It gives the user, the group, the queue and
-all other columns, the FLOPs, and the ratio of the user's estimate to the run time. The paper does not mention users and
-estimates.
-
-There are two methods. ``accasim`` is the paper's; decisions that the paper leaves open are described below. ``calendar``
-differs in two ways: the slot weights are those of the week and the months, and the FLOPs and the width come from the same job
-of the source.
-
-Inter-arrival times are independent in both methods, so bursts of submits are shorter than real ones, and users have no
-sessions. Where that matters, resample by user (N. Zakay, D. Feitelson, ICPE 2013, doi:10.1145/2479871.2479893).
+docs/reference/workloads.md describes both methods, ``accasim`` and ``calendar``. Each job consists of three parts that are
+drawn independently: its submit (``bls.workloads.generators.arrivals``), its request and run time, and its origin, a job of the
+source, which gives the user, the group, the queue and all other columns, the FLOPs, and the ratio of the user's estimate to the
+run time.
 
 Requests and run times are drawn in three phases: first the type of a job, serial or parallel, and its nodes; then its request
 on each node, uniformly within the request limits; then its run time, a number of FLOPs over the speed of the requested
-resources. The FLOPs are those of a job of the source, drawn uniformly: run time × cores × speed of a core.
+resources. The FLOPs are those of a job of the source: run time × cores × speed of a core.
 
-``accasim``: the type and the nodes do not depend on the FLOPs. A job is serial (one core) with the source's share of serial
-jobs. The nodes of the others are two-stage uniform in their log2 (``bls.workloads.generators.made``), from 1 to the source's
-largest number, which grows with the number of nodes. The bend is at the median of the source's parallel jobs, and the share of
-powers of two is theirs. On one node a parallel job requests at least two cores. The paper combines any FLOPs with any width, so
-that the work of the widest job would keep a single core busy for decades. Here, as in AccaSim's program, a job is parallel if
-its FLOPs exceed those of every serial job of the source. It gets as many nodes as it needs, and as exist, in order not to run
-longer than the source's longest job (on the source's cores).
+``accasim``: a job is serial (one core) with the source's share of serial jobs. The nodes of the others are two-stage uniform in
+their log2 (``bls.workloads.generators.made``), from 1 to the source's largest number, which grows with the number of nodes. The
+bend is at the median of the source's parallel jobs, and the share of powers of two is theirs. On one node a parallel job
+requests at least two cores. The paper combines any FLOPs with any width, so that the work of the widest job would keep a single
+core busy for decades. Here, as in AccaSim's program, a job is parallel if its FLOPs exceed those of every serial job of the
+source. It gets as many nodes as it needs, and as exist, in order not to run longer than the source's longest job.
 
 ``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
-no limits of cores. Jobs of several nodes grow with the number of nodes; those of one node do not.
+no limits of cores. Jobs of several nodes grow with the number of nodes.
 
 A parallel job also requests GPUs, with the share of nodes that have them as probability, if enough nodes have them.
 
@@ -161,11 +153,8 @@ def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tupl
 
 
 class DrawnRequests(NamedTuple):
-    """Requests of jobs: int64 arrays of shape (n,).
-
-    ``cores`` is the total; ``unit_cores`` and ``gpus`` count for each of cores / unit_cores nodes; ``memory_kb`` for each core,
-    or None without limits of memory.
-    """
+    """Requests of jobs: int64 arrays of shape (n,). ``cores`` is the total; ``unit_cores`` and ``gpus`` count for each of cores
+    / unit_cores nodes; ``memory_kb`` for each core, or None without limits of memory."""
 
     cores: Array
     unit_cores: Array
@@ -297,25 +286,22 @@ def generate_like(
     """Generate a workload similar to ``source``.
 
     - ``source``: the log. Jobs wider than its machine, or without a known run time, are left out.
-    - ``n_jobs``: 1 to 20 million. The rate is the source's: twice as many jobs last twice as long. (With the method ``accasim``
-      the rate is higher: v_max removes the longest inter-arrival times.)
+    - ``n_jobs``: 1 to 20 million. The rate is the source's. (With ``accasim`` it is higher: v_max removes the longest
+      inter-arrival times.)
     - ``seed``: 0 to 2**64 - 1; equal seeds give equal jobs
     - ``platform``: the machine of the source; by default as in its header (:func:`machine_of`)
     - ``speed_factor``, ``nodes_factor``: factors of the speed of cores and of the number of nodes of the machine for which the
       jobs are generated; 1e-6 to 1e6
-    - ``gpus``, (float, int, float): share of the nodes with GPUs, cards per node, and speed of a card (GFLOP/s), as ``(0.25, 2,
-      933.0)`` (``Gpus``)
-    - ``limits``, mapping of str to (int, int): smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``.
-      By default 1 to all cores of a node with the method ``accasim``, the requests of the source's jobs with ``calendar``; 1 to
-      all cards; the source's memory.
-    - ``method``, {"calendar", "accasim"}: ``accasim``: the paper's. ``calendar``: arrivals follow the week and the months, and
-      widths depend on run times.
+    - ``gpus``: as :class:`Gpus`, e.g. ``(0.25, 2, 933.0)``
+    - ``limits``: smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``. By default 1 to all cores of
+      a node with ``accasim``, the requests of the source's jobs with ``calendar``; 1 to all cards; the source's memory.
+    - ``method``: ``calendar`` or ``accasim``
 
-    Returns Workload: submits and run times in whole seconds; the first job is submitted with the source's first. The header has
-    the source's ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by which
-    FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the requested cores and cards on each
-    node, as in a file of requests. Raises InputError if a value is out of range, a limit is wider than a node, or the source
-    has no span or no job that can be used.
+    Submits and run times are whole seconds; the first job is submitted with the source's first. The header has the source's
+    ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by which FLOPs are
+    counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the requested cores and cards on each node.
+    Raises InputError if a value is out of range, a limit is wider than a node, or the source has no span or no job that can be
+    used.
     """
     JOBS.check(n_jobs, "n_jobs")
     METHOD.check(method, "method")

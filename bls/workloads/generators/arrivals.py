@@ -1,32 +1,25 @@
 """Submits of generated jobs: the Slot Weight Method, in two forms.
 
-Time is divided into half-hours, the slots, each with a weight. From the slot of the last job on, a drawn value v pays
-the weights of one slot after the other. Where it no longer suffices, the rest of v determines how far into the slot the next
-job is submitted. With weights of mean 1 and v in slots, v is an inter-arrival time on a clock that runs fast in busy slots.
+Time is divided into half-hours, the slots, each with a weight. From the slot of the last job on, a drawn value v pays the
+weights of one slot after the other. Where it no longer suffices, the rest of v determines how far into the slot the next job is
+submitted. With weights of mean 1 and v in slots, v is an inter-arrival time on a clock that runs fast in busy slots.
 
 ``accasim``, the AccaSim paper's form, has 48 weights, one per slot of a day. v is drawn from the source's inter-arrival times
 up to v_max. Before each job v_max becomes v_max - (v_max - s)(1 - pr), where s is the slot's length and pr the product of three
 progress ratios, for the hour, the weekday and the month of the previous job. A progress ratio is the number of jobs generated
-in that hour (weekday, month) over the number wanted there in the end by the source's share; a month without jobs in the source
-has none. Decisions where the paper is silent:
-
-* v_max on the right is always the source's largest inter-arrival time: if it changed permanently, it would shrink to s.
-* A ratio above 1 counts as 1, so that v_max never exceeds the source's largest inter-arrival time.
-* v is drawn from the inter-arrival times themselves, not from a curve fitted to them.
-* The rest of v in its slot is added to the next v, as in Lublin and Feitelson's program.
+in that hour (weekday, month) over the number wanted there in the end by the source's share, at most 1; a month without jobs in
+the source has none. Where the paper is silent: v_max on the right is always the source's largest inter-arrival time; v is drawn
+from the inter-arrival times themselves; and the rest of v in its slot is added to the next v, as in Lublin and Feitelson's
+program.
 
 ``calendar``, this project's form, has a weight for every half-hour of the week (336) times a factor for every month. Both come
 from the rates at which the source's jobs arrived in the time that it covers, by a few rounds of proportional fitting; a
-half-hour or a month that it does not cover has the mean. A weight is then the expected number of jobs, and v is in jobs. The
-inter-arrival times are measured on the clock of these weights, so that the effect of the weights is in them once, not twice;
-v_max needs no change. The paper's form cannot follow the week: nearly all inter-arrival times are shorter than the smallest
-v_max, so changing v_max changes little, and pr grows equally on all weekdays.
-
-The first job is submitted with the source's first. Submits are whole seconds.
+half-hour or a month that it does not cover has the mean. The inter-arrival times are measured on the clock of these weights, so
+that the effect of the weights is in them once, not twice; v_max needs no change.
 
 Sources: C. Galleguillos et al., "AccaSim: a customizable workload management simulator for job dispatching research in HPC
-systems", Cluster Computing 23, 2020, section 7.3, doi:10.1007/s10586-019-02905-5; U. Lublin, D. Feitelson, J. Parallel
-Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4.
+systems", Cluster Computing 23, 2020, section 7.3, doi:10.1007/s10586-019-02905-5; U. Lublin, D. Feitelson, J. Parallel Distrib.
+Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4.
 """
 
 from dataclasses import dataclass
@@ -132,12 +125,8 @@ def calendar_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance:
 
 
 def fitted_weights(covered: HalfHours, counts: Array) -> tuple[Array, Array]:
-    """Arrivals per slot as a product: a rate for each half-hour of the week, a factor for each month.
-
-    ``covered``: the time that a log covers. ``counts``, int64 (len(covered),): jobs submitted in each. Returns
-    ``week``, ``month``, float64 (336,) and (12,): the most likely ones, if arrivals were independent; the half-hours
-    and months that are not covered have the mean.
-    """
+    """Arrivals per slot as a product: a rate for each half-hour of the week, float64 (336,), and a factor for each month,
+    (12,): the most likely ones, if arrivals were independent. ``counts``: jobs submitted in each slot of ``covered``."""
     half_hour = covered.weekday * SLOTS_PER_DAY + covered.half_hour
     kind = half_hour * 12 + covered.month
     time = np.bincount(kind, minlength=_HALF_HOURS * 12).reshape(_HALF_HOURS, 12).astype(np.float64)
@@ -209,11 +198,10 @@ def _walk(
     dynamic: bool,
     submit_ns: Ints,
 ) -> int:
-    """Fill ``submit_ns`` from the left; returns the number of jobs for which there were enough slots. ``uniform``, float64
-    (n,): from 0 to below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``, float64
-    (48,): of mean 1. The shares, float64 (24,), (7,) and (12,), are of the source's jobs. ``clock``, int64 (3, m): half-hour,
-    weekday and month of each slot; the first starts at ``start_ns``, and the first job is submitted at position ``into`` of
-    it."""
+    """Fill ``submit_ns`` from the left; returns the number of jobs for which there were enough slots. ``uniform``: from 0 to
+    below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``, (48,): of mean 1. The
+    shares, (24,), (7,) and (12,), are of the source's jobs. ``clock``, (3, m): half-hour, weekday and month of each slot; the
+    first starts at ``start_ns``, and the first job is submitted at position ``into`` of it."""
     half_hour, weekday, month = clock[0], clock[1], clock[2]
     n, n_slots = len(uniform), len(half_hour)
     in_hour, in_weekday, in_month = np.zeros(24), np.zeros(7), np.zeros(12)

@@ -117,15 +117,9 @@ class Lublin:
 
 
 def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin | None = None) -> Workload:
-    """Generate a workload by the model.
-
-    - ``n_jobs``: 1 to 20 million
-    - ``seed``: 0 to 2**64 - 1; equal seeds give equal jobs
-    - ``n_cores``: cores of the machine, 1 to 2**24
-    - ``parameters``: by default the published ones
-
-    Raises InputError if a value is out of range, or the jobs would last longer than 146 years.
-    """
+    """Generate a workload by the model: ``n_jobs``, 1 to 20 million, for a machine of ``n_cores`` cores, 1 to 2**24. ``seed``:
+    0 to 2**64 - 1; equal seeds give equal jobs. ``parameters``: by default the published ones. Raises InputError if a value is
+    out of range, or the jobs would last longer than 146 years."""
     JOBS.check(n_jobs, "n_jobs")
     whole("n_cores", n_cores, 1, MAX_CORES)
     chosen = Lublin() if parameters is None else parameters
@@ -197,8 +191,8 @@ def _gamma_up_to(shape: Array, scale: Array, highest: float, chance: np.random.G
 
 
 def gamma_cdf(x: float, shape: float) -> float:
-    """The regularised lower incomplete gamma function P(shape, x), for a scale of 1, by its series below shape + 1 and by its
-    continued fraction (Lentz's method) above. Source: Abramowitz and Stegun, 6.5.29 and 6.5.31."""
+    """The regularised lower incomplete gamma function P(shape, x), by its series below shape + 1 and by its continued fraction
+    (Lentz's method) above. Source: Abramowitz and Stegun, 6.5.29 and 6.5.31."""
     if x <= 0.0:
         return 0.0
     scale = math.exp(shape * math.log(x) - x - math.lgamma(shape))

@@ -1,9 +1,8 @@
 """Reads the JSON workloads of Batsim, plain or compressed.
 
 docs/reference/inputs.md describes the use of its keys. Every entry of ``jobs`` is a job or a reject; its position, from 1, is
-its line number. Only delays (``delay``, ``DelayProfile``) and sequences of them (``composed``, ``sequential_composition``,
-``SequentialCompositionProfile``, with ``seq`` and ``repeat`` or ``nb``) define the run time of a job. For other profiles a key
-``runtime`` or ``real_duration`` (s), which Batsim itself does not read, defines it.
+its line number. Only delays and sequences of them define the run time of a job. For other profiles a key ``runtime`` or
+``real_duration`` (s), which Batsim itself does not read, defines it.
 
 A job is *malformed* if it is not an object, a key is missing (except ``walltime`` and ``user``), is not a number, is beyond
 ±2**62 (ns for times) or negative, the ``walltime`` is 0, or its profile is invalid. Then *unknown profile* and *run time not
@@ -38,8 +37,8 @@ MAX_TEXT_BYTES = 1 << 28
 
 
 def read_batsim(path: str | os.PathLike[str]) -> Workload:
-    """Read a workload of Batsim. ``path``: the file, plain or compressed. Raises InputError, in one line that names the file,
-    if it cannot be read, is not JSON, has no ``jobs`` and ``profiles``, or holds no valid job."""
+    """Read a workload of Batsim. Raises InputError, in one line that names the file, if it cannot be read, is not JSON, has no
+    ``jobs`` and ``profiles``, or holds no valid job."""
     source = os.fspath(path)
     data = _parsed(path, source)
     jobs, profiles = data["jobs"], data["profiles"]

@@ -23,8 +23,8 @@ _FURTHER = {"orig_site": 16, "run_site": 17, "vo": 27, "project": 28}
 
 
 def read_gwf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read a GWF file. ``path``: the file, plain or compressed. ``cancelled``: whether jobs that were cancelled before their
-    start are jobs too. Raises InputError, in one line that names the file, if it cannot be read, or holds no valid job."""
+    """Read a GWF file. ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in
+    one line that names the file, if it cannot be read, or holds no valid job."""
     source = os.fspath(path)
     reader = _Reader(source, cancelled)
     with GivenFile(path, "workload file") as file:

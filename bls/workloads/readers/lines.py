@@ -38,8 +38,8 @@ class Readable(Protocol):
 def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
     """Yield whole lines of a file, as many as a block holds, as signed bytes, int8 (kernels combine unsigned and signed
     integers to a float). Only the last block may lack the line feed at its end; the next block overwrites it. ``block_bytes``:
-    size of a block, from 3; larger if a line is longer. A UTF-8 byte order mark is left out. Raises InputError if the file is
-    empty, or a line is longer than ``LINE_BYTES``."""
+    from 3; larger if a line is longer. A UTF-8 byte order mark is left out. Raises InputError if the file is empty, or a line
+    is longer than ``LINE_BYTES``."""
     block = np.empty(block_bytes, np.int8)
     held, first, more = 0, True, True
     while more:
@@ -193,8 +193,7 @@ def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
 
 
 class JobRows:
-    """Jobs and rejects of a file that Python reads line by line. ``source``: the file's name, for messages. ``further``: names
-    of further columns (``Workload.extras``)."""
+    """Jobs and rejects of a file that Python reads line by line. ``further``: names of columns of ``Workload.extras``."""
 
     def __init__(self, source: str, further: Iterable[str] = ()) -> None:
         self.source = source
@@ -233,8 +232,7 @@ class JobRows:
             self._others[name].append(value)
 
     def workload(self, start_ns: int = 0, names: Names | None = None) -> Workload:
-        """The workload, with time 0 at ``start_ns``; ``names`` are the names of applications. Raises InputError if there is no
-        job."""
+        """The workload, with time 0 at ``start_ns``; ``names``: of applications. Raises InputError if there is no job."""
         base = [np.array(column, np.int64) for column in self._base]
         base[1] -= start_ns
         others = {name: np.array(column, np.int64) for name, column in self._others.items()}

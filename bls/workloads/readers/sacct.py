@@ -1,13 +1,12 @@
 """Reads the output of Slurm's ``sacct`` with ``--parsable2`` (``-P``), ``--parsable`` or ``--json``, plain or compressed.
 
-docs/reference/inputs.md describes the use of its columns, the reading of lines with free text, and the numbering of jobs. In a
-dump with JobIDRaw but no JobID, each task has its own number from Slurm. Lines that begin with ``#`` are comments, and the
-first line may be repeated, as in concatenated dumps.
+docs/reference/inputs.md describes the use of its columns, the reading of lines with free text, and the numbering of jobs. Lines
+that begin with ``#`` are comments, and the first line may be repeated, as in concatenated dumps.
 
-Besides the reasons of all readers, a line is rejected as a *job step* (``N.batch``, ``N.0``), which is tested first; as
-*free text in A or B* if it can be read in several ways; and as *not ended* if the job waits, runs or is suspended. *No run
-time* is also the reason for waiting tasks (``N_[3-8]``). With ``cancelled=True``, a job that was cancelled or failed before it
-ran, and whose end and time limit are known, becomes a job that is cancelled at its end.
+Besides the reasons of all readers, a line is rejected as a *job step* (``N.batch``, ``N.0``), which is tested first; as *free
+text in A or B* if it can be read in several ways; and as *not ended* if the job waits, runs or is suspended. *No run time* is
+also the reason for waiting tasks (``N_[3-8]``). With ``cancelled=True``, a job that was cancelled or failed before it ran, and
+whose end and time limit are known, becomes a job that is cancelled at its end.
 
 Source: the manual of Slurm's sacct, https://slurm.schedmd.com/sacct.html.
 """
@@ -47,8 +46,7 @@ _MOST_NAMES = 1000  # of partitions or QOS as header lines
 
 def read_sacct(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
     """Read a dump of ``sacct``; ``path`` and ``cancelled`` as in :func:`bls.workloads.readers.swf.read_swf`. Raises InputError,
-    in one line that names the file, if it cannot be read, its first line does not name the required columns, or it holds no
-    valid job."""
+    in one line that names the file, if it cannot be read, does not name the required columns, or holds no valid job."""
     source = os.fspath(path)
     with GivenFile(path, "workload file") as file:
         dump = Dump(file, source)

@@ -123,11 +123,9 @@ def limit_ns(raw: str, limit: str) -> int | None:
 
 @_kept
 def memory_kb(word: str, cores: int, nodes: int | None) -> int:
-    """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 if it is unknown.
-
-    A number without a unit is in MB. If the bit for "per core" was left in the number, the memory is per core whatever the
-    suffix says. Without a suffix the bit is recognised because the number exceeds the memory of any core.
-    """
+    """Memory per core in KB of ``4000Mc`` (per core), ``4000Mn`` (per node) or ``16G`` (of the job); -1 if it is unknown. A
+    number without a unit is in MB. If the bit for "per core" was left in the number, the memory is per core whatever the suffix
+    says. Without a suffix the bit is recognised because the number exceeds the memory of any core."""
     match = _MEMORY.fullmatch(word)
     if match is None or len(word) > 30:
         return -1
@@ -165,10 +163,8 @@ def tres_count(words: str, resource: str) -> int:
 
 @_kept
 def gres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 if it is not named.
-
-    Old versions of Slurm write a number in place of the name: its bytes are the letters. A name without a count counts as one.
-    """
+    """The count of a resource in words as ``gpu:2``, ``gpu:a100:2,gpu:v100:1`` or ``7696487:4``; -1 if it is not named. Old
+    versions of Slurm write a number in place of the name: its bytes are the letters. A name without a count counts as one."""
     numbered = str(int.from_bytes(resource.encode()[:8], "little"))
     found = -1
     for entry in _IN_BRACKETS.sub("", words).split(","):
@@ -249,8 +245,7 @@ class DumpColumns:
 
     - ``mark``: separator of fields
     - ``further``: the columns of ``Workload.extras`` that can be read
-    - ``free``: the dump's columns of free text
-    - ``ends_free``: whether the last column is one of them
+    - ``free``, ``ends_free``: the dump's columns of free text, and whether the last column is one of them
     - ``names``: the dump's name of the column of each use, if it has one
 
     Raises InputError if a required column is missing or a column appears twice, and for a line that names no columns or has
@@ -298,11 +293,9 @@ class DumpColumns:
         return places["elapsed_raw"] >= 0 or places["elapsed"] >= 0 or (places["end"] >= 0 and places["start"] >= 0)
 
     def words(self, text: str) -> list[dict[str, str]]:
-        """A line's words by their use, empty for columns that the dump lacks.
-
-        A line has more fields than columns if a word of free text contains the mark. The words are then returned once for each
-        column of free text to which all of the further fields may belong. The result is empty if the line has fewer fields.
-        """
+        """A line's words by their use, empty for columns that the dump lacks. A line has more fields than columns if a word of
+        free text contains the mark. The words are then returned once for each column of free text to which all of the further
+        fields may belong. The result is empty if the line has fewer fields."""
         fields = self._fields(text)
         surplus = -1 if fields is None else len(fields) - self._width
         if fields is None or surplus < 0:

@@ -203,9 +203,8 @@ def _identity(job: dict[str, Any]) -> str:
             return f"{first}{mark}{place}"
         if key == "array" and first not in ("", "0") and (waiting := _word(of.get("task"))):
             return f"{first}_[{waiting}]"
-    return _word(job.get("job_id")).replace(
-        ".", "?"
-    )  # only steps have a point in their number, and steps are not listed
+    # Only steps have a point in their number, and steps are not listed.
+    return _word(job.get("job_id")).replace(".", "?")
 
 
 def _tres(entries: Any) -> str:
@@ -235,16 +234,11 @@ Job = tuple[int, list[dict[str, str]]]
 
 
 class Dump:
-    """The jobs of an open dump: for each, its line number and its possible sets of words.
+    """The jobs of an open dump: for each, its line number and its possible sets of words: several if it is unknown to which
+    columns of free text words belong, none for a line that is not a job.
 
-    There is one set of words, or several if it is unknown to which columns of free text words belong, or none for a line that
-    is not a job.
-
-    - ``file``: at its beginning
     - ``comments``: the lines that begin with ``#`` so far
-    - ``further``: the columns of ``Workload.extras`` that can be read
-    - ``free``: the columns of free text
-    - ``names``: the dump's name of the column of each use, if it has one
+    - ``further``, ``free``, ``names``: as of ``DumpColumns``
 
     Raises InputError as ``DumpColumns`` does, and if the file cannot be read.
     """
@@ -354,8 +348,7 @@ class _Ahead:
 
 def sacct_words(path: str | os.PathLike[str], jobs: Mapping[int, int]) -> dict[int, dict[str, str]]:
     """The words of some lines, by job number and use (``bls.workloads.readers.sacct_columns``). ``jobs``: job numbers by line
-    (``Workload.line``); lines with another job number are left out. Raises InputError if the file cannot be read, or its first
-    line does not name the required columns."""
+    (``Workload.line``); lines with another job number are left out. Raises InputError as :class:`Dump`."""
     source = os.fspath(path)
     found: dict[int, dict[str, str]] = {}
     with GivenFile(path, "workload file") as file:

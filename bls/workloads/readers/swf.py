@@ -1,64 +1,25 @@
 """Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
-docs/reference/inputs.md describes the use of the 18 to 21 fields of a line. Times are rounded to a nanosecond, half to even.
-
-field SWF's name           here
-===== ==================== ==========================================================================
-1     job number           ``job_id``, a whole number
-2     submit time          ``submit_ns``
-4     run time             ``run_ns``
-5     allocated processors ``cores`` where field 8 is not positive; a whole number
-8     requested processors ``cores``; a whole number
-9     requested time       ``estimate_ns``; the run time where it is not positive
-3     wait time            ``wait_ns``
-7     used memory          ``memory_kb`` where field 10 is not positive; KB per processor
-10    requested memory     ``memory_kb``; KB per processor
-11    status               ``status``
-12    user                 ``user``
-13    group                ``group``
-14    application          ``application``
-15    queue                ``queue``
-16    partition            ``partition``
-17    preceding job        ``preceding``; the others of a list are ``also_preceding``
-18    think time           ``think_ns``
-19–21 (further columns)    ``extras``
-===== ==================== ==========================================================================
-
-Fields from field 3 on in the second part of the list are optional. A value that cannot be used (negative, beyond 2**62, or
-fractional although it must be an integer) is unknown (no memory, no preceding job, a think time of 0), and the line is a job
-all the same. A fraction of a KB is rounded up.
-
-A line may have up to three further fields, as in extended logs of some sites. They are kept as integers, -1 for a missing field
-or one that is not an integer in ±2**62 (it may be any word). A header line ``; Field 19: NAME`` or ``; Column 19: NAME`` names
-the column; otherwise its name is ``field19`` and so on. A field named ``begin_ns`` is that column of the workload: the ns since
-time 0 from which the job may join the queue.
-
-A comment ``; Job: NUMBER NAME`` names a job of the log (``ids``), percent-encoded if it has characters that a line cannot
-contain (``traces.base.errors.escaped``). The first name of a job counts. Such a comment is not kept in ``header``, unless no
-job has its number.
+docs/reference/inputs.md describes the use of the 18 to 21 fields of a line, the further fields, and comments that name jobs.
+Times are rounded to a nanosecond, half to even; a fraction of a KB is rounded up. Fields 1, 2, 4, 5, 8 and 9 decide whether a
+line is a job. A value of another field that cannot be used (negative, beyond 2**62, or fractional although it must be an
+integer) is unknown.
 
 The reasons for a reject, in the order of the tests; the first that applies is counted:
 
 1. *malformed*: not 18 to 21 fields, or one of the first 18 is not a decimal number (field 17 may be a list of job numbers); one
-of
-   the first six above is fractional although it must be an integer, or beyond ±2**62 (ns for times); the job number or the
+   of the six fields above is fractional although it must be an integer, or beyond ±2**62 (ns for times); the job number or the
    submit time is negative;
 2. *no run time*: it is zero or negative;
 3. *no processors*: neither field 8 nor field 5 is positive;
 4. *duplicate job number*: an earlier line that passed these tests has it.
 
-The first lines of each reason are kept with the faulty field (``Workload.rejected``).
+If no submit is before 1980, submits are seconds since 1970. Time 0 is then the header's ``UnixStartTime`` if the log begins
+within ten years of it; otherwise it is the earliest submit, which becomes a header line. ``Workload.remarks`` says so.
 
-If no submit is before 1980, submits are seconds since 1970, as in other formats. Time 0 is then the header's ``UnixStartTime``
-if the log begins within ten years of it; otherwise it is the earliest submit, which becomes the header line ``; UnixStartTime:
-N``. A line of ``Workload.remarks`` says so.
-
-The status (field 11) decides nothing: a job that failed, or was cancelled after its start, did use its processors. One
-exception is made on request (``cancelled=True``). A job with status 5 (cancelled) or 0 (failed) and no run time never started;
-if its wait and its requested time are known, it becomes a job that is cancelled at submit + wait instead of a reject, with a
-placeholder ``run_ns`` of 1 (``Workload.run_unknown``).
-
-The file is read block by block while it is unpacked, so that only the columns of its jobs need memory.
+The status (field 11) decides nothing, with one exception on request (``cancelled=True``). A job with status 5 (cancelled) or 0
+(failed) and no run time never started; if its wait and its requested time are known, it becomes a job that is cancelled at
+submit + wait instead of a reject (``Workload.run_unknown``).
 
 Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
 doi:10.1007/3-540-47954-6_4.
@@ -119,16 +80,14 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
     """Read an SWF file. Its first bytes, not its name, decide whether it is compressed. ``cancelled``: whether jobs that were
-    cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it is missing, a
-    directory, not readable, empty, broken, or holds no valid job."""
+    cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it cannot be read, or
+    holds no valid job."""
     with GivenFile(path, "workload file") as file:
         return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
 
 
 def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
-    """The workload of an SWF text. Lines end in LF or CR LF; a UTF-8 byte order mark is skipped. ``cancelled``: whether jobs
-    that were cancelled before their start are jobs too. ``block_bytes``: size of a block, without effect on the result. Raises
-    InputError if the text is empty or holds no valid job."""
+    """The workload of an SWF text. Lines end in LF or CR LF. ``block_bytes``: size of a block, without effect on the result."""
     return _read(io.BytesIO(data), source, cancelled, block_bytes)
 
 
@@ -159,7 +118,7 @@ def _blocks(
     file: Readable, source: str, cancelled: bool, block_bytes: int, notes: _Notes, counts: Array
 ) -> Iterator[Array]:
     """The jobs of one block of lines at a time, int64 (``_ROWS``, jobs), which the next block overwrites. ``counts``: those of
-    ``_parse``, up to the block's end."""
+    ``_parse``."""
     jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1
@@ -177,11 +136,7 @@ def _blocks(
 
 
 def _rejects(counts: Array) -> dict[str, int]:
-    return {
-        MALFORMED: int(counts[_MALFORMED]),
-        NO_RUN_TIME: int(counts[_NO_RUN_TIME]),
-        NO_PROCESSORS: int(counts[_NO_PROCESSORS]),
-    }
+    return {reason: int(counts[kind]) for kind, reason in _REASONS.items()}
 
 
 def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) -> Iterator[Workload]:
@@ -189,13 +144,11 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
 
     Jobs are those of :func:`read_swf`, without the further fields 19 to 21 except ``begin_ns``. The first block has the header:
     the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since the
-    previous block, so that every line is in one of them.
+    previous block. ``block_bytes`` determines only where blocks end.
 
-    - ``block_bytes``: size of a block; determines only where blocks end
-
-    Raises InputError as :func:`read_swf` does. Also raises it if a job is submitted before a job of an earlier line or does not
-    have a higher number, because only the whole file shows the order of jobs and duplicate numbers; and if a comment after the
-    first job names a job.
+    Raises InputError as :func:`read_swf` does; if a job is submitted before a job of an earlier line or does not have a higher
+    number, because only the whole file shows the order of jobs and duplicate numbers; and if a comment after the first job
+    names a job.
     """
     source = os.fspath(path)
     notes, zero = _Notes(), _Beginning()
@@ -470,21 +423,15 @@ def _first_of_list(text: Array, at: int, stop: int) -> int:
 
 @compiled()
 def _parse(text: Chars, cancelled: bool, jobs: Ints2, comments: Ints2, noted: Ints2, counts: Ints) -> int:
-    """Read the lines of a block.
+    """Read the lines of a block, ``text``: int8. Returns the number of comment lines.
 
-    - ``text``, ndarray of int8: whole lines
-    - ``cancelled``: whether jobs that were cancelled before their start are jobs
-    - ``jobs``, int64 (20, at least the number of the block's jobs): filled from the left with the jobs' job_id,
-      submit_ns, run_ns, cores, estimate_ns and line, then ``_EXTRA``, then the fields 19 to 21
-    - ``comments``, int64 (3, at least the number of the block's comment lines): filled from the left with each
-      comment's first index, the index after its last, and its line
-    - ``noted``, int64 (5, at least that number and ``_MOST_NOTED`` for each reason): filled from the left with the
-      first rejected lines of each reason, and the jobs with a list in field 17: the kind of each from ``_parse_line``, its
-      line number, the column of its job, its first index and the index after its last
-    - ``counts``, int64 (7,), of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by
-      all lines; then the largest number of fields of any job, and the number of noted lines
-
-    Returns int: number of comment lines.
+    - ``jobs``, int64 (20, at least the number of jobs): filled from the left with job_id, submit_ns, run_ns, cores, estimate_ns
+      and line, then ``_EXTRA``, then the fields 19 to 21
+    - ``comments``, int64 (3, …): each comment's first index, the index after its last, and its line
+    - ``noted``, int64 (5, …): the first rejected lines of each reason, and the jobs with a list in field 17: the kind of each
+      from ``_parse_line``, its line number, the column of its job, its first index and the index after its last
+    - ``counts``, int64 (7,), of the file: increased by the number of lines that are ``_JOB``, ``_MALFORMED``, …, and by all
+      lines; then the largest number of fields of any job, and the number of noted lines
     """
     at, column, n_comments, n_noted, size = 0, 0, 0, 0, len(text)
     while at < size:

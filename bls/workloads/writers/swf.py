@@ -39,13 +39,11 @@ def write_swf(
 ) -> tuple[str, ...]:
     """Write a workload as SWF.
 
-    - ``workload``: its comments come first, then its jobs in their order
     - ``target``: a path or a file. A path that ends in ``.gz`` is gzipped (equal workloads give equal bytes); existing contents
       are replaced. A file is written to and not closed.
     - ``header``: further comments, after the workload's own; lines without ``;`` get one
 
-    Returns tuple of str: :func:`unwritten`. Raises InputError if the file cannot be written, or a comment has more than
-    one line.
+    Returns :func:`unwritten`. Raises InputError if the file cannot be written, or a comment has more than one line.
     """
     further = _further(workload)
     lines = chain(_comments(workload, header, list(further)), job_comments(workload.ids, workload.job_id.tolist()))
@@ -60,8 +58,8 @@ def write_swf(
 
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
-    """The columns of a workload that contain facts for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``, ``names``,
-    and the names of extra columns beyond the third."""
+    """The columns of a workload with facts for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``, ``names``, and extra
+    columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
@@ -77,12 +75,12 @@ def result_as_workload(jobs: Mapping[str, Array], workload: Workload) -> Workloa
     - ``jobs``: the columns of the run's table of jobs (``traces.tables.JOB_COLUMNS``): ``job_id``, ``submit_ns``, ``start_ns``,
       ``end_ns``, ``cores``, ``estimate_ns`` and ``state`` are read. For a job that was requeued the last attempt counts; its
       wait is the time from its submit to that attempt's start.
-    - ``workload``: the simulated workload, or the whole log from which it was selected, with users, groups, queues and other
-      columns. If the run's time 0 differs from the log's, the ``UnixStartTime`` of the header moves with it.
+    - ``workload``: the simulated workload, or the whole log from which it was selected. If the run's time 0 differs from the
+      log's, the ``UnixStartTime`` of the header moves with it.
 
-    Returns Workload: status 1 for completed jobs, 5 for cancelled ones, 0 for killed or failed ones. A job that never started
-    because its user cancelled it stays such a job (``Workload.run_unknown``). Jobs with a run time of 0 are counted as rejects.
-    Raises InputError if a job of the run is not in the workload or has another submit there, or no job ran.
+    The status is 1 for completed jobs, 5 for cancelled ones, 0 for killed or failed ones. A job that never started because its
+    user cancelled it stays such a job (``Workload.run_unknown``). Jobs with a run time of 0 are counted as rejects. Raises
+    InputError if a job of the run is not in the workload or has another submit there, or no job ran.
     """
     row_of = {number: row for row, number in enumerate(workload.job_id.tolist())}
     last = {number: row for row, number in enumerate(np.asarray(jobs["job_id"]).tolist())}
