@@ -1,4 +1,4 @@
-"""One application, simulated in steps: the engine with arrays of its own, for whoever drives it from Python."""
+"""One application, simulated in steps from Python, with its own arrays for the engine."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -39,13 +39,13 @@ from traces.base.scale import scale_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
 
-#: Longest time that a message may take, ns.
+#: Longest time of a message, ns.
 MAX_LATENCY_NS = LATENCY.highest
 
-#: The columns that have as many entries as cores.
+#: Columns with an entry for each core.
 _BY_CORE = ("speed", "core_number", "latency_ns")
 
-#: What no number is within.
+#: Limits that contain no number.
 _NONE = (math.nan, math.nan)
 
 
@@ -55,52 +55,45 @@ class ApplicationSimulator:
     Parameters
     ----------
     lengths_gflop : array of float64, shape (N,)
-        Work of each task, finite and > 0, or >= 0 where there is a graph; N >= 1.
+        Work of each task, finite and > 0, or >= 0 with a graph; N >= 1.
     core_speed_gflops : array of float64, shape (P,)
-        Speed of each core, finite; P >= 1. A core of speed 0 is not there until :meth:`set_speed` gives it one.
+        Speed of each core, finite; P >= 1. A core of speed 0 is absent until :meth:`set_speed` gives it another.
     technique : Technique, Selection or Planner, optional
-        Which core gets which tasks; not with ``phases``.
+        The rule that assigns tasks to cores; not with ``phases``.
     start_ns : int
-        The job's start on the one simulated clock.
+        The job's start.
     overhead_ns : int
-        What a chunk costs before its tasks.
+        Time before each chunk.
     latency_ns : array of int64, shape (P,), optional
-        What a message between each core and the master takes, 0 to ``MAX_LATENCY_NS``; default 0.
+        Time of a message between each core and the master, 0 to ``MAX_LATENCY_NS``; default 0.
     master : bool
-        Whether the master pays the overhead, one request after another, and not each core for itself.
+        Whether the master pays the overhead, one request after another; otherwise each core pays it.
     core_number : array of int64, shape (P,), optional
-        What the task records call each core; default 0 … P-1.
+        The number of each core in the task records; default 0 … P-1.
     keep_tasks : bool
         Whether to keep the task records.
     phases : sequence of (Technique, Selection, Planner, GraphPart or None), optional
-        What the application consists of, in order: loops by their techniques, graphs, and None for a serial part, whose one
-        task the first core computes alone. What a planner plans is a graph, without edges too. The next begins when all
-        cores have ended one. Default: one loop.
+        The phases in order, with a barrier after each: loops by their techniques, graphs, and None for a serial part, whose
+        one task the first core computes. A phase with a planner is a graph, also without edges. Default: one loop.
     part_tasks : sequence or array of int, optional
-        How many of the tasks each part has, in order; the phases are repeated until there are so many parts. Default: one
-        part.
+        The number of tasks of each part, in order; the phases are repeated for all parts. Default: one part.
     seed, job : int
-        Key of the stream that random techniques draw from.
+        Key of the stream for random techniques.
     edges : Edges, optional
-        Of all parts that are graphs; default none.
+        Edges of all parts that are graphs; default none.
     core_host : array of int64, shape (P,), optional
         The host of each core, in the machine; default: all on host 0.
     network : NetworkState, optional
-        Between the machine's hosts; default none: data are there at once.
+        The network between the machine's hosts; default none: data arrive at once.
     releases : bool
-        Whether cores that it does not need any more are released, :attr:`released_ns`; they never come back to it.
+        Whether cores that it no longer needs are released, for good (:attr:`released_ns`).
     max_cores : int, optional
-        The most cores that it has at once, or had and has released, where cores come to it (:meth:`resize`); default P.
+        The largest number of its cores at once, including released ones, if cores are added (:meth:`resize`); default P.
     wishes : sequence of int, optional
-        For each phase, for how many cores it wishes as a part of that phase begins, :attr:`wishes`; 0 for no wish. The part
-        begins 1 ns later, so that there is time for :meth:`resize`. Default: it never wishes.
+        For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
+        part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
 
-    Raises
-    ------
-    InputError
-        If an argument is out of range.
-    PluginError
-        From any method, if the technique's answer is impossible; the message names it.
+    Raises InputError if an argument is out of range. Any method raises PluginError if the technique's answer is impossible.
 
     Examples
     --------
@@ -112,7 +105,7 @@ class ApplicationSimulator:
     2000000000
     """
 
-    #: How many times the engine is run from one check of its state to the next (:meth:`validate`); 0: it is never checked.
+    #: The state is checked (:meth:`validate`) after this number of runs of the engine; 0: never.
     checks: int = 0
 
     def __init__(
@@ -187,23 +180,22 @@ class ApplicationSimulator:
         if room > n_cores:
             self._show(n_cores)
         self._rigid = why_rigid(kinds, network)
-        self._uses: frozenset[str] = (
-            frozenset()
-        )  # what of ``als.engine.hooks.table`` it has used; the rest is not compiled
-        self._own_gflops = _widened(speed, room)  # of each slot, as it is before it is scaled
+        # The used features of ``als.engine.hooks.table``; the others are not compiled.
+        self._uses: frozenset[str] = frozenset()
+        self._own_gflops = _widened(speed, room)  # speed of each slot before it is scaled
         self._entered = 0
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
 
     @property
     def in_graph(self) -> bool:
-        """Whether the part that runs is a graph."""
+        """Whether the running part is a graph."""
         state = self.state
         return bool(state.phases.kind[state.part % len(state.phases.kind)] == s.GRAPH)
 
     @property
     def now_ns(self) -> int:
-        """Everything before this instant has been simulated."""
+        """The instant before which everything has been simulated."""
         return int(self.state.now_ns)
 
     @property
@@ -213,12 +205,12 @@ class ApplicationSimulator:
 
     @property
     def end_ns(self) -> int:
-        """When the last core finished; once :attr:`finished`."""
+        """The end of the last core, if :attr:`finished`."""
         return int(self.state.cores.finish_ns[: len(self.state.speed)].max())
 
     @property
     def released_ns(self) -> Array:
-        """When the core of each slot was released, int64 (P,); ``NEVER`` where it was not before the end, or, until
+        """The release of the core of each slot, int64 (P,); ``NEVER`` if it was not released before the end or, until
         :attr:`finished`, not yet."""
         instants = self.state.cores.released_ns[: len(self.state.speed)]
         released: Array = np.where(instants < self.end_ns, instants, s.NEVER) if self.finished else instants.copy()
@@ -226,31 +218,31 @@ class ApplicationSimulator:
 
     @property
     def wishes(self) -> list[tuple[int, int]]:
-        """When it has wished for how many cores so far, (instant, cores), ascending; each for another number than before, the
-        first for another one than it began with."""
+        """The requests for other numbers of cores so far, (instant, cores), ascending; each differs from the one before, the
+        first from the initial number."""
         parts = np.flatnonzero(self.state.width_request_ns < s.NEVER)
         cores = self.state.width_requests[parts % len(self.state.phases.kind)]
         return list(zip(self.state.width_request_ns[parts].tolist(), cores.tolist(), strict=True))
 
     @property
     def stopped(self) -> bool:
-        """Whether a stop has cut the application short."""
+        """Whether it was stopped before its end."""
         return int(self.state.status) == ApplicationStatus.STOPPED
 
     @property
     def lost(self) -> bool:
-        """Whether it has ended with work left because its cores were lost: all of them for good (:meth:`lose`), or again and
-        again before any task ended. It has ended then at that instant."""
+        """Whether it has ended with work left because its cores were lost: all of them for good (:meth:`lose`), or repeatedly
+        before any task ended."""
         return int(self.state.status) == ApplicationStatus.LOST
 
     @property
     def last_lost(self) -> int:
-        """The last of all its cores that was lost for good, if it is :attr:`lost`; -1 where cores came and went instead."""
+        """The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead."""
         return int(self.state.last_lost)
 
     @property
     def ran(self) -> int:
-        """Tasks that ran, at least in part; once :attr:`finished`."""
+        """The number of tasks that ran, at least in part, if :attr:`finished`."""
         return int(self.state.n_ran)
 
     @property
@@ -265,12 +257,12 @@ class ApplicationSimulator:
 
     @property
     def scheduling_ns(self) -> int:
-        """Time that cores have spent between asking for a chunk and its first task, ns."""
+        """Time of cores between requests for chunks and their first tasks, ns."""
         return int(self.state.scheduling_ns)
 
     @property
     def chosen(self) -> dict[str, int]:
-        """How often each candidate of a selection was chosen; empty if there is none."""
+        """The number of times that each candidate of a selection was chosen; empty without a selection."""
         counts: dict[str, int] = {}
         for name, count in zip(self._rules.names, self.state.chosen.tolist(), strict=False):
             if count:
@@ -279,12 +271,12 @@ class ApplicationSimulator:
 
     @property
     def ahead_chunks(self) -> int:
-        """Chunks that were simulated ahead to choose among techniques."""
+        """Chunks simulated ahead to choose among techniques."""
         return int(self.state.ahead_chunks)
 
     @property
     def not_before_ns(self) -> int:
-        """An instant before which it cannot end unless something is changed: the end of the last chunk under way."""
+        """An instant before which it cannot end without external changes: the end of the last running chunk."""
         state, asking = self.state, int(self.state.n_asking)
         cores = state.cores.ask_core[:asking]
         if self.in_graph:
@@ -297,7 +289,7 @@ class ApplicationSimulator:
 
     @property
     def only_messages(self) -> bool:
-        """Whether its last task has ended before now, and only requests are under way, to which nothing is left to answer."""
+        """Whether its last task has ended before now, and only requests remain, all to be answered with nothing."""
         state = self.state
         latency_ns = state.latency_ns
         if state.part < len(state.part_first) - 2:
@@ -312,24 +304,19 @@ class ApplicationSimulator:
         return bool((ask_ns[held] - latency_ns[cores[held]] < self.now_ns).all())
 
     def forget_all(self) -> None:
-        """No application with these techniques runs now: what rules in Python keep for jobs may go."""
+        """Drop everything that rules in Python keep for jobs; no application with these techniques may be running."""
         self._rules.forget_all()
 
     def advance(self, until_ns: int | None = None) -> bool:
-        """Simulate everything before ``until_ns`` (default: to the end); returns :attr:`finished`."""
+        """Simulate everything before ``until_ns`` (default: to the end); return :attr:`finished`."""
         return self._settle(engine.advance(self.state, s.NEVER if until_ns is None else until_ns))
 
     def set_speed(self, speed_gflops: float, core: int | None = None) -> None:
-        """From now on ``core`` (default: every core) runs at ``speed_gflops``, in the middle of a task too.
+        """Change the speed of ``core`` (default: every core) from now on, also in the middle of a task.
 
-        At speed 0 a core is lost, until it has a speed again: what it has not finished is done again, from each task's
-        beginning, by others. Where cores come and go so quickly that tasks are put back 100,000 times in a row and none
-        ends, the application ends, :attr:`lost`.
-
-        Raises
-        ------
-        InputError
-            If the speed is not finite and from 0 on, or there is no such core.
+        At speed 0 a core is lost until it has a speed again: others repeat its unfinished tasks from their beginning. If tasks
+        are put back 100,000 times in a row and none ends, the application ends, :attr:`lost`. Raises InputError if the speed is
+        not finite or below 0, or there is no such core.
         """
         if not (math.isfinite(speed_gflops) and speed_gflops >= 0):
             raise InputError(f"speed_gflops: {shown(speed_gflops)}; allowed: finite, from 0 on")
@@ -340,23 +327,11 @@ class ApplicationSimulator:
             self._settle(set_speed(self.state, c, scaled(self.state, c, speed_gflops)))
 
     def scale(self, factor: float, cores: Iterable[int] | None = None, *, at_ns: int | None = None) -> None:
-        """From now on ``cores`` (default: every core, and those that come) run at ``factor`` times their own speeds.
+        """Multiply the own speeds of ``cores`` (default: every core, including later ones) by ``factor`` from now on.
 
-        Their own speeds are those at the start, or since :meth:`set_speed`, which a later one scales, too.
-
-        Parameters
-        ----------
-        factor : float
-            0.001 to 2; rounded to nine places.
-        cores : iterable of int, optional
-            Counted within the application.
-        at_ns : int, optional
-            Since when: :attr:`now_ns`, the default, or one ns before, behind the requests that arrived then.
-
-        Raises
-        ------
-        InputError
-            If the factor or the instant is out of range, or there is no such core.
+        Own speeds are those at the start, or from :meth:`set_speed`. ``factor``: 0.001 to 2, rounded to nine places. ``cores``:
+        counted within the application. ``at_ns``: :attr:`now_ns`, the default, or one ns earlier, after the requests that
+        arrived then. Raises InputError if the factor or the instant is out of range, or there is no such core.
         """
         state, now = self.state, self.now_ns
         scale = scale_of(factor)
@@ -369,15 +344,10 @@ class ApplicationSimulator:
         self._settle(rescale(state, self._own_gflops[: len(state.speed)], now if at_ns is None else at_ns))
 
     def lose(self, core: int | None = None) -> None:
-        """``core`` (default: every core), there or not, is lost for good: it does not come back.
+        """Lose ``core`` (default: every core), present or not, for good.
 
-        As :meth:`set_speed` with 0. With the last of all cores that have not been released the application ends, now: it is
-        :attr:`finished` and, if work was left, :attr:`lost`.
-
-        Raises
-        ------
-        InputError
-            If there is no such core.
+        As :meth:`set_speed` with 0. When the last core that has not been released is lost, the application ends: it is
+        :attr:`finished` and, if work was left, :attr:`lost`. Raises InputError if there is no such core.
         """
         cores = self._checked(range(len(self.state.speed)) if core is None else (core,))
         self._use("changes")
@@ -385,18 +355,8 @@ class ApplicationSimulator:
             self._settle(lose_for_good(self.state, c))
 
     def hint(self, cores: Iterable[int]) -> None:
-        """From now on other jobs wait for these cores, and for no others: they are served last (``als.engine.features.hints``).
-
-        Parameters
-        ----------
-        cores : iterable of int
-            Counted within the application.
-
-        Raises
-        ------
-        InputError
-            If there is no such core.
-        """
+        """Note that other jobs wait for exactly these cores, counted within the application: they are served last
+        (``als.engine.features.hints``). Raises InputError if there is no such core."""
         wanted = np.zeros(len(self.state.speed), np.uint8)
         wanted[self._checked(cores)] = 1
         self._use("hints")
@@ -404,7 +364,7 @@ class ApplicationSimulator:
 
     @property
     def staying(self) -> list[int]:
-        """The slots of the cores that are its own, there or not, and are not to leave."""
+        """The slots of its cores, present or not, that are not about to leave."""
         state, n = self.state, len(self.state.speed)
         gone = state.cores.released_ns[:n] != s.NEVER
         found: list[int] = np.flatnonzero(~gone & (state.cores.wanted[:n] != s.TO_LEAVE)).tolist()
@@ -413,29 +373,29 @@ class ApplicationSimulator:
     def resize(
         self, given: Sequence[tuple[int, float, int]] = (), taken: Sequence[int] = (), *, cost_ns: int = 0
     ) -> list[int]:
-        """From now on it has other cores (``als.engine.features.width``): a decision of whoever gives it cores.
+        """Add and remove cores from now on (``als.engine.features.width``).
 
         Parameters
         ----------
         given : sequence of (int, float, int)
-            Of each core that comes its number in the records, its speed, GFLOP/s, and what a message between it and the
-            master takes, ns. At speed 0 it is not there until :meth:`set_speed` gives it one.
+            For each added core its number in the records, its speed, GFLOP/s, and the time of a message between it and the
+            master, ns. At speed 0 it is absent until :meth:`set_speed` gives it another.
         taken : sequence of int
-            The cores that are to leave, by their slots: its cores at the start, then the others as they came; one that comes
-            has the first slot whose core was gone before.
+            The slots of removed cores: slots are numbered in the order of the initial cores, then of the added ones; an added
+            core takes the first slot that was free before.
         cost_ns : int
-            What each core that stays, or comes, pays once, before its next chunk.
+            Time that each core that stays, or is added, loses once, before its next chunk.
 
         Returns
         -------
         list of int
-            The slots of the cores that come; none once it is :attr:`finished`.
+            The slots of added cores; none once it is :attr:`finished`.
 
         Raises
         ------
         InputError
-            If there is a graph whose data take time, or whose tasks are mapped; or a core that is to leave is not there, or
-            leaves already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
+            If there is a graph whose data take time, or whose tasks are mapped; or a removed core is absent, or is leaving
+            already; or none stays; or there are more than ``max_cores``. Nothing has changed then.
         """
         state, room = self.state, self._room
         if self._rigid:
@@ -471,7 +431,7 @@ class ApplicationSimulator:
         return slots
 
     def _make_room(self) -> None:
-        # For what is planned anew, where there are graphs.
+        # For planning graphs again.
         state = self.state
         if state.graph is g.NO_GRAPH:
             return
@@ -481,29 +441,21 @@ class ApplicationSimulator:
         state.graph.replanning = g.replanning_room(longest, edges, self._room)
 
     def _show(self, n_cores: int) -> None:
-        # Let so many of the slots be in use.
+        # Use this number of slots.
         state = self.state
         for name in _BY_CORE:
             setattr(state, name, resized(getattr(state, name), n_cores))
         state.memo = resized(state.memo, s.whole_memo(state.phases, self._rules.table, n_cores))
 
     def stop(self) -> None:
-        """End the application now: running tasks are cut, the others never run (their records hold -1).
-
-        One whose last task ends at this very instant has completed, and is not :attr:`stopped`.
-        """
+        """End the application now: running tasks are cut, the others never run (their records hold -1). If its last task ends
+        at this instant, it has completed and is not :attr:`stopped`."""
         self._use("changes")
         self._settle(stop(self.state))
 
     def run_to_stop(self, stop_ns: int) -> bool:
-        """Simulate to the end, or up to :meth:`stop` at ``stop_ns``; returns whether the application completed, and was neither
-        stopped nor :attr:`lost`.
-
-        Raises
-        ------
-        InputError
-            If ``stop_ns`` lies before :attr:`now_ns` and the application has not finished.
-        """
+        """Simulate to the end, or to :meth:`stop` at ``stop_ns``; return whether it completed, neither stopped nor
+        :attr:`lost`. Raises InputError if ``stop_ns`` is before :attr:`now_ns` and it has not finished."""
         if stop_ns < self.now_ns and not self.finished:
             raise InputError(f"stop_ns: {shown(stop_ns)}; allowed: from now, {self.now_ns}, on")
         self._use("changes")
@@ -511,14 +463,9 @@ class ApplicationSimulator:
         return not (self.stopped or self.lost)
 
     def validate(self) -> None:
-        """See that everything holds of the engine's state that must hold between two calls (``als.engine.validation``).
-
-        Raises
-        ------
-        InvariantError
-            If something does not; the message names the core or the task.
-        """
-        from als.engine.validation import validate  # which a run that is not checked need not load
+        """Check the invariants of the engine's state between two calls (``als.engine.validation``). Raises InvariantError with
+        the core or the task."""
+        from als.engine.validation import validate  # not needed by runs without checks
 
         validate(self.state)
 
@@ -552,7 +499,7 @@ class ApplicationSimulator:
         raise application_fault(status, self.state, self._rules)
 
 
-#: How an application can have ended.
+#: The states of an application that has ended.
 _ENDED = (ApplicationStatus.FINISHED, ApplicationStatus.STOPPED, ApplicationStatus.LOST)
 
 

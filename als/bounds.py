@@ -7,25 +7,13 @@ from traces.compiled import Array
 
 
 def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_gflops: Array) -> int:
-    """Return an instant before which a job cannot end if its speeds do not rise: all its work at the speed of all its cores.
+    """Return an instant, ns, before which a job cannot end if its speeds do not rise: all its work at the speed of all its
+    cores.
 
-    Parameters
-    ----------
-    start_ns : int
-        Start of the job.
-    total_gflop : float
-        A lower bound on the sum of its task lengths.
-    mean_gflop : float
-        Mean task length.
-    speed_gflops : float64 (P,)
-        Speed of each core.
-
-    Returns
-    -------
-    int
-        ns, at most ``traces.base.time.MAX_NS``. Each task's duration is rounded by up to half a nanosecond, so the bound is
-        a thousandth lower, which covers 2,000 times the expected number of tasks if a task takes a millisecond. For shorter
-        tasks the bound is the start.
+    ``total_gflop`` is a lower bound on the sum of its task lengths, ``mean_gflop`` the mean length, and ``speed_gflops``,
+    float64 (P,), the speed of each core. The time of each task is rounded by up to half a nanosecond, so the bound is a
+    thousandth lower, which covers 2,000 times the expected number of tasks if a task takes a millisecond. For shorter tasks the
+    bound is the start.
     """
     if mean_gflop / float(speed_gflops.max()) < 1e-3:
         return start_ns

@@ -90,14 +90,16 @@ class Checked:
         def name(self) -> str: ...
 
     def __post_init__(self) -> None:
-        for field, allowed in _allowed(self).items():
-            if (value := getattr(self, field)) is not None or field not in _optional(self):
+        kind: Any = type(self)
+        for field, allowed in _allowed(kind).items():
+            if (value := getattr(self, field)) is not None or field not in _optional(kind):
                 object.__setattr__(self, field, allowed.checked(f"{self.noun} {self.name}: {field}", value))
 
     def numbers(self) -> tuple[float, ...]:
         """All parameters in order, for ``params``: the index of a word among the allowed ones, NaN for None."""
-        names = [field.name for field in fields(self) if field.name != "name"]  # type: ignore[arg-type]
-        return tuple(_number(getattr(self, name), _allowed(self).get(name)) for name in names)
+        kind: Any = type(self)
+        names = [field.name for field in fields(kind) if field.name != "name"]
+        return tuple(_number(getattr(self, name), _allowed(kind).get(name)) for name in names)
 
 
 def _number(value: Any, allowed: Any) -> float:
@@ -106,25 +108,15 @@ def _number(value: Any, allowed: Any) -> float:
     return float(allowed.words.index(value) if isinstance(allowed, OneOf) else value)
 
 
-def _allowed(plug_in: object) -> dict[str, Any]:
-    kind: Any = type(plug_in)
-    return _declared(kind)
-
-
 @functools.cache
-def _declared(kind: type) -> dict[str, Any]:
+def _allowed(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     of = {name: get_args(hint)[-1] for name, hint in hints.items() if get_origin(hint) is Annotated}
     return {name: allowed for name, allowed in of.items() if hasattr(allowed, "checked")}
 
 
-def _optional(plug_in: object) -> frozenset[str]:
-    kind: Any = type(plug_in)
-    return _optional_of(kind)
-
-
 @functools.cache
-def _optional_of(kind: type) -> frozenset[str]:
+def _optional(kind: type) -> frozenset[str]:
     hints = get_type_hints(kind)
     return frozenset(name for name, hint in hints.items() if type(None) in get_args(hint))
 

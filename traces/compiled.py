@@ -16,40 +16,15 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from traces.kernels import signatures as types
-from traces.kernels import slabs
-from traces.kernels.declared import Caller, CFunction, Intrinsic, Kernel, jit_enabled
-from traces.kernels.signatures import Array, FunctionKind, Signature
-from traces.kernels.state import State
-from traces.kernels.store import cache_directory
+from traces.kernels import signatures, slabs
+from traces.kernels.declared import Caller, Intrinsic, Kernel
+from traces.kernels.declared import CFunction as CFunction
+from traces.kernels.signatures import Array as Array
+from traces.kernels.signatures import Signature
+from traces.kernels.state import State as State
+from traces.kernels.state import jit_enabled as jit_enabled
 
-__all__ = [
-    "Array",
-    "CFunction",
-    "Hooks",
-    "REFUSED",
-    "State",
-    "as_value",
-    "cache_directory",
-    "caller",
-    "compiled",
-    "copy_columns",
-    "copy_words",
-    "function_table",
-    "function_type",
-    "jit_enabled",
-    "keep_numbers",
-    "lay_out",
-    "own",
-    "put_numbers",
-    "relocate",
-    "reset_numbers",
-    "resized",
-    "slab_words",
-    "state_at",
-    "types",
-    "value_from",
-]
+types = signatures  # the types of arguments, for declarations of kernels
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -64,74 +39,43 @@ def own(values: Any, dtype: Any) -> Array:
 def compiled(
     signature: Any = None, *, inner: bool = False, merged: bool = False, makes_arrays: bool = False
 ) -> Callable[[F], F]:
-    """Compile a function.
+    """Compile a function. Arithmetic is IEEE, without ``fastmath``: results must not depend on the machine's vector width.
 
     Parameters
     ----------
     signature : Signature, optional
-        For functions passed by their address (techniques, allocators); :func:`as_value` does that. Other functions have the
-        types of their annotations or, if these say less, of their arguments.
+        For functions passed by their address (techniques, allocators), with :func:`as_value`. Other functions have the types
+        of their annotations or, if these say less, of their arguments.
     inner : bool
         Whether only other kernels call it.
     merged : bool
         Whether it is inner and inlined into every kernel that calls it, whatever its size.
     makes_arrays : bool
-        Whether it makes arrays, or calls a kernel that returns one: it then counts references to all arrays, which costs more
+        Whether it makes arrays, or calls a kernel that returns one. References to all arrays are then counted, which costs more
         than the work of a short function.
-
-    Returns
-    -------
-    callable
-        A decorator. Arithmetic is IEEE (no ``fastmath``): results must not depend on the machine's
-        vector width.
     """
 
     def decorate(function: F) -> F:
-        return cast(
-            F, Kernel(function, signature, merged=merged, is_entry=not (inner or merged), makes_arrays=makes_arrays)
-        )
+        is_entry = not (inner or merged)
+        return cast(F, Kernel(function, signature, merged=merged, is_entry=is_entry, makes_arrays=makes_arrays))
 
     return decorate
 
 
-def function_type(signature: Signature) -> FunctionKind:
-    """Return the type of a kernel's argument that is a function of this signature."""
-    return FunctionKind(signature)
-
-
 @functools.cache
 def as_value(kernel: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
-    """Return a kernel as a value that other kernels take as an argument and call through a pointer.
-
-    Parameters
-    ----------
-    kernel : callable
-        Made by :func:`compiled` with ``signature``.
-    signature : Signature
-        The signature that it was compiled for.
-
-    Returns
-    -------
-    callable
-        The value to pass; ``kernel`` itself if the JIT is off.
-
-    Raises
-    ------
-    TypeError
-        If ``kernel`` was not declared for ``signature``, or cannot be compiled for it.
-    """
+    """Return a kernel made by :func:`compiled` as a value that other kernels take as an argument and call through a pointer;
+    the kernel itself if the JIT is off. Raises TypeError if it was not declared for ``signature``, or cannot be compiled for
+    it."""
     if not jit_enabled():
         return kernel
-    given = (
-        kernel.signature or Signature(signature.returned, kernel.parameters or ())
-        if isinstance(kernel, Kernel)
-        else None
-    )
-    if given != signature:
+    if not (
+        isinstance(kernel, Kernel)
+        and (kernel.signature or Signature(signature.returned, kernel.parameters or ())) == signature
+    ):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)} is not compiled for {signature.code}")
     from traces.kernels.units import CannotCompile, machine_code
 
-    assert isinstance(kernel, Kernel)
     try:
         found = machine_code(kernel, signature.parameters)
     except CannotCompile as error:
@@ -142,18 +86,8 @@ def as_value(kernel: Callable[..., Any], signature: Signature) -> Callable[..., 
 
 
 def function_table(functions: Sequence[Any]) -> Array:
-    """Return functions as an array for kernels; :func:`caller` calls them by index.
-
-    Parameters
-    ----------
-    functions : sequence
-        From :func:`as_value`; the caller keeps them alive. False: no function at this index.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
-        Their addresses; if the JIT is off, an array of the functions themselves.
-    """
+    """Return functions from :func:`as_value`, which the caller keeps alive, as an array for kernels: their addresses, int64
+    (n,); the functions themselves if the JIT is off. False: no function at this index."""
     if not jit_enabled():
         table = np.empty(len(functions), object)
         table[:] = functions
@@ -162,34 +96,14 @@ def function_table(functions: Sequence[Any]) -> Array:
 
 
 def caller(signature: Signature) -> Any:
-    """Return a function for calling, within a kernel, an entry of a :func:`function_table`.
-
-    Parameters
-    ----------
-    signature : Signature
-        The signature of all functions in the table.
-
-    Returns
-    -------
-    callable
-        ``call(entry, arguments)``: an entry of the table and a tuple of the arguments.
-    """
+    """Return a function ``call(entry, arguments)`` for kernels: it calls an entry of a :func:`function_table` whose functions
+    have this signature, with a tuple of arguments."""
     return Caller(signature)
 
 
 def value_from(signature: Signature) -> Any:
-    """Return a function that makes, within a kernel, a callable of an entry of a :func:`function_table`.
-
-    Parameters
-    ----------
-    signature : Signature
-        The signature of the function.
-
-    Returns
-    -------
-    callable
-        ``value(entry)``: the argument of kernels that take a function of this signature.
-    """
+    """Return a function ``value(entry)`` for kernels: it makes a callable, for kernels that take a function of this signature,
+    of an entry of a :func:`function_table`."""
     return Caller(signature, makes=True)
 
 
@@ -205,34 +119,18 @@ REFUSED = -(2**62)
 
 
 class Hooks:
-    """The slots of an engine.
-
-    Parameters
-    ----------
-    engine : str
-        The engine's name, for errors.
-    signature : Signature
-        The signature of all the functions.
-    slots : mapping
-        By index, from 0 on, the purpose of a slot and the place of its kernel: ``("plan ahead", "module:name")``.
-    """
+    """The slots of an engine. ``engine``: its name, for errors. ``signature``: of all functions. ``slots``: by index, from 0
+    on, the purpose of a slot and the place of its kernel, ``("plan ahead", "module:name")``."""
 
     def __init__(self, engine: str, signature: Signature, slots: Mapping[int, tuple[str, str]]) -> None:
         self.engine, self.signature, self.slots = engine, signature, dict(slots)
         if list(self.slots) != list(range(len(self.slots))):
-            raise ValueError(
-                f"{engine}: slots {list(self.slots)}; allowed: all from 0 on, in order, as they are called by place"
-            )
+            raise ValueError(f"{engine}: slots {list(self.slots)}; allowed: all from 0 on, in order")
         self._refused: list[str] = []
         self._refusing: dict[int, Any] = {}
 
     def filled(self, wanted: Collection[int]) -> Array:
-        """Return a table in which the slots that a run needs are filled.
-
-        Returns
-        -------
-        ndarray of int64, shape (slots,)
-        """
+        """Return a table, int64 (slots,), in which the slots that a run needs are filled."""
         return self.filled_with({slot: self.slots[slot][1] for slot in wanted})
 
     def filled_with(self, kernels: Mapping[int, str]) -> Array:
@@ -251,9 +149,7 @@ class Hooks:
         return list(dict.fromkeys(where.partition(":")[0] for _, where in self.slots.values()))
 
     def check(self) -> None:
-        """Raise RuntimeError if an unused slot was called: the run has not declared a feature that it uses, which is a fault of
-        this project.
-        """
+        """Raise RuntimeError if an unused slot was called: a fault of this project, as the run has not declared a feature."""
         if self._refused:
             refused = sorted(set(self._refused))
             self._refused.clear()  # for the next run
@@ -270,11 +166,12 @@ class Hooks:
                     self.check()
                 return REFUSED
 
-            kinds = [
-                ctypes.c_double if getattr(kind, "name", "") == "float64" else ctypes.c_int64 for kind in self.flat()
-            ]
-            function = ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(refuse) if jit_enabled() else refuse
-            found = self._refusing[slot] = CFunction(function, self.signature) if jit_enabled() else function
+            found = refuse
+            if jit_enabled():
+                names = [getattr(kind, "name", "") for kind in self.flat()]
+                kinds = [ctypes.c_double if name == "float64" else ctypes.c_int64 for name in names]
+                found = CFunction(ctypes.CFUNCTYPE(ctypes.c_int64, *kinds)(refuse), self.signature)
+            self._refusing[slot] = found
         return found
 
     def flat(self) -> list[Any]:

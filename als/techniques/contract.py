@@ -41,7 +41,6 @@ If a core is lost, the engine puts back its unfinished tasks: R grows again, and
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -54,9 +53,7 @@ from traces.compiled import Array, types
 # Indices of ``facts``.
 MEAN_S = 0  # µ, mean time of the loop's tasks at the mean speed of the cores present when it begins, s (if ``moments``)
 SIGMA_S = 1  # σ, standard deviation (the population's) of these times, s (if ``moments``)
-OVERHEAD_S = (
-    2  # h, cost of a chunk besides its tasks, s: overhead, and the mean time of a request's messages there and back
-)
+OVERHEAD_S = 2  # h, cost of a chunk besides its tasks, s: overhead, and the mean time of a request's two messages
 STEP = 3  # number of the time step, from 0
 NOW_NS = 4  # instant at which the request is served
 LAST_SIZE = 5  # tasks of this core's last chunk; 0 if it had none since the job began, or if it was reported before
@@ -83,13 +80,10 @@ NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, 
 class TechniqueParameters(Protocol):
     """A technique's parameters: a frozen dataclass, checked when it is made, whose fields may be given after its name.
 
-    Fields are ``int``, ``float``, ``str`` or ``bool``, possibly ``| None`` for "from the job"; ``fsc:h=1e-6,sigma=0.2``
-    is ``replace(parameters, h=1e-6, sigma=0.2).technique()``.
+    Fields are ``int``, ``float``, ``str`` or ``bool``, possibly ``| None`` for "from the job".
     """
 
-    def technique(self) -> Technique:
-        """Return the technique with these parameters."""
-        ...
+    def technique(self) -> Technique: ...
 
 
 @dataclass(frozen=True)
@@ -184,28 +178,37 @@ class Technique:
         return int(self.next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo))
 
 
-class RuleParameters(Checked, ABC):
-    """Parameters passed in their order as ``params`` to a technique's rule, checked as in :class:`Checked`."""
+class RuleParameters(Checked):
+    """Parameters passed in their order as ``params`` to a technique's rule: a frozen dataclass, checked as :class:`Checked`.
+
+    Keywords of the class are attributes of its :class:`Technique`: ``class Gss(RuleParameters, name="gss", next_chunk=…)``.
+    """
 
     noun = "technique"
+    _declared: ClassVar[dict[str, Any]] = {}
 
-    @abstractmethod
+    def __init_subclass__(cls, *, name: str = "", **declared: Any) -> None:
+        super().__init_subclass__()
+        if name:
+            cls.name = name  # type: ignore[assignment, method-assign]
+        if declared:
+            cls._declared = declared
+
     def technique(self) -> Technique:
         """Return the technique with these parameters."""
+        return self.made()
 
-    def made(self, next_chunk: Callable[..., int], source: str, **traits: Any) -> Technique:
-        """Return the technique of a rule with these parameters; ``traits`` are further attributes of :class:`Technique`."""
-        return Technique(self.name, next_chunk, source=source, params=self.numbers(), parameters=self, **traits)
+    def made(self, **others: Any) -> Technique:
+        """Return the technique with other attributes than the declared ones."""
+        # Parameters that are not given are moments of the loop's own tasks.
+        moments = None in (getattr(self, "mu", 0.0), getattr(self, "sigma", 0.0))
+        declared = {"moments": moments, **self._declared, **others}
+        return Technique(self.name, params=self.numbers(), parameters=self, **declared)
 
 
 def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to one of the two forms of a technique, recognised by the number of arguments.
-
-    Raises
-    ------
-    InputError
-        If it has neither number of arguments.
-    """
+    """Compile a function to one of the two forms of a technique, recognised by its number of arguments. Raises InputError if it
+    has neither number."""
     return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))
 
 
@@ -217,29 +220,21 @@ PREFIX = "select:"
 class Selection:
     """``select:gss,fac,awf-b``: several techniques; the one that does best in a simulation ahead runs (SimAS).
 
-    When a loop begins, the engine simulates it with every candidate: with the lengths of its tasks, the present speeds of the
-    cores and all costs, but without future changes of the cores. The candidate whose loop ends first runs; among equals the
-    first named. With ``every=60s`` the rest of the loop is simulated again at the first request after each such time, and
-    another technique may continue.
+    When a loop begins, the engine simulates it with every candidate, without future changes of the cores. The candidate whose
+    loop ends first runs; among equals the first named. Raises InputError if there are fewer than two, or one is given twice.
 
-    Source: Mohammed and Ciorba, "SimAS: A Simulation-assisted Approach for the Scheduling Algorithm Selection under
-    Perturbations", Concurrency and Computation 32(15), 2020, doi:10.1002/cpe.5648.
+    Source: Mohammed and Ciorba, Concurrency and Computation 32(15), 2020, doi:10.1002/cpe.5648.
 
     Attributes
     ----------
     candidates : tuple of Technique
         At least two.
     every_ns : int
-        Minimum duration of a choice; 0: the whole loop.
+        The rest of the loop is simulated again at the first request after each such time; 0: never.
     name : str
         As it was given.
     written : tuple of str
-        Each candidate's name in tables: as it was given; default: the candidates' names.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two candidates, or one is given twice.
+        Each candidate's name in tables; default: the candidates' names.
     """
 
     candidates: tuple[Technique, ...]

@@ -1,7 +1,8 @@
 """Arguments and results of kernels, declared without numba: kinds of numbers, columns, signatures of functions.
 
 Our machine code has one calling convention for Python, other kernels and C: a column is its address and its sizes, a state its
-address, a function its address, a truth value an integer.
+address, a function its address, a truth value an integer. The ``code`` of each kind is part of the names of machine code; a
+state's code includes the places of its columns.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ class Number:
 
     @property
     def code(self) -> str:
-        """Its code in the name of a piece of machine code."""
         return CODES[self.name]
 
 
@@ -39,7 +39,6 @@ class Column:
 
     @property
     def code(self) -> str:
-        """Its code in the name of a piece of machine code."""
         return f"{self.dtype.code}{self.ndim}"
 
 
@@ -51,7 +50,6 @@ class Tuple:
 
     @property
     def code(self) -> str:
-        """Its code in the name of a piece of machine code."""
         return "t" + "".join(member.code for member in self.members)
 
 
@@ -63,7 +61,6 @@ class StateKind:
 
     @property
     def code(self) -> str:
-        """Its code in the name of a piece of machine code, which includes the places of the columns."""
         from traces.kernels.state import layout_of  # imports this module
 
         return f"<{self.state.__name__}:{layout_of(self.state)}>"
@@ -77,7 +74,6 @@ class FunctionKind:
 
     @property
     def code(self) -> str:
-        """Its code in the name of a piece of machine code."""
         return f"({self.signature.code})"
 
 
@@ -96,7 +92,6 @@ class Signature:
 
     @property
     def code(self) -> str:
-        """The signature as a short text."""
         returned = self.returned.code if self.returned else "v"
         return f"{returned}:{','.join(kind.code for kind in self.parameters)}"
 

@@ -2,9 +2,8 @@
 
 Passing hundreds of arrays to a kernel costs much time, for the kernel and for the compiler. So a state has a block of
 addresses, sizes and numbers, and a kernel gets the block's address: ``state.jobs`` within a kernel reads the address of that
-column,
-``state.now_ns += 1`` changes a number in place, and ``state.jobs = other`` replaces the column. In Python it is an object with
-an attribute for each.
+column, ``state.now_ns += 1`` changes a number in place, and ``state.jobs = other`` replaces the column. In Python it is an
+object with an attribute for each.
 
 A class of states declares everything about a column once::
 
@@ -24,16 +23,17 @@ The declaration determines the memory of a state's own columns (one slab, :meth:
 from __future__ import annotations
 
 import ctypes
+import functools
 import hashlib
 import inspect
 import itertools
 import math
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, ClassVar, NamedTuple, Self, get_type_hints
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 
 import numpy as np
 
@@ -53,6 +53,14 @@ _ALL = slice(None)
 def jit_enabled() -> bool:
     """Return whether kernels are compiled (False under ``NUMBA_DISABLE_JIT=1``)."""
     return _COMPILED
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _once_per_class(function: _Function) -> _Function:
+    # As functools.cache, whose type refuses classes as arguments.
+    return functools.cache(function)  # type: ignore[return-value]
 
 
 @dataclass(slots=True, eq=False)
@@ -94,24 +102,15 @@ def column(
 ) -> Any:
     """Declare a column, or a nested state, that a state owns.
 
-    Parameters
-    ----------
-    *dims : str or int
-        The length of each axis: the name of a dimension (:meth:`State.new` gets their sizes), or a fixed size. None: the
-        dimension of the class. For a nested state: the size of its own dimension; None: the dimension of the same name.
-    fill : float, default 0
-        The first value of each entry.
-    constant : bool, default False
-        Whether its first contents never change, so that forks share it (:meth:`State.fork`). Added room may be written to.
-    codes : class of IntEnum, optional
-        The meaning of its values if they are codes; an entry may also be ``fill``. By default the class of ``fill``, if that is
-        a code.
-    used : tuple of str, optional
-        The numbers of the class that delimit the entries in use, as a slice: up to the first number, or from the first number
-        up to the second. By default all are in use.
-    saved : bool, default True
-        Whether temporary copies contain it (:class:`traces.kernels.snapshots.Snapshot`, :meth:`State.fork`): False for work
-        space, which holds nothing between calls of kernels, and for tables that only grow.
+    - ``*dims``: the length of each axis: the name of a dimension (:meth:`State.new` gets their sizes), or a fixed size. None:
+      the dimension of the class. For a nested state: the size of its own dimension; None: the dimension of the same name.
+    - ``fill``: the first value of each entry.
+    - ``constant``: whether its first contents never change, so that forks share it. Added room may be written to.
+    - ``codes``: the meaning of its values if they are codes; an entry may also be ``fill``. By default the class of ``fill``.
+    - ``used``: the numbers of the class that delimit the entries in use, as a slice: up to the first number, or from the first
+      number up to the second. By default all are in use.
+    - ``saved``: whether temporary copies contain it (:class:`traces.kernels.snapshots.Snapshot`, :meth:`State.fork`). False for
+      work space, which holds nothing between calls of kernels, and for tables that only grow.
     """
     return Field("", None, -1, dims, fill, constant, codes, used, saved)
 
@@ -154,29 +153,21 @@ def numbers_of(state: State) -> Array:
     return state._block[: len(first_numbers(type(state)))]
 
 
+@_once_per_class
 def first_numbers(state: type[State]) -> Array:
     """Return the declared first values of the numbers of a class of states, as stored."""
-    found: Array | None = state.__dict__.get("_first")
-    if found is None:
-        found = state._first = _first_numbers(state)
-    return found
-
-
-def _first_numbers(state: type[State]) -> Array:
     numbers = [field for field in fields_of(state).values() if field.kind is int64 or field.kind is float64]
     return np.array([np.array(field.fill, field.kind.name).view(np.int64) for field in numbers], np.int64)
 
 
+@_once_per_class
 def layout_of(state: type[State]) -> str:
     """Return a short text that is equal for two classes of states only if they are declared alike."""
-    found: str | None = state.__dict__.get("_layout")
-    if found is None:
-        words = []
-        for name, field in fields_of(state).items():
-            kind = field.kind.code if isinstance(field.kind, Column | Number) else layout_of(field.kind)
-            words.append(f"{name}:{kind}:{field.dims}:{field.constant}:{field.fill:g}")
-        found = state._layout = hashlib.sha256(",".join(words).encode()).hexdigest()[:8]
-    return found
+    words = []
+    for name, field in fields_of(state).items():
+        kind = field.kind.code if isinstance(field.kind, Column | Number) else layout_of(field.kind)
+        words.append(f"{name}:{kind}:{field.dims}:{field.constant}:{field.fill:g}")
+    return hashlib.sha256(",".join(words).encode()).hexdigest()[:8]
 
 
 class _Scalar:
@@ -206,22 +197,14 @@ class State:
     """A state; its fields are the annotations of its class.
 
     A call with names (``Jobs(submit_ns=…, …)``) needs all columns, and uses each array directly: it must have the annotated
-    type, C order, and be writable. :meth:`new` makes the columns declared by :func:`column`.
-
-    Notes
-    -----
-    If a kernel has replaced a column (``state.jobs = other``), Python still sees the old one. Numbers are the same for both.
+    type, C order, and be writable. :meth:`new` makes the columns declared by :func:`column`. If a kernel has replaced a column
+    (``state.jobs = other``), Python still sees the old one. Numbers are the same for both.
     """
 
     _laid_out: ClassVar[dict[str, Field]]
     _entries: ClassVar[int]
     _own: ClassVar[frozenset[str]]
     _numbers: ClassVar[frozenset[str]]
-    _whole: ClassVar[Tree]
-    _sizes: ClassVar[_Extents]
-    _plans: ClassVar[dict[Set[str], _Plan]]
-    _layout: ClassVar[str]
-    _first: ClassVar[Array]
     _defaults: ClassVar[dict[str, Any]] = {}
     _dim: ClassVar[str | None] = None
     _block: Array
@@ -254,18 +237,14 @@ class State:
     def new(cls, sizes: Mapping[str, int] | None = None, **given: Any) -> Self:
         """Return a state with its own columns in one slab of memory.
 
-        Parameters
-        ----------
-        sizes : mapping of str to int, optional
-            The size of each dimension of its columns.
-        **given
-            The given columns; and first values of own columns, numbers and states, if they differ from the declared ones.
+        - ``sizes``: the size of each dimension of its columns.
+        - ``**given``: the given columns; and first values of own columns, numbers and states, if not the declared ones.
         """
         fields, sizes = fields_of(cls), {} if sizes is None else sizes
         if unknown := given.keys() - fields.keys():
             raise TypeError(f"{cls.__name__}: {sorted(unknown)} unknown")
         given = {name: value for name, value in given.items() if value is not None}
-        plan = _plan_of(cls, given.keys() & cls._own)
+        plan = _plan_of(cls, frozenset(name for name in given if name in cls._own and fields[name].dtype is None))
         if missing := plan.needed - given.keys():
             raise TypeError(f"{cls.__name__}.{min(missing)}: not given")
         lengths = np.array([*plan.fixed, *[sizes[dim] for dim in plan.dims]], np.int64)
@@ -316,11 +295,8 @@ class State:
         return cls.new(defaultdict(int, sizes or {}), **given)
 
     def grow(self, **sizes: int) -> None:
-        """Enlarge the columns of these dimensions, filled as declared; existing entries keep their places.
-
-        Given columns, which have no dimensions, keep their sizes. The state's address stays; earlier views of its columns are
-        views of the old columns.
-        """
+        """Enlarge the columns of these dimensions, filled as declared; existing entries keep their places, and given columns
+        their sizes. The state's address stays; earlier views of its columns are views of the old columns."""
         fields, rooms = fields_of(type(self)), [0]
         before = {name: getattr(self, name) for name, field in fields.items() if field.dtype and field.dims is not None}
         shapes = {}
@@ -338,12 +314,8 @@ class State:
             setattr(self, name, made)
 
     def fork(self, sharing: Set[str] | None = None) -> Self:
-        """Return an independent copy.
-
-        It shares given and constant columns, and copies everything else: its other columns, its numbers, and its nested states.
-        With ``sharing``, which names dimensions, the copy is temporary: it also shares the columns of these dimensions, and
-        those that are not saved (:func:`column`).
-        """
+        """Return an independent copy, which shares given and constant columns. With ``sharing``, which names dimensions, the
+        copy is temporary: it also shares the columns of these dimensions, and those that are not saved (:func:`column`)."""
         tree, parts = tree_of(type(self)), parts_of(self)
         blocks = np.concatenate([part._block for part in parts.values()])
         first, forks = address_of(blocks), {}
@@ -424,9 +396,7 @@ class State:
         field = None if name.startswith("_") else fields_of(type(self)).get(name)
         slab = self.__dict__.get("_slab")
         if field is None or field.dtype is None or slab is None:
-            raise AttributeError(
-                f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
-            )
+            raise self._unknown(name)
         block = self._block
         shape = tuple(block[field.place + 1 : field.place + 1 + field.kind.ndim].tolist())
         offset = block.item(field.place) - self._slab_address
@@ -438,12 +408,14 @@ class State:
     def __setattr__(self, name: str, value: Any) -> None:
         field = fields_of(type(self)).get(name)
         if field is None:
-            raise AttributeError(
-                f"{type(self).__name__}: {name!r} unknown; allowed: {', '.join(fields_of(type(self)))}"
-            )
+            raise self._unknown(name)
         self._write(field, value)  # if this raises, the block still has the address of the old column
         if not isinstance(field.kind, Number):
             self.__dict__[name] = value
+
+    def _unknown(self, name: str) -> AttributeError:
+        known = ", ".join(fields_of(type(self)))
+        return AttributeError(f"{type(self).__name__}: {name!r} unknown; allowed: {known}")
 
     def __iter__(self) -> Iterator[Any]:
         return (getattr(self, name) for name in fields_of(type(self)))
@@ -481,11 +453,8 @@ class State:
         if dtype is not None:
             if value.dtype == object and not _COMPILED:
                 return (0, *value.shape)  # a table of functions, which are called directly
-            if (
-                (value.dtype is not dtype and value.dtype != dtype)
-                or value.ndim != kind.ndim
-                or not value.flags.c_contiguous
-            ):
+            same = value.dtype is dtype or value.dtype == dtype
+            if not same or value.ndim != kind.ndim or not value.flags.c_contiguous:
                 raise TypeError(
                     f"{type(self).__name__}.{field.name}: {value.dtype}, {value.ndim} dimensions; allowed: "
                     f"{kind.dtype.name}, {kind.ndim} dimensions, in C order"
@@ -559,12 +528,10 @@ class Tree:
         return at
 
 
+@_once_per_class
 def tree_of(state: type[State]) -> Tree:
     """Return the blocks of a class of states and of its nested states."""
-    found: Tree | None = state.__dict__.get("_whole")
-    if found is None:
-        found = state._whole = Tree(state)
-    return found
+    return Tree(state)
 
 
 def parts_of(state: State) -> dict[int, State]:
@@ -664,14 +631,9 @@ class _Plan:
         self.size_axes = np.array([numbers[dim] for _, _, dims in own for dim in dims], np.int64)
 
 
-def _plan_of(state: type[State], given: Set[str]) -> _Plan:
-    plans: dict[Set[str], _Plan] | None = state.__dict__.get("_plans")
-    if plans is None:
-        plans = state._plans = {}
-    states = frozenset(name for name in given if fields_of(state)[name].dtype is None)
-    if states not in plans:
-        plans[states] = _Plan(state, states)
-    return plans[states]
+@_once_per_class
+def _plan_of(state: type[State], given: frozenset[str]) -> _Plan:
+    return _Plan(state, given)
 
 
 class _Extents:
@@ -702,11 +664,9 @@ class _Extents:
         ]
 
 
+@_once_per_class
 def _extents_of(state: type[State]) -> _Extents:
-    found: _Extents | None = state.__dict__.get("_sizes")
-    if found is None:
-        found = state._sizes = _Extents(state)
-    return found
+    return _Extents(state)
 
 
 def _is_no_code(values: Array, known: list[int]) -> Array:

@@ -1,49 +1,13 @@
 """AF, adaptive factoring: chunks by each core's own mean and standard deviation of task times, measured during the loop.
 
-With µ_p and σ_p of core p, D = Σ_p σ_p²/µ_p and T = 1 / Σ_p (1/µ_p), summed over the present cores::
+The rule, its parameters and what the published codes do differently: docs/reference/techniques-adaptive.md. A whole size that
+binary rounding errors have increased or decreased by up to 10⁻⁹ counts as that size. A core that appears later gets chunks of
+the first size until it has finished one; D and T then include it.
 
-    chunk = (D + 2TR - √(D² + 4DTR)) / (2µ_p)
+mAF (LB4OMP's ``af_a``) is AF with the time of a chunk measured from its request, and spread evenly over its tasks.
 
-T·R is the time of the remaining tasks with ideal sharing. At σ = 0 a chunk is the core's whole share of them, as with GSS. It
-is rounded up, after subtracting 10⁻⁹ for binary rounding errors (added if it is rounded down).
-
-µ_p and σ_p are computed from all tasks that core p has finished since the job began, also in earlier time steps: each chunk's
-mean and sum of squares are combined by Chan's formula; σ² is over n - 1. Until every present core has finished one chunk, a
-chunk is ⌈N/(10P)⌉. A core that appears later gets chunks of this size, too, until it has finished one; D and T then include it.
-
-Parameters that reproduce published codes:
-
-``sigma``
-    σ of all cores in s, instead of the measured one.
-``mu``
-    ``measured`` (default), or ``known``: µ_p is the mean length of the loop's tasks divided by the core's speed now, and σ_p,
-    unless given, is computed the same way; from the loop's P-th request on.
-``start``
-    ``tenth`` (default): first chunks of ⌈N/(10P)⌉ (LoopSim); ``half``: of ⌈R/(2P)⌉; ``none``: the rule from the first request
-    on, only if µ is known.
-``first``
-    The size of the first chunks instead (LB4OMP: 100, in ten parts, whose mean times give σ).
-``unmeasured``
-    ``wait`` (default): as above; ``own``: a core that has finished a chunk uses its own µ and σ for the cores that have not
-    (LB4OMP).
-``spread``
-    ``variance`` (default), or ``deviation``: D = Σ σ/µ, which has no unit and is used as seconds (DLS4LB).
-``round``
-    ``up`` (default), ``down`` (LoopSim, whose chunk is a whole number before it is rounded up) or ``half``:
-    ⌊chunk + 0.55⌋ (DLS4LB).
-``cap``
-    Whether no chunk is larger than ⌈N/(2P)⌉ (DLS4LB); default false.
-``min``
-    Minimum chunk size, except for the last chunk.
-
-Not reproduced: LB4OMP's µ and σ are those of the mean times of parts (tenths of a chunk), all with equal weight; DLS4LB's are
-those of a core's last chunk only.
-
-mAF, modified adaptive factoring (LB4OMP's ``af_a``), is AF with the time of a chunk measured from its request, including its
-overhead, and spread evenly over its tasks.
-
-Sources: Banicescu and Liu, "Adaptive factoring: a dynamic scheduling method tuned to the rate of weight changes",
-HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983, doi:10.1080/00031305.1983.10483115.
+Sources: Banicescu and Liu, HPC Symposium 2000; Chan, Golub and LeVeque, The American Statistician 37(3), 1983,
+doi:10.1080/00031305.1983.10483115 (combining the moments of chunks).
 """
 
 import math
@@ -181,7 +145,13 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class AdaptiveFactoring(RuleParameters):
+class AdaptiveFactoring(
+    RuleParameters,
+    next_chunk=_next_chunk,
+    memo_size=_HEAD,
+    memo_per_core=_PER_CORE,
+    source="Banicescu and Liu, HPC Symposium 2000",
+):
     """Parameters of AF and mAF; see the module."""
 
     name: str
@@ -205,9 +175,8 @@ class AdaptiveFactoring(RuleParameters):
         return (*super().numbers(), float(f.LAST_TOTAL_NS if self.name == "maf" else f.LAST_WORK_NS))
 
     def technique(self) -> Technique:
-        known, source = self.mu == "known", "Banicescu and Liu, HPC Symposium 2000"
-        sizes = {"memo_size": _HEAD, "memo_per_core": _PER_CORE}
-        return self.made(_next_chunk, source, **sizes, moments=known, learns=not known)
+        known = self.mu == "known"
+        return self.made(moments=known, learns=not known)
 
 
 AF = AdaptiveFactoring("af").technique()

@@ -1,61 +1,24 @@
 """AWF, adaptive weighted factoring: weighted factoring with weights learned during the loop, and its variants B to E.
 
-A core's chunk is its weight times a base: half of the remaining tasks divided by P. The weights are measured. In its k-th
-chunk, or in time step k, core p has needed t(p,k) for n(p,k) tasks; recent chunks count more::
-
-    π_p = Σ_k k·t(p,k) / Σ_k k·n(p,k)           weighted time per task
-    w_p = P·(1/π_p) / Σ_q (1/π_q)
-
-The variants differ in when the weights change and in which time they measure:
+The rule, its parameters and what the published codes do differently: docs/reference/techniques-adaptive.md.
 
 =======  ==================  =========================================
-awf      at each time step   time of the tasks
-awf-b    at each batch       time of the tasks
-awf-c    at each chunk       time of the tasks
+variant  weights change      measured time of a chunk
+=======  ==================  =========================================
+awf      at each time step   its tasks
+awf-b    at each batch       its tasks
+awf-c    at each chunk       its tasks
 awf-d    at each batch       from the request on, with overhead
 awf-e    at each chunk       from the request on, with overhead
 =======  ==================  =========================================
 
-In AWF itself the weights change from one time step to the next, k is the step, and weights are constant within a step: a loop
-without time steps is scheduled like FAC2.
+A core that was measured, is absent when the weights change, and returns before the next change has 1/π_p times the same factor,
+from its earlier measurements. 10⁻⁹ is subtracted before rounding up, since a weight of 1 may be computed as 1 + 2·10⁻¹⁶, which
+would add a task.
 
-All weights are 1 until every present core has finished one chunk; a core that appears later has weight 1 until it has finished
-one. When the weights change, their sum over the present cores is the number of these cores. A core that was measured, is absent
-at that moment, and returns before the next change has 1/π_p times the same factor, from its earlier measurements.
-
-The base of AWF and the batch variants is ⌈R/(2P)⌉ at each P-th request, and constant in between; the base of the chunk variants
-is ⌈R/(2P)⌉ at each request. A chunk is ⌈w·base⌉, after subtracting 10⁻⁹ (adding it if it is rounded down), since a weight of 1
-may be computed as 1 + 2·10⁻¹⁶, which would add a task.
-
-Parameters for differences of the published codes:
-
-``time``
-    for AWF: ``work`` (default: the tasks only) or ``total`` (from each request on, with overhead; LB4OMP takes all the time
-    from the loop's start until the core leaves it).
-``start``
-    for the variants: ``half`` (default): nothing special until there are weights; ``tenth``: chunks of ⌈N/(10P)⌉ until then
-    (LoopSim).
-``unmeasured``
-    for the variants: ``wait`` (default): as above; ``skip``: a core's weight counts as soon as it has finished a chunk,
-    relative to the cores that have (LB4OMP).
-``base``
-    for AWF and the batch variants: ``remaining`` (default), or ``halving``, ⌈N/(2P)⌉ and then ⌈base/2⌉ per batch (LB4OMP).
-``round``
-    ``up`` (default), or ``half``: ⌊w·base + 0.55⌋ (DLS4LB).
-``min``
-    Minimum chunk size, except for the last chunk.
-
-Not reproduced: LB4OMP computes the requesting core's weight at each of its requests, also in the batch variants, and each
-core's first chunk in the chunk variants is ⌈N/(2P)⌉, whatever is left by then. DLS4LB's first chunks have ``min`` tasks, and a
-core without measurements gets the shortest measured time per task.
-
-Sources: Banicescu, Velusamy and Devaprasad, "On the scalability of dynamic scheduling scientific applications with adaptive
-weighted factoring", Cluster Computing 6, 2003, doi:10.1023/A:1023588520138; Cariño and Banicescu, "Dynamic load balancing
-with adaptive factoring methods in scientific applications", J. Supercomputing 44, 2008, doi:10.1007/s11227-007-0148-y; the
-roundings from the codes of LB4OMP, DLS4LB and LoopSim.
+Sources: Banicescu, Velusamy and Devaprasad, Cluster Computing 6, 2003, doi:10.1023/A:1023588520138; Cariño and Banicescu, J.
+Supercomputing 44, 2008, doi:10.1007/s11227-007-0148-y.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -63,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 
 from als.parameters import OneOf, WholeNumber
 from als.techniques import contract as f
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
 from traces.compiled import Array, compiled
 
 _SOURCE = (
@@ -73,7 +36,7 @@ _SOURCE = (
 _EPSILON = 1e-9
 
 # Indices of ``params``.
-_UPDATE = 0
+_UPDATE = 0  # when weights change
 _CLOCK = 1  # index in ``facts`` of the measured time
 _START = 2
 _SKIP = 3
@@ -160,55 +123,40 @@ def _next_chunk(
     return int(min(max(size, int(params[_MIN])), remaining))
 
 
-def _technique(
-    of: StepWeights | BatchWeights | ChunkWeights, update: int, clock: int, start: str, unmeasured: str, base: str
-) -> Technique:
-    words = start == "tenth", unmeasured == "skip", base == "halving", of.round == "half"
-    return Technique(
-        of.name,
-        _next_chunk,
-        memo_size=_HEAD,
-        memo_per_core=_PER_CORE,
-        source=_SOURCE,
-        params=(update, clock, *words, of.min),
-        learns=True,
-        parameters=of,
-    )
+class _Weights(
+    RuleParameters, next_chunk=_next_chunk, memo_size=_HEAD, memo_per_core=_PER_CORE, learns=True, source=_SOURCE
+):
+    """Parameters of all variants; ``updates``: when the weights of each change."""
+
+    min: int
+
+    updates: ClassVar = {
+        "awf": _BY_STEP,
+        "awf-b": _BY_BATCH,
+        "awf-c": _BY_CHUNK,
+        "awf-d": _BY_BATCH,
+        "awf-e": _BY_CHUNK,
+    }
+
+    def numbers(self) -> tuple[float, ...]:
+        total = self.name in ("awf-d", "awf-e") or getattr(self, "time", "work") == "total"
+        words = {"start": "tenth", "unmeasured": "skip", "base": "halving", "round": "half"}
+        flags = [float(getattr(self, field, "") == word) for field, word in words.items()]
+        return self.updates[self.name], f.LAST_TOTAL_NS if total else f.LAST_WORK_NS, *flags, self.min
 
 
 @dataclass(frozen=True)
-class StepWeights(RuleParameters):
-    """Parameters of AWF; see the module."""
+class StepWeights(_Weights, name="awf"):
+    """Parameters of AWF."""
 
-    name: ClassVar[str] = "awf"
     time: Annotated[str, OneOf("work", "total")] = "work"
     base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
     round: Annotated[str, OneOf("up", "half")] = "up"
     min: Annotated[int, WholeNumber()] = 1
 
-    def technique(self) -> Technique:
-        clock = f.LAST_TOTAL_NS if self.time == "total" else f.LAST_WORK_NS
-        return _technique(self, _BY_STEP, clock, "half", "wait", self.base)
-
 
 @dataclass(frozen=True)
-class BatchWeights(RuleParameters):
-    """Parameters of AWF-B and AWF-D."""
-
-    name: str
-    start: Annotated[str, OneOf("half", "tenth")] = "half"
-    unmeasured: Annotated[str, OneOf("wait", "skip")] = "wait"
-    base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
-    round: Annotated[str, OneOf("up", "half")] = "up"
-    min: Annotated[int, WholeNumber()] = 1
-
-    def technique(self) -> Technique:
-        clock = f.LAST_WORK_NS if self.name == "awf-b" else f.LAST_TOTAL_NS
-        return _technique(self, _BY_BATCH, clock, self.start, self.unmeasured, self.base)
-
-
-@dataclass(frozen=True)
-class ChunkWeights(RuleParameters):
+class ChunkWeights(_Weights):
     """Parameters of AWF-C and AWF-E, which compute a base at each request."""
 
     name: str
@@ -217,9 +165,12 @@ class ChunkWeights(RuleParameters):
     round: Annotated[str, OneOf("up", "half")] = "up"
     min: Annotated[int, WholeNumber()] = 1
 
-    def technique(self) -> Technique:
-        clock = f.LAST_WORK_NS if self.name == "awf-c" else f.LAST_TOTAL_NS
-        return _technique(self, _BY_CHUNK, clock, self.start, self.unmeasured, "remaining")
+
+@dataclass(frozen=True)
+class BatchWeights(ChunkWeights):
+    """Parameters of AWF-B and AWF-D."""
+
+    base: Annotated[str, OneOf("remaining", "halving")] = "remaining"
 
 
 AWF = StepWeights().technique()

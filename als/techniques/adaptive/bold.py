@@ -1,36 +1,19 @@
 """BOLD: chunks as large as the expected end of the loop allows, from µ and σ of the task times and the overhead h of a chunk.
 
-When the loop begins:  a = 2(σ/µ)²,  b = 8a · ln 8a,  c₁ = h / (µ · ln 2),  c₂ = √(2π) · c₁,  c₃ = ln c₂.
-At a request, R is the number of unassigned tasks, M the number of tasks not known to be done (unassigned, or in chunks that
-have not ended), N an estimate of the tasks not done, and Q = R/P; a chunk is 1 if Q <= 1, else
+The formulas, from LB4OMP's ``kmp_sch_bold``, and the parameters: docs/reference/techniques-nonadaptive.md. Here R is the number
+of unassigned tasks, M the number of tasks not known to be done, N an estimate of the tasks not done, and Q = R/P. A lost core
+counts as if it continued until it requests again, and M is at least R.
 
-    r = max(R, N),  t = r/P,  v = Q/(b + Q),  d = R / (1 + 1/ln Q − v),
-    k = t                                                               if d <= c₂, else
-    s = a(ln d − c₃)(1 + M/(r · P)),  w = ln(v · ln Q) + ln b  (b > 0)  or  ln ln Q  (b <= 0),
-    k = min(t, t + max(0, c₁ · w) + s/2 − √(s(t + s/4))).
-
-Between requests, N falls by the expected progress of the chunks under way, k/(k · µ + h) tasks per second for each from its
-request on; when the core requests again, the real number replaces the expected one. ``mu``, ``sigma``, ``h`` are in s; by
-default the moments of the loop's own task times and the overhead of the run. ``round=floor`` (default) truncates k, as LB4OMP
-does, the only available implementation; ``round=ceil`` rounds up; at least 1. Values less than 1e-9 from a whole number are
-that number (``arithmetic.SLACK``).
-
-Unlike in LB4OMP, µ, σ, h, N and M are real numbers, and a last chunk counts with its real number of tasks. A lost core counts
-as if it continued until it requests again, and M is at least R.
-Limits: with σ = 0 (a = b = 0) k = t, which makes P equal chunks; with σ > 0 and h = 0, k tends to 0 and a chunk is a
-single task.
-
-Source: Hagerup, "Allocating independent tasks to parallel processors: an experimental study", Journal of Parallel and
-Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411; the formulas are those of LB4OMP's ``kmp_sch_bold``.
+Source: Hagerup, Journal of Parallel and Distributed Computing 47(2), 1997, doi:10.1006/jpdc.1997.1411.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, clamped, flooring, given_or
-from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, RuleParameters, Technique, technique_kernel
+from als.techniques.contract import MEAN_S, NOW_NS, OVERHEAD_S, SIGMA_S, RuleParameters, technique_kernel
 from traces.base.time import Seconds
 from traces.compiled import compiled
 
@@ -98,20 +81,20 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class BoldParameters(RuleParameters):
+class BoldParameters(
+    RuleParameters,
+    name="bold",
+    next_chunk=_next_chunk,
+    memo_size=4,
+    memo_per_core=3,
+    source="Hagerup, JPDC 47(2), 1997, as LB4OMP",
+):
     """``mu``, ``sigma`` and ``h`` in s, or None: from the job."""
 
-    name: ClassVar[str] = "bold"
     mu: Annotated[Seconds | None, Positive()] = None
     sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
     h: Annotated[Seconds | None, Positive(or_zero=True)] = None
     round: Annotated[str, OneOf("floor", "ceil")] = "floor"
-
-    def technique(self) -> Technique:
-        moments = self.mu is None or self.sigma is None
-        return self.made(
-            _next_chunk, "Hagerup, JPDC 47(2), 1997, as LB4OMP", memo_size=4, memo_per_core=3, moments=moments
-        )
 
 
 BOLD = BoldParameters().technique()

@@ -1,21 +1,8 @@
-"""FAC, the practical factoring rule FAC2: each batch of P chunks takes half of the tasks that remained at its start.
+"""FAC, the practical factoring rule FAC2: each batch of P chunks takes half of the tasks that remained at its start. The three
+rules and the parameters: docs/reference/techniques-nonadaptive.md.
 
-It is called FAC in the two-level paper's section 3, in DLS4LB, LoopSim and many papers; ``fac2`` is another name for it. The
-probabilistic rule of Hummel, Schonberg and Flynn, which needs µ and σ of the task times, is technique ``fac-mu-sigma``.
-
-``rule=remaining`` (default; DLS4LB, LoopSim)
-    A chunk of the batch is R/(2P), with R at the batch's start.
-``rule=closed`` (LB4OMP fac2, fac2b)
-    A chunk of batch j is N/P · 0.5^(j+1), which needs no R.
-``rule=halving`` (LB4OMP fac2a)
-    The first batch's chunk is N/(2P), each later one is half of the previous one.
-``round=ceil|floor|half-even``
-    How each of these is rounded, exactly, in whole numbers; floor is the Sun Fortran manual's FACTORING.
-``min=K``
-    The smallest chunk, if enough tasks are left. The default of DLS4LB is P.
-``merge=true``
-    As DLS4LB: if a batch has at most ``min`` tasks left after a chunk, they become part of that chunk, and a batch ends when
-    its tasks are assigned instead of after its P-th chunk.
+It is called FAC in the two-level paper's section 3, in DLS4LB, LoopSim and many papers. The rule as published is technique
+``fac-mu-sigma``.
 """
 
 from dataclasses import dataclass
@@ -23,7 +10,7 @@ from typing import Annotated, Any
 
 from als.parameters import OneOf, TrueOrFalse, WholeNumber
 from als.techniques.arithmetic import ROUNDINGS, clamped, rounded_ratio
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
 
 # From this batch on N/P · 0.5^(j+1) is below one half for every N that fits into memory, and the product fits into 64 bits.
 _LAST_BATCH = 40
@@ -59,7 +46,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FacParameters(RuleParameters):
+class FacParameters(
+    RuleParameters,
+    next_chunk=_next_chunk,
+    memo_size=2,
+    source="two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)",
+):
     """Parameters of FAC; see the module."""
 
     name: str = "fac"
@@ -67,9 +59,6 @@ class FacParameters(RuleParameters):
     rule: Annotated[str, OneOf("remaining", "closed", "halving")] = "remaining"
     min: Annotated[int, WholeNumber()] = 1
     merge: Annotated[bool, TrueOrFalse()] = False
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "two-level paper, section 3 (FAC2 of DLS4LB and LoopSim)", memo_size=2)
 
 
 FAC = FacParameters().technique()

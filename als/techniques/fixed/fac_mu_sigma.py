@@ -1,25 +1,13 @@
-"""FAC, factoring as published: batches of P chunks, as large as the mean µ and deviation σ of the task times allow.
+"""FAC, factoring as published: batches of P chunks, as large as the mean µ and deviation σ of the task times allow. The
+formulas: docs/reference/techniques-nonadaptive.md.
 
-With R_j tasks left at the start of batch j and b_j = P · σ / (2 · √R_j · µ), a chunk of the batch has ⌈R_j / (x_j · P)⌉
-tasks,
+mFAC (LB4OMP's ``faca``) has the same chunks, but each core computes them independently: cores share only the number of the
+request. Each core keeps its last batch, the batch's chunk c_j and the remaining tasks, and continues from there, R_{j+1} = R_j
+− P · c_j from R_0 = N. R_j does not include tasks that return from a lost core; a core for which R_j is used up continues with
+the tasks left at its request.
 
-    x_0 = 1 + b_0² + b_0 · √(b_0² + 2),    x_j = 2 + b_j² + b_j · √(b_j² + 4) for j >= 1,
-
-so that the batch ends, with high probability, before the optimal time of the whole. Only σ/µ matters. By default, µ and σ (s)
-are those of the loop's own task times. Before rounding up, values less than 1e-9 above a whole number become that number
-(``arithmetic.SLACK``). DLS4LB, LoopSim and the two-level paper use the name FAC for another rule (technique ``fac``); LB4OMP's
-``fac`` is this one, with µ truncated to a whole number.
-
-Limit: with σ = 0 the first batch has all tasks, which is STATIC with blocks of ⌈N/P⌉.
-
-mFAC (LB4OMP's ``faca``) has the same chunks, but each core computes them independently. In FAC the first core of a batch
-computes the chunk from R for all cores, in a critical section. In mFAC cores share only the number of the request: each core
-keeps its last batch, the batch's chunk c_j and the remaining tasks, and continues from there, R_{j+1} = R_j − P · c_j from
-R_0 = N. The sizes are the same unless tasks return from a lost core: R_j does not include them; a core for which R_j is used
-up continues with the tasks left at its request.
-
-Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232; Korndörfer, Eleliemy,
-Mohammed and Ciorba, "LB4OMP", IEEE Transactions on Parallel and Distributed Systems 33(4), 2022, doi:10.1109/TPDS.2021.3107775.
+Sources: Hummel, Schonberg and Flynn, Communications of the ACM 35(8), 1992, doi:10.1145/135226.135232; LB4OMP, IEEE TPDS 33(4),
+2022, doi:10.1109/TPDS.2021.3107775.
 """
 
 import math
@@ -74,7 +62,12 @@ def _next_chunk_alone(
 
 
 @dataclass(frozen=True)
-class FacMuSigmaParameters(RuleParameters):
+class FacMuSigmaParameters(
+    RuleParameters,
+    next_chunk=_next_chunk,
+    memo_size=1,
+    source="Hummel, Schonberg and Flynn, CACM 35(8), 1992",
+):
     """``mu`` and ``sigma`` in s, or None: from the job; for ``fac-mu-sigma`` and ``mfac``."""
 
     name: str
@@ -82,11 +75,10 @@ class FacMuSigmaParameters(RuleParameters):
     sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
 
     def technique(self) -> Technique:
-        moments = self.mu is None or self.sigma is None
-        if self.name == "mfac":
-            source = "LB4OMP (faca), IEEE TPDS 33(4), 2022"
-            return self.made(_next_chunk_alone, source, memo_per_core=3, moments=moments)
-        return self.made(_next_chunk, "Hummel, Schonberg and Flynn, CACM 35(8), 1992", memo_size=1, moments=moments)
+        if self.name == "fac-mu-sigma":
+            return self.made()
+        source = "LB4OMP (faca), IEEE TPDS 33(4), 2022"
+        return self.made(next_chunk=_next_chunk_alone, memo_size=0, memo_per_core=3, source=source)
 
 
 FAC_MU_SIGMA = FacMuSigmaParameters("fac-mu-sigma").technique()

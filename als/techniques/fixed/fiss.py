@@ -1,29 +1,18 @@
-"""FISS, fixed increase self-scheduling: batches of P equal chunks that grow by the same number of tasks, in S stages.
-
-c_0 = ⌊N / ((2 + S) · P)⌋, δ = ⌊4N / ((S + 2) · P · S · (S − 1))⌋; a chunk of stage j is c_0 + jδ, at least 1. In whole
-numbers, exactly. LB4OMP raises a c_0 of 0 to the loop's chunk size before it adds jδ.
-
-``stages=S``
-    S >= 2. By default P − 1 as LB4OMP, but at least 2: with S = 1 there is no δ.
-``rest=run-on|last``
-    After stage S − 1: LB4OMP continues with the same rule (default); with ``last`` the last stage, as published, shares out
-    the rest, ⌈R/P⌉ of the tasks left at its start.
-
-VISS, variable increase self-scheduling: batches of P equal chunks that grow by decreasing steps.
-
-c_0 = ⌊N/(X · P)⌋; a chunk of batch j is ⌊c_0 · (1 − 0.5^(j+1)) / 0.5⌋ = 2c_0 − ⌈c_0 / 2^j⌉, at least 1: c_0, 1.5c_0,
-1.75c_0, … ``x=X`` is P by default, as in LB4OMP. In whole numbers, exactly. If c_0 is 0, LB4OMP assigns nothing.
+"""FISS and VISS, fixed and variable increase self-scheduling: batches of P equal chunks that grow by the same number of tasks,
+or by decreasing steps. In whole numbers, exactly. Formulas and parameters: docs/reference/techniques-nonadaptive.md.
 
 Source: Philip and Das, "Evaluation of loop scheduling algorithms on distributed memory systems", PDCS 1997; as LB4OMP.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
+
+_SOURCE = "Philip and Das, PDCS 1997, as LB4OMP"
 
 #: More stages would not fit into 64 bits, and every chunk would be a single task.
 MOST_STAGES = 2**20
@@ -47,15 +36,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FissParameters(RuleParameters):
+class FissParameters(RuleParameters, name="fiss", next_chunk=_next_chunk, memo_size=1, source=_SOURCE):
     """``stages``: S, or None: from P."""
 
-    name: ClassVar[str] = "fiss"
     stages: Annotated[int | None, WholeNumber(2, MOST_STAGES)] = None
     rest: Annotated[str, OneOf("run-on", "last")] = "run-on"
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "Philip and Das, PDCS 1997, as LB4OMP", memo_size=1)
 
 
 FISS = FissParameters().technique()
@@ -72,14 +57,10 @@ def _next_variable(
 
 
 @dataclass(frozen=True)
-class VissParameters(RuleParameters):
+class VissParameters(RuleParameters, name="viss", next_chunk=_next_variable, source=_SOURCE):
     """``x``: X, or None: P."""
 
-    name: ClassVar[str] = "viss"
     x: Annotated[int | None, WholeNumber()] = None
-
-    def technique(self) -> Technique:
-        return self.made(_next_variable, "Philip and Das, PDCS 1997, as LB4OMP")
 
 
 VISS = VissParameters().technique()

@@ -1,26 +1,13 @@
-"""FSC, fixed-size chunking: chunks of K = (√2 · N · h / (σ · P · √(ln P)))^(2/3) tasks.
+"""FSC, fixed-size chunking, from the overhead h and the deviation σ; and mFSC: about as many equal chunks as FAC2 makes,
+without h and σ. Formulas, limits and parameters: docs/reference/techniques-nonadaptive.md.
 
-N tasks, P cores, ``h`` the overhead of a chunk and ``sigma`` the standard deviation of the task times, both in s. By default
-they are the run's: the cost of a chunk besides its tasks, and the deviation of the loop's own task times. ``round=ceil`` (the
-default, DLS4LB and LoopSim): ⌈K⌉; ``round=floor``: ⌊K⌋, as LB4OMP truncates. At least 1.
-
-Limits: with P = 1, where ln P = 0, and with the job's σ = 0, K has no bound and a chunk has ⌈N/P⌉ tasks; with h = 0 and σ > 0
-it has one task. Giving a ``sigma`` of 0 is an error.
-
-Source: Kruskal and Weiss, IEEE Transactions on Software Engineering SE-11(10), 1985, doi:10.1109/TSE.1985.231547.
-
-mFSC, modified fixed-size chunking: chunks of one size, about as many of them as FAC2 makes.
-
-With t = ⌈N/P⌉, a chunk has ⌊0.55 + t · ln 2 / ln t⌋ tasks, as LB4OMP, DLS4LB and LoopSim compute it; 1 if t = 1, where
-ln t = 0. Unlike FSC it needs neither h nor σ.
-
-Source: Banicescu, Ciorba and Srivastava, "Performance optimization of scientific applications using an autonomic
-computing approach", in: Scalable Computing, Wiley 2013.
+Sources: Kruskal and Weiss, IEEE Transactions on Software Engineering SE-11(10), 1985, doi:10.1109/TSE.1985.231547; Banicescu,
+Ciorba and Srivastava, in: Scalable Computing, Wiley 2013.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf, Positive
 from als.techniques.arithmetic import ceiling, flooring, given_or
@@ -51,17 +38,14 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class FscParameters(RuleParameters):
+class FscParameters(
+    RuleParameters, name="fsc", next_chunk=_next_chunk, memo_size=1, source="Kruskal and Weiss, IEEE TSE 11(10), 1985"
+):
     """``h`` and ``sigma`` in s, or None: from the job."""
 
-    name: ClassVar[str] = "fsc"
     h: Annotated[Seconds | None, Positive(or_zero=True)] = None
     sigma: Annotated[Seconds | None, Positive()] = None
     round: Annotated[str, OneOf("ceil", "floor")] = "ceil"
-
-    def technique(self) -> Technique:
-        source = "Kruskal and Weiss, IEEE TSE 11(10), 1985"
-        return self.made(_next_chunk, source, memo_size=1, moments=self.sigma is None)
 
 
 FSC = FscParameters().technique()

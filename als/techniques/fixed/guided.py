@@ -1,19 +1,16 @@
-"""``guided`` as in LLVM's OpenMP runtime: ⌊R/(2P)⌋, half of GSS.
+"""``guided`` as in LLVM's OpenMP runtime: ⌊R/(2P)⌋, half of GSS, and in the end chunks of K tasks; see
+docs/reference/techniques-nonadaptive.md.
 
-Once R < 2P(K + 1) every chunk has K tasks, with ``chunk=K`` from ``schedule(guided, K)`` (default 1); a loop with
-N <= (2K + 1)P has such chunks from its start. With one core the whole loop is one chunk.
-
-The runtime multiplies R by the float 0.5/P and truncates, which is sometimes one task less than ⌊R/(2P)⌋ if P is not a power
-of two; here the quotient is exact.
+A loop with N <= (2K + 1)P has chunks of K from its start.
 
 Source: LLVM OpenMP runtime, kmp_dispatch.cpp (``kmp_sch_guided_iterative_chunked``).
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import WholeNumber
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
 
 
 @technique_kernel
@@ -30,14 +27,10 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class GuidedParameters(RuleParameters):
+class GuidedParameters(RuleParameters, name="guided", next_chunk=_next_chunk, source="LLVM OpenMP runtime"):
     """``chunk``: size of the smallest chunk."""
 
-    name: ClassVar[str] = "guided"
     chunk: Annotated[int, WholeNumber()] = 1
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "LLVM OpenMP runtime")
 
 
 GUIDED = GuidedParameters().technique()

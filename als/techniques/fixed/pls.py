@@ -1,22 +1,15 @@
-"""PLS, performance-based loop scheduling: a static part in P equal chunks, then guided self-scheduling of the rest.
+"""PLS, performance-based loop scheduling: a static part in P equal chunks, then guided self-scheduling of the rest, in its
+closed form. See docs/reference/techniques-nonadaptive.md.
 
-The first P requests get s = ⌈N · SWR / P⌉ tasks each; request P + i gets ⌈(1 − 1/P)^i · M/P⌉ with M = N − P · s, the
-closed form of GSS; at least 1. ``swr`` is the static workload ratio, 0 to 1. As published it is the ratio of the shortest and
-the longest task time; its default is 0.5, as in LB4OMP. Before rounding up, values less than 1e-9 above a whole number become
-that number (``arithmetic.SLACK``).
-
-Limits: with swr = 1 all is static; with swr = 0 all is guided (LB4OMP first gives P single tasks).
-
-Source: Shih, Yang and Tseng, "A performance-based approach to dynamic workload distribution for master-slave
-applications on grid environments", GPC 2006, LNCS 3947; as LB4OMP.
+Source: Shih, Yang and Tseng, GPC 2006, LNCS 3947; as LB4OMP.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import RealNumber
 from als.techniques.arithmetic import ceiling, clamped
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
 
 
 @technique_kernel
@@ -32,14 +25,10 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class PlsParameters(RuleParameters):
+class PlsParameters(RuleParameters, name="pls", next_chunk=_next_chunk, source="Shih, Yang and Tseng 2006, as LB4OMP"):
     """``swr``: the static workload ratio."""
 
-    name: ClassVar[str] = "pls"
     swr: Annotated[float, RealNumber(0.0, 1.0)] = 0.5
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "Shih, Yang and Tseng 2006, as LB4OMP")
 
 
 PLS = PlsParameters().technique()

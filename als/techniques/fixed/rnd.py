@@ -1,16 +1,16 @@
-"""RND: chunks of random sizes, uniformly distributed whole numbers from ``low`` to ``high``.
+"""RND: chunks of random sizes, uniformly distributed whole numbers from ``low`` to ``high``; see
+docs/reference/techniques-nonadaptive.md.
 
-A size is ``low`` + ⌊u · (``high`` − ``low`` + 1)⌋ with u drawn for each request. By default ``low`` is 1 and ``high`` is ⌈N/P⌉,
-but at least ``low``. LB4OMP, the rule's source, takes the loop's chunk size as the upper end: its default, 1, makes every chunk
-1, and its generator is seeded with the current second, so that a thread always draws the same size. Neither is reproduced.
+LB4OMP, the source of the rule, takes the loop's chunk size as the upper end, and seeds its generator with the current second.
+Neither is reproduced.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import WholeNumber
-from als.techniques.contract import UNIFORM, RuleParameters, Technique, technique_kernel
+from als.techniques.contract import UNIFORM, RuleParameters, technique_kernel
 from traces.base.errors import InputError
 
 
@@ -24,10 +24,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class RndParameters(RuleParameters):
+class RndParameters(
+    RuleParameters, name="rnd", next_chunk=_next_chunk, source="LB4OMP, IEEE TPDS 33(4), 2022", random=True
+):
     """``high`` >= ``low``, or None: from the loop."""
 
-    name: ClassVar[str] = "rnd"
     low: Annotated[int, WholeNumber()] = 1
     high: Annotated[int | None, WholeNumber()] = None
 
@@ -35,9 +36,6 @@ class RndParameters(RuleParameters):
         super().__post_init__()
         if self.high is not None and self.high < self.low:
             raise InputError(f"technique {self.name}: high: {self.high}; allowed: {self.low}, which is low, or more")
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "LB4OMP, IEEE TPDS 33(4), 2022", random=True)
 
 
 RND = RndParameters().technique()

@@ -4,10 +4,10 @@ Source: Tang and Yew 1986; two-level paper, section 3.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import WholeNumber
-from als.techniques.contract import RuleParameters, Technique, technique_kernel
+from als.techniques.contract import RuleParameters, technique_kernel
 
 
 @technique_kernel
@@ -18,14 +18,10 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class SsParameters(RuleParameters):
+class SsParameters(RuleParameters, name="ss", next_chunk=_next_chunk, source="Tang and Yew, ICPP 1986"):
     """``chunk``: size of a chunk."""
 
-    name: ClassVar[str] = "ss"
     chunk: Annotated[int, WholeNumber()] = 1
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "Tang and Yew, ICPP 1986")
 
 
 SS = SsParameters().technique()

@@ -1,21 +1,13 @@
-"""STATIC: one block of consecutive tasks per core, in a single round.
+"""STATIC: one block of consecutive tasks per core, in a single round; or chunks of K tasks, dealt to the cores in turn: chunk i
+belongs to core i mod P, whenever that core requests it. Parameters: docs/reference/techniques-nonadaptive.md.
 
-``round=block`` (the default): ⌊N/P⌋ tasks, one more for each of the first N mod P cores; the usual balanced blocks, also of
-LB4OMP. ``round=ceil``: ⌈N/P⌉ tasks until none are left, as DLS4LB and LoopSim; the last block is shorter, and some cores may
-get none.
+A core gets one block only, unless all blocks were given and tasks returned from a lost core: then it gets ⌈R/P⌉ of these.
 
-``chunk=K``: chunks of K tasks, dealt to the cores in turn, as OpenMP's ``schedule(static, K)`` does: chunk i belongs to core
-i mod P, whenever that core requests it.
-
-Without ``chunk``, a core gets one block only, unless all blocks were given and tasks returned from a lost core: then it gets
-⌈R/P⌉ of these.
-
-Source: two-level paper, section 3; roundings as LB4OMP and DLS4LB; ``chunk`` as the OpenMP API specification 5.2, section
-11.5.3.
+Source: two-level paper, section 3; ``chunk`` as the OpenMP API specification 5.2, section 11.5.3.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
 from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
@@ -57,14 +49,14 @@ def _next_dealt(
 
 
 @dataclass(frozen=True)
-class StaticParameters(RuleParameters):
+class StaticParameters(
+    RuleParameters, name="static", next_chunk=_next_chunk, memo_per_core=1, source="two-level paper, section 3"
+):
     """Parameters of static; only one may be given."""
 
-    name: ClassVar[str] = "static"
     round: Annotated[str, OneOf("block", "ceil")] = "block"  # how N/P is rounded
-    chunk: Annotated[int | None, WholeNumber()] = (
-        None  # size of a chunk, if chunks are dealt in turn; None: one block per core
-    )
+    # size of a chunk, if chunks are dealt in turn; None: one block per core
+    chunk: Annotated[int | None, WholeNumber()] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,10 +68,9 @@ class StaticParameters(RuleParameters):
         return super().numbers()[:1] if self.chunk is None else (float(min(self.chunk, 2**40)),)
 
     def technique(self) -> Technique:
-        if self.chunk is not None:
-            source = "OpenMP API specification 5.2, section 11.5.3"
-            return self.made(_next_dealt, source, memo_per_core=1, places=True)
-        return self.made(_next_chunk, "two-level paper, section 3", memo_per_core=1)
+        if self.chunk is None:
+            return self.made()
+        return self.made(next_chunk=_next_dealt, places=True, source="OpenMP API specification 5.2, section 11.5.3")
 
 
 STATIC = StaticParameters().technique()

@@ -1,28 +1,16 @@
 """static-steal: equal shares of chunks; a core that has finished its share steals from another core's.
 
-The ⌈N/K⌉ chunks of K tasks are split blockwise, with one more for each of the first cores if they do not divide evenly; a core
-takes its own chunks in order. A core without chunks searches for a victim round-robin, at first from the next core on, later
-from the core that it stole from last. A victim has at least two chunks left. If it has more than three, the thief takes the
-last quarter of them, rounded down, else the last one; it runs the first of these, and the rest is its own. Without a victim, it
-is done.
-
-If there are fewer chunks than cores, each core has one block of ⌊N/P⌋ or ⌈N/P⌉ tasks, and no core steals.
-
-From an absent core, the last chunk or its block may also be taken.
-
-LLVM's runtime inspects P - 1 cores from the remembered one on, possibly including the thief, and so may miss the last one; here
-all other cores are inspected.
-
-Parameters: ``chunk``, K; default 1.
+The rule: docs/reference/techniques-nonadaptive.md. If there are fewer chunks than cores, each core has one block of ⌊N/P⌋ or
+⌈N/P⌉ tasks, and no core steals. From an absent core, the last chunk or its block may also be taken.
 
 Source: LLVM OpenMP runtime and LB4OMP, ``kmp_dispatch.cpp``, ``static_steal``.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import WholeNumber
-from als.techniques.contract import FIRST, RuleParameters, Technique, technique_kernel
+from als.techniques.contract import FIRST, RuleParameters, technique_kernel
 from traces.compiled import Array, compiled
 
 # Indices of ``memo`` of each core.
@@ -84,15 +72,17 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class Stealing(RuleParameters):
+class Stealing(
+    RuleParameters,
+    name="static-steal",
+    next_chunk=_next_chunk,
+    memo_per_core=_PER_CORE,
+    places=True,
+    source="LLVM OpenMP runtime and LB4OMP, static_steal",
+):
     """Parameters of static-steal."""
 
-    name: ClassVar[str] = "static-steal"
     chunk: Annotated[int, WholeNumber()] = 1  # size of a chunk
-
-    def technique(self) -> Technique:
-        source = "LLVM OpenMP runtime and LB4OMP, static_steal"
-        return self.made(_next_chunk, source, memo_per_core=_PER_CORE, places=True)
 
 
 STATIC_STEAL = Stealing().technique()

@@ -1,23 +1,18 @@
-"""TAP, tapering: GSS with smaller chunks if the task times vary more.
+"""TAP, tapering: GSS with smaller chunks if the task times vary more; parameters: docs/reference/techniques-nonadaptive.md.
 
-With T = R/P and v = ``alpha`` · σ/µ a chunk has ⌈T + v²/2 − v · √(2T + v²/4)⌉ tasks, at least 1. By default µ and σ (s) are
-those of the loop's own task times. It is computed as T(T − v²) / (T + v²/2 + v · √(2T + v²/4)), the same number without loss of
-precision for large v. Before rounding up, values less than 1e-9 above a whole number become that number
-(``arithmetic.SLACK``).
+With T = R/P and v = alpha · σ/µ a chunk has ⌈T + v²/2 − v · √(2T + v²/4)⌉ tasks, computed as T(T − v²) / (T + v²/2 + v · √(2T +
+v²/4)) without loss of precision for large v.
 
-``alpha`` is the confidence that a chunk ends in time; its default, 1, is also LB4OMP's.
-Limits: with σ = 0 or alpha = 0 it is GSS; where v² >= T a chunk is a single task.
-
-Source: Lucco, "A dynamic scheduling method for irregular parallel programs", PLDI 1992, doi:10.1145/143095.143134.
+Source: Lucco, PLDI 1992, doi:10.1145/143095.143134.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import Positive
 from als.techniques.arithmetic import ceiling, clamped, given_or
-from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, Technique, technique_kernel
+from als.techniques.contract import MEAN_S, SIGMA_S, RuleParameters, technique_kernel
 from traces.base.time import Seconds
 
 
@@ -35,16 +30,12 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TapParameters(RuleParameters):
+class TapParameters(RuleParameters, name="tap", next_chunk=_next_chunk, source="Lucco, PLDI 1992"):
     """``mu`` and ``sigma`` in s, or None: from the job."""
 
-    name: ClassVar[str] = "tap"
     mu: Annotated[Seconds | None, Positive()] = None
     sigma: Annotated[Seconds | None, Positive(or_zero=True)] = None
     alpha: Annotated[float, Positive(or_zero=True)] = 1.0
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "Lucco, PLDI 1992", moments=self.mu is None or self.sigma is None)
 
 
 TAP = TapParameters().technique()

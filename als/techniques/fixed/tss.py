@@ -1,34 +1,14 @@
-"""TSS, trapezoid self-scheduling: chunks that shrink linearly from the first to the last.
+"""TSS, trapezoid self-scheduling: chunks that shrink linearly from the first to the last; and TFSS, trapezoid factoring:
+batches of P equal chunks, each the mean of P chunks of TSS. Everything is computed in whole numbers, exactly. Formulas and
+parameters: docs/reference/techniques-nonadaptive.md.
 
-First chunk f, last chunk l, n = ⌈2N/(f + l)⌉ chunks, step δ = (f − l)/(n − 1); chunk i has f − iδ tasks, and at least
-l.
-
-``first=``, ``last=``
-    f and l; by default f = N/(2P) rounded by ``first_round`` and l = 1. If l exceeds f, it is f.
-``first_round=floor|ceil``
-    LB4OMP and LLVM ⌊N/(2P)⌋ (default), DLS4LB and LoopSim ⌈N/(2P)⌉; at least 1.
-``steps=ceil|floor``
-    How n is rounded: LB4OMP, LLVM and the publication up (default), DLS4LB's C code and LoopSim down; at least 2.
-``step=integer|real``
-    δ as a whole number, rounded down, as in all three (default), or real as published, with chunks rounded down.
-
-A whole δ is 0 if N/(2P) is small, and TSS then has chunks of fixed size. Everything is computed in whole numbers, exactly.
-
-Source: Tzen and Ni, IEEE Transactions on Parallel and Distributed Systems 4(1), 1993, doi:10.1109/71.205655.
-
-TFSS, trapezoid factoring self-scheduling: batches of P equal chunks, each the mean of P chunks of TSS.
-
-f = ⌈N/(2P)⌉, n = ⌈2N/(f + 1)⌉, δ = ⌊(f − 1)/(n − 1)⌋ as in LB4OMP; a chunk of batch j is the mean of f − (jP + k)δ for
-k = 0 … P−1, rounded down; at least 1. If f − jPδ is below 0, f − (n − 1)δ replaces it, also as in LB4OMP. In whole numbers,
-exactly.
-
-Source: Chronopoulos, Andonie, Benche and Grosu, "A class of loop self-scheduling for heterogeneous clusters", IEEE
-CLUSTER 2001, doi:10.1109/CLUSTR.2001.959989.
+Sources: Tzen and Ni, IEEE TPDS 4(1), 1993, doi:10.1109/71.205655; Chronopoulos, Andonie, Benche and Grosu, IEEE CLUSTER 2001,
+doi:10.1109/CLUSTR.2001.959989.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf, WholeNumber
 from als.techniques.arithmetic import clamped
@@ -64,10 +44,11 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class TssParameters(RuleParameters):
+class TssParameters(
+    RuleParameters, name="tss", next_chunk=_next_chunk, memo_size=3, source="Tzen and Ni, IEEE TPDS 4(1), 1993"
+):
     """Parameters of TSS, with ``last`` <= ``first``; see the module."""
 
-    name: ClassVar[str] = "tss"
     step: Annotated[str, OneOf("integer", "real")] = "integer"
     first: Annotated[int | None, WholeNumber()] = None
     last: Annotated[int, WholeNumber()] = 1
@@ -78,9 +59,6 @@ class TssParameters(RuleParameters):
         super().__post_init__()
         if self.first is not None and self.first < self.last:
             raise InputError(f"technique {self.name}: last: {self.last}; allowed: 1 to {self.first}, the first chunk")
-
-    def technique(self) -> Technique:
-        return self.made(_next_chunk, "Tzen and Ni, IEEE TPDS 4(1), 1993", memo_size=3)
 
 
 TSS = TssParameters().technique()

@@ -1,25 +1,12 @@
-"""WF, weighted factoring: the chunks of FAC2, times the weight of the requesting core.
+"""WF, weighted factoring: the chunks of FAC2, times the weight of the requesting core. A batch is P requests, from any cores.
+Parameters: docs/reference/techniques-nonadaptive.md.
 
-``weights=1.6/0.8/0.8/0.8``
-    w_p of each core; their sum is their number. The parameters are then valid for this number of cores only. By default
-    w_p = P · speed_p / Σ speed, from the speeds when the loop begins; a core that appears later has weight 0 and gets single
-    tasks.
-``rule=remaining|halving``
-    The base b of a batch: ⌈R/(2P)⌉ of the tasks left at its start (DLS4LB, LoopSim; default), or LB4OMP's halving
-    ⌈N/(2P)⌉, ⌈b/2⌉, … (fac2a).
-``round=ceil|floor``
-    A chunk is ⌈w · b⌉ (LoopSim, LB4OMP; default) or ⌊w · b⌋ (DLS4LB); at least 1. Values less than 1e-9 from a whole number
-    are that number: 1.1 · 50 is 55 (``arithmetic.SLACK``).
-
-A batch is P requests, from any cores.
-
-Source: Hummel, Schmidt, Uma and Wein, "Load-sharing in heterogeneous systems via weighted factoring", SPAA 1996,
-doi:10.1145/237502.237576.
+Source: Hummel, Schmidt, Uma and Wein, SPAA 1996, doi:10.1145/237502.237576.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from als.parameters import OneOf
 from als.techniques.arithmetic import ceiling, clamped, flooring
@@ -46,10 +33,16 @@ def _next_chunk(
 
 
 @dataclass(frozen=True)
-class WfParameters(RuleParameters):
+class WfParameters(
+    RuleParameters,
+    name="wf",
+    next_chunk=_next_chunk,
+    memo_size=1,
+    memo_per_core=1,
+    source="Hummel, Schmidt, Uma and Wein, SPAA 1996",
+):
     """``weights``: numbers >= 0 separated by ``/``, or "": from the speeds."""
 
-    name: ClassVar[str] = "wf"
     weights: str = ""
     rule: Annotated[str, OneOf("remaining", "halving")] = "remaining"
     round: Annotated[str, OneOf("ceil", "floor")] = "ceil"
@@ -82,8 +75,7 @@ class WfParameters(RuleParameters):
         return (*map(float, words), *self._weights())
 
     def technique(self) -> Technique:
-        source, n = "Hummel, Schmidt, Uma and Wein, SPAA 1996", len(self._weights())
-        return self.made(_next_chunk, source, memo_size=1, memo_per_core=1, only_cores=n or None)
+        return self.made(only_cores=len(self._weights()) or None)
 
 
 WF = WfParameters().technique()
