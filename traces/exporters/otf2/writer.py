@@ -99,11 +99,6 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
     bars = shown_bars(ledger)
     transfers = _transfers(ledger)
     batch = batch_level(ledger, most_lanes)
-    if batch.span_ns[0] < 0:
-        raise InputError(
-            f"job {ledger.jobs.job_id[ledger.jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
-            "a trace cannot show what is before time 0"
-        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
