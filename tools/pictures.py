@@ -44,7 +44,7 @@ from traces.figures.application.chunk_sizes import chunk_owners_figure, chunk_si
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.application.task_lengths import task_lengths_figure
 from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
-from traces.figures.drawing.panels import Box, quiet
+from traces.figures.drawing.panels import Box
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.run.core_heat import heat_figure
 from traces.figures.run.decisions import decisions_figure
@@ -256,7 +256,7 @@ def speeds() -> Figures:
                 colour, dashes, width = looks[core]
                 look = {"color": colour, "linestyle": dashes, "linewidth": width, "label": f"core {core}"}
                 axes.step(at, [*factors, factors[-1]], where="post", **look)
-            quiet(axes, "both")
+            axes.grid()
             axes.set_title("  ×  ".join(specs), loc="left", family="DejaVu Sans Mono", fontsize=7.5)
             axes.set_ylabel("factor")
         rows[0].set_ylim(-0.08, 1.45)
@@ -448,7 +448,7 @@ def demand_response() -> Figures:
         with styled():
             figure = new_figure(3.2 + 2.6 * len(panels), 3.6)
             for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):
-                quiet(axes, "y")
+                axes.grid(axis="y")
                 cases = rows[rows["table"] == panel].groupby("case", sort=False)
                 for colour, (case, of) in zip(PALETTE, cases, strict=False):
                     ends = np.abs(of[["mean_low", "mean_high"]].to_numpy().T - of["mean"].to_numpy())

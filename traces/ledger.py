@@ -62,14 +62,25 @@ class MachineShape:
         """Number of cores of the whole machine."""
         return int(self.first_core[-1])
 
+    def host_of(self, core: Array) -> Array:
+        """Return the host of each global core number."""
+        return np.searchsorted(self.first_core[1:], core, side="right")
+
     @property
     def core_names(self) -> list[str]:
         """Name of each core, ``<host> core <n>``, with its number n within its host."""
+        hosts = np.repeat(np.arange(self.n_hosts), np.diff(self.first_core)).tolist()
+        return [
+            f"{self.host_names[host]} core {core}" for host, core in zip(hosts, self.own_numbers.tolist(), strict=True)
+        ]
+
+    @property
+    def own_numbers(self) -> Array:
+        """The number of each core within its host, int64 (n_cores,)."""
+        if self.numbers is not None:
+            return self.numbers
         first = np.asarray(self.first_core, np.int64)
-        count = np.diff(first)
-        own = np.arange(self.n_cores) - np.repeat(first[:-1], count) if self.numbers is None else self.numbers
-        hosts = np.repeat(np.arange(self.n_hosts), count).tolist()
-        return [f"{self.host_names[host]} core {core}" for host, core in zip(hosts, own.tolist(), strict=True)]
+        return np.arange(self.n_cores) - np.repeat(first[:-1], np.diff(first))
 
 
 class JobRecords(RecordKind):

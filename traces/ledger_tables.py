@@ -1,11 +1,8 @@
 """Tables of a ledger's records besides its jobs: tasks, transfers, and events of running jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from traces.base.errors import InputError
 from traces.compiled import Array
@@ -16,10 +13,7 @@ from traces.records.hints import HintRecords
 from traces.records.releases import ReleaseRecords
 from traces.records.scales import ScaleRecords
 from traces.records.widths import WidthRecords
-from traces.tables import read_rows, rows_frame, write_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_rows, rows_frame, write_rows
 
 
 @dataclass(frozen=True)
@@ -46,7 +40,7 @@ class LedgerTable:
         columns: dict[str, Array] = records.table(ledger)
         return columns
 
-    def frame(self, ledger: Ledger) -> pd.DataFrame:
+    def frame(self, ledger: Ledger) -> DataFrame:
         """Return the table of a ledger. Raises InputError if it has none."""
         return rows_frame(self.made(ledger))
 
@@ -54,11 +48,11 @@ class LedgerTable:
         """Write :meth:`frame` as Parquet; equal ledgers give equal bytes."""
         write_rows(self.made(ledger), path)
 
-    def read(self, path: Path) -> pd.DataFrame:
+    def read(self, path: Path) -> DataFrame:
         """Read such a file. Raises InputError if it does not exist, or is another table."""
         return read_rows(path, self.columns)
 
-    def read_if_there(self, folder: Path) -> pd.DataFrame | None:
+    def read_if_there(self, folder: Path) -> DataFrame | None:
         """Return the table in a folder of results; None if it has none."""
         path = folder / self.file
         return self.read(path) if path.is_file() else None
@@ -86,7 +80,7 @@ def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
     return found
 
 
-def tasks_frame(ledger: Ledger) -> pd.DataFrame:
+def tasks_frame(ledger: Ledger) -> DataFrame:
     """Return one row per task that ran, the columns of :data:`TASKS`; sorted as ``jobs_frame``, then by task.
 
     Raises
@@ -97,7 +91,7 @@ def tasks_frame(ledger: Ledger) -> pd.DataFrame:
     return TASKS.frame(ledger)
 
 
-def transfers_frame(ledger: Ledger) -> pd.DataFrame:
+def transfers_frame(ledger: Ledger) -> DataFrame:
     """Return one row per transfer between cores, the columns of :data:`TRANSFERS`; sorted as ``jobs_frame``.
 
     A job's transfers are in the order of (source, target).

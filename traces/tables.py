@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ForwardRef, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from traces.ledger import STATES, WHY, JobRecords, Ledger, PowerRecords
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    DataFrame: TypeAlias = pd.DataFrame
+else:
+    #: The type of tables in annotations; its module is not loaded for them.
+    DataFrame = ForwardRef("pandas.DataFrame")
 
 #: Columns that every table of jobs has.
 JOB_COLUMNS = tuple(JobRecords.table_columns())
@@ -86,7 +91,7 @@ def _job_columns(ledger: Ledger, further: Mapping[str, Array] | None) -> dict[st
     return {name: columns[name] for name in JOB_COLUMNS} | dict(further or {})
 
 
-def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> pd.DataFrame:
+def jobs_frame(ledger: Ledger, further: Mapping[str, Array] | None = None) -> DataFrame:
     """Return one row per attempt at a job, columns ``JOB_COLUMNS``, in the order of ``traces.ledger.JobRecords``.
 
     ``allocation`` is text such as ``0-63 128-191``; ``why`` and ``state`` are words of ``WHY`` and ``STATES`` there. They are
@@ -146,7 +151,7 @@ def _timedelta(value: Any) -> Any:
     return pd.NaT if value is None or value == -1 else pd.Timedelta(value, unit="ns")
 
 
-def rows_frame(columns: Any) -> pd.DataFrame:
+def rows_frame(columns: Any) -> DataFrame:
     """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in it."""
     import pandas as pd
 
@@ -165,7 +170,7 @@ def rows_frame(columns: Any) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def joined_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def joined_frames(frames: Sequence[DataFrame]) -> DataFrame:
     """Concatenate the rows of several frames."""
     import pandas as pd
 
@@ -355,7 +360,7 @@ def write_blocks(kinds: Mapping[str, ColumnKind], blocks: Iterable[Sequence[Mapp
             writer.write_table(pa.table(columns, schema=schema))
 
 
-def write_frame(frame: pd.DataFrame, path: Path) -> None:
+def write_frame(frame: DataFrame, path: Path) -> None:
     """Write a frame as Parquet, with the types of its columns."""
     with whole_file(path) as partial:
         frame.to_parquet(partial, index=False, compression="zstd")
@@ -378,7 +383,7 @@ def _readable(path: Path) -> Iterator[None]:
 RENAMED_COLUMNS = {"told_ns": "command_ns"}
 
 
-def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> pd.DataFrame:
+def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> DataFrame:
     """Read any table with at least these columns; with ``alone``, only the columns of these names that it has. Raises
     InputError if it does not exist, or lacks a column."""
     import pandas as pd
@@ -396,23 +401,23 @@ def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] 
     return frame
 
 
-def read_power(path: Path) -> pd.DataFrame:
+def read_power(path: Path) -> DataFrame:
     """Read a power.parquet. Raises InputError if it does not exist, or is another table."""
     return read_rows(path, POWER_COLUMNS)
 
 
-def read_power_domains(path: Path) -> pd.DataFrame | None:
+def read_power_domains(path: Path) -> DataFrame | None:
     """Read a power_domains.parquet; None if it does not exist. Raises InputError if it is another table."""
     return read_rows(path, POWER_DOMAIN_COLUMNS) if path.exists() else None
 
 
-def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> pd.DataFrame:
+def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> DataFrame:
     """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if the table does not exist,
     or lacks one of ``columns``."""
     return read_rows(path, columns, (*columns, *optional))
 
 
-def read_numbers(path: Path, columns: tuple[str, ...]) -> pd.DataFrame:
+def read_numbers(path: Path, columns: tuple[str, ...]) -> DataFrame:
     """Read only these columns of a table of numbers, one group of rows after another.
 
     It needs only the memory of the columns, half of :func:`read_columns`, which matters for tasks. Raises InputError if the
@@ -461,6 +466,6 @@ def table_rows(path: Path) -> int:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def read_jobs(path: Path) -> pd.DataFrame:
+def read_jobs(path: Path) -> DataFrame:
     """Read a jobs.parquet. Raises InputError if it does not exist, or is another table."""
     return read_rows(path, JOB_COLUMNS)

@@ -21,8 +21,7 @@ from traces.base.errors import InputError, one_of
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing.frames import sums_by_class
-from traces.figures.drawing.styles import UPSILON
-from traces.figures.study.combinations import FEW
+from traces.figures.drawing.styles import FEW, UPSILON
 from traces.figures.study.decisions import MOST_LINES
 from traces.statistics import MIN_SEEDS
 from traces.statistics.comparisons import option_columns

@@ -27,6 +27,7 @@ Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; eva
 from pathlib import Path
 
 from traces.base.time import NS_PER_S
+from traces.exporters.csv import quoted
 from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
@@ -87,8 +88,8 @@ def _line(values: tuple[int, ...], held: str, said: str) -> str:
     name = f"{own}#{attempt}" if attempt else own
     done = STATES[state]
     first = (
-        _quoted(name),
-        _quoted(origin) if mark else "w0",
+        quoted(name),
+        quoted(origin) if mark else "w0",
         "application" if chunks else "delay",
         _seconds(submit),
         f"{cores}",
@@ -101,10 +102,6 @@ def _line(values: tuple[int, ...], held: str, said: str) -> str:
     ended = ("1" if done == "completed" else "0", _FINAL[done])
     times = (_seconds(start), _seconds(run), _seconds(end), _seconds(start - submit), _seconds(turnaround))
     return ",".join((*first, *ended, *times, stretch, held, "-1", '""'))
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
 
 
 def _seconds(ns: int) -> str:

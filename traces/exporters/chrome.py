@@ -18,19 +18,11 @@ from typing import Any
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    Series,
-    ShownBatchLevel,
-    Spans,
-    batch_level,
-    machine_series,
-    series_of_hosts,
-)
+from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.detail import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, Words, blocks, words
-from traces.exporters.shown.written import check_begin, fresh
+from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -48,23 +40,18 @@ def write_chrome(ledger: Ledger, directory: Path) -> Path:
     file exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     path = Path(directory) / FILE
-    batch = batch_level(ledger, MOST_LANES)
-    check_begin(batch, ledger.jobs)
+    batch = batch_level(ledger)
     with fresh(path) as file:
         file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
         techniques = words([_quoted(f",{name}") for name in ledger.techniques] or [""])
         names = JobNames(ledger, _quoted)
         for slices in core_slices(ledger):
             file.write(_cores(ledger, slices, techniques, names))
-        for made in (_transfers(ledger), _batch(ledger, batch), _counters(ledger, batch)):
+        for made in (_transfers(ledger), _batch(ledger, batch), _counters(batch)):
             file.writelines(made)
         # No comma follows the last entry.
         file.write(",\n".join(_names(ledger, batch)).encode() + b"\n]}\n")
     return path
-
-
-def _host_of(ledger: Ledger, core: Array) -> Array:
-    return np.searchsorted(np.asarray(ledger.machine.first_core, np.int64)[1:], core, side="right")
 
 
 def _place(rows: Rows, process: Array | int, thread: Array, at_ns: Array) -> Rows:
@@ -88,7 +75,7 @@ def _cores(ledger: Ledger, slices: CoreSlices, techniques: Words, names: JobName
     rows.word(words(KINDS), slices.kind)
     if ledger.technique is not None:
         rows.word(techniques, ledger.technique[slices.job])
-    _place(rows.put(b'"'), _HOSTS + _host_of(ledger, slices.core), slices.core, slices.start_ns)
+    _place(rows.put(b'"'), _HOSTS + ledger.machine.host_of(slices.core), slices.core, slices.start_ns)
     rows.put(b',"dur":').decimal(slices.end_ns - slices.start_ns, 3)
     known = slices.task >= 0
     of_task = Rows(n).put(b',"args":{"task":').number(slices.task).put(b',"chunk":').number(slices.chunk).put(b"}")
@@ -115,7 +102,7 @@ def _transfers(ledger: Ledger) -> Iterator[bytes]:
         said = Rows(len(at)).put(b'"source":').number(source).put(b',"target":').number(target)
         said.put(b',"bytes":').number(np.rint(transfers.bytes[at]).astype(np.int64))
         begin, end = (
-            (_HOSTS + _host_of(ledger, core), core, instant)
+            (_HOSTS + ledger.machine.host_of(core), core, instant)
             for core, instant in zip(
                 transfers.cores(tasks, at), (transfers.sent_ns[at], transfers.arrived_ns[at]), strict=True
             )
@@ -160,10 +147,10 @@ def _said(spans: Spans, at: slice, keys: list[str], texts: list[str]) -> Rows:
     return rows.put(b"}")
 
 
-def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
-    for one in machine_series(batch):
+def _counters(batch: ShownBatchLevel) -> Iterator[bytes]:
+    for one in batch.machine_series():
         yield from _counter(_SCHEDULER, one)
-    for host, one in series_of_hosts(batch, ledger.machine):
+    for host, one in batch.host_series():
         yield from _counter(_HOSTS + host, one)
 
 
@@ -197,5 +184,5 @@ def _names(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[str]:
         yield from named("process", _HOSTS + host, machine.host_names[host])
     cores = shown_cores(ledger)
     core_names = machine.core_names if len(cores) else []
-    for core, host in zip(cores.tolist(), _host_of(ledger, cores).tolist(), strict=True):
+    for core, host in zip(cores.tolist(), ledger.machine.host_of(cores).tolist(), strict=True):
         yield from named("thread", _HOSTS + host, core_names[core], core)

@@ -23,18 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    REGIONS,
-    Series,
-    ShownBatchLevel,
-    batch_level,
-    machine_series,
-    series_of_hosts,
-)
+from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel, batch_level
 from traces.exporters.shown.core_slices import KINDS, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks, words
-from traces.exporters.shown.written import check_begin, fresh
+from traces.exporters.shown.written import fresh
 from traces.ledger import STATES, WHY, Ledger
 
 #: Name of the written folder, and of its files.
@@ -56,8 +48,7 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
     exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     folder = Path(directory) / FOLDER
-    batch = batch_level(ledger, MOST_LANES)
-    check_begin(batch, ledger.jobs)
+    batch = batch_level(ledger)
     files = {
         "cores.csv": _cores(ledger),
         "jobs.csv": _jobs(batch),
@@ -73,18 +64,18 @@ def write_csv(ledger: Ledger, directory: Path) -> Path:
     return folder / "cores.csv"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a field, in quotes if it needs them."""
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
 
 
 def _cores(ledger: Ledger) -> Iterator[bytes]:
     machine, jobs = ledger.machine, ledger.jobs
-    hosts, kinds = words([_quoted(name) for name in machine.host_names]), words(KINDS)
-    techniques = words([_quoted(name) for name in ledger.techniques] or [""])
-    first = np.asarray(machine.first_core, np.int64)
+    hosts, kinds = words([quoted(name) for name in machine.host_names]), words(KINDS)
+    techniques = words([quoted(name) for name in ledger.techniques] or [""])
     for one in core_slices(ledger):
         n, known = len(one.core), one.task >= 0
-        rows = Rows(n).number(one.core).put(b",").word(hosts, np.searchsorted(first[1:], one.core, side="right"))
+        rows = Rows(n).number(one.core).put(b",").word(hosts, machine.host_of(one.core))
         rows.put(b",").word(kinds, one.kind).put(b",").numbers(jobs.job_id[one.job], jobs.attempt[one.job])
         if ledger.technique is not None:
             rows.word(techniques, ledger.technique[one.job])
@@ -96,7 +87,7 @@ def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:
     lanes = batch.lanes
     location = lanes.location
     regions, texts = words(list(REGIONS)), words(["", *WHY, *STATES])
-    strings = [_quoted(text) for text in batch.strings]
+    strings = [quoted(text) for text in batch.strings]
     for at in blocks(len(location)):
         values = lanes.values[lanes.row[at]]
         rows = Rows(len(values)).number(location[at]).put(b",").word(regions, lanes.region[at])
@@ -112,14 +103,14 @@ def _jobs(batch: ShownBatchLevel) -> Iterator[bytes]:
 
 def _counters(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[bytes]:
     machine = ledger.machine
-    for one in machine_series(batch):
+    for one in batch.machine_series():
         yield from _counter(machine.name, one)
-    for host, one in series_of_hosts(batch, machine):
+    for host, one in batch.host_series():
         yield from _counter(machine.host_names[host], one)
 
 
 def _counter(where: str, one: Series) -> Iterator[bytes]:
-    named = f"{_quoted(where)},{one.name},{one.unit},".encode()
+    named = f"{quoted(where)},{one.name},{one.unit},".encode()
     for at in blocks(len(one.instant_ns)):
         rows = Rows(len(one.instant_ns[at])).put(named).numbers(one.instant_ns[at])
         yield rows.scaled(one.values[at], one.exponent).put(b"\n").tobytes()

@@ -1,9 +1,7 @@
 """Comparisons as a table for a terminal."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,15 +9,13 @@ from traces.base.errors import InputError
 from traces.metric_units import Shown, four_digits, interval_text, shown_as
 from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Placeholder for a missing value.
 _NONE = "–"
 
 
-def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> str:
+def comparison_table(comparisons: DataFrame, *, paired_by: str = "seed") -> str:
     """Comparisons (:func:`traces.statistics.paired_comparisons`) as text.
 
     Values that all rows share are above them. Each metric has one unit. A row whose interval excludes "no change" ends with
@@ -86,7 +82,7 @@ def comparison_table(comparisons: pd.DataFrame, *, paired_by: str = "seed") -> s
 
 
 def _first_line(
-    comparisons: pd.DataFrame, context: list[str], varied: list[str], units: dict[str, Shown], paired_by: str
+    comparisons: DataFrame, context: list[str], varied: list[str], units: dict[str, Shown], paired_by: str
 ) -> str:
     option, base = comparisons["option"].iloc[0], comparisons["base"].iloc[0]
     same = [f"{name} {_plain(comparisons[name].iloc[0])}" for name in context if name not in varied]
@@ -118,7 +114,7 @@ def _numbers(row: dict[str, Any], how: Shown) -> list[str]:
     ]
 
 
-def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
+def _notes(comparisons: DataFrame, paired_by: str) -> list[str]:
     changed = ((comparisons["difference_low"] > 0) | (comparisons["difference_high"] < 0)).any()
     few = ((comparisons["seeds"] < MIN_SEEDS) & ~np.isfinite(comparisons["difference"])).any()
     exact = np.isfinite(comparisons["difference"]) & ~np.isfinite(comparisons["difference_low"])
@@ -130,7 +126,7 @@ def _notes(comparisons: pd.DataFrame, paired_by: str) -> list[str]:
     return notes
 
 
-def _unit(rows: pd.DataFrame, metric: str) -> Shown:
+def _unit(rows: DataFrame, metric: str) -> Shown:
     sizes = np.abs(rows[["mean_base", "mean_value"]].to_numpy(np.float64))
     return shown_as(metric, float(np.nanmedian(sizes)) if np.isfinite(sizes).any() else 0.0)
 

@@ -1,10 +1,8 @@
 """Every value of a study's option against one of them, paired over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +10,7 @@ from traces.base.errors import InputError, one_of, parse_real, shown
 from traces.compiled import Array
 from traces.statistics.intervals import CONFIDENCE
 from traces.statistics.pairs import Paired, paired
-from traces.tables import rows_frame
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, rows_frame
 
 #: The column after the seed if each seed is a window of a log: the instant at which the window begins (ns).
 WINDOW_BEGIN = "window_begin_ns"
@@ -29,13 +24,13 @@ _COMPARED = frozenset(
 )
 
 
-def combination_columns(comparisons: pd.DataFrame) -> list[str]:
+def combination_columns(comparisons: DataFrame) -> list[str]:
     """The columns that identify the combination: the workload and the other options. In a table of several compared options,
     the rows of an option are empty in its own column."""
     return [str(name) for name in comparisons.columns if name not in _COMPARED]
 
 
-def check_one_base(comparisons: pd.DataFrame) -> None:
+def check_one_base(comparisons: DataFrame) -> None:
     """Raise InputError if the comparisons of one table or figure have several options or base values."""
     for name in ("option", "base"):
         several = [str(one) for one in comparisons[name].unique()]
@@ -45,7 +40,7 @@ def check_one_base(comparisons: pd.DataFrame) -> None:
             )
 
 
-def option_columns(results: pd.DataFrame) -> list[str]:
+def option_columns(results: DataFrame) -> list[str]:
     """The options of a study: the columns between ``workload`` and ``seed``. Raises InputError for other tables."""
     names = [str(name) for name in results.columns]
     for name in ("workload", "seed", "error"):
@@ -54,12 +49,12 @@ def option_columns(results: pd.DataFrame) -> list[str]:
     return names[names.index("workload") + 1 : names.index("seed")]
 
 
-def finished(results: pd.DataFrame) -> Array:
+def finished(results: DataFrame) -> Array:
     """The rows of runs that finished, bool."""
     return (results["error"].fillna("") == "").to_numpy(bool)
 
 
-def metric_values(results: pd.DataFrame, metric: str) -> Array:
+def metric_values(results: DataFrame, metric: str) -> Array:
     """A metric as float64, NaN if a row has none. Raises InputError if it is unknown, or not one number per run."""
     names = [str(name) for name in results.columns]
     known = [name for name in names[names.index("error") + 1 :] if _is_number(results[name])]
@@ -69,14 +64,14 @@ def metric_values(results: pd.DataFrame, metric: str) -> Array:
 
 
 def paired_comparisons(
-    results: pd.DataFrame,
+    results: DataFrame,
     option: str,
     base: object,
     metrics: Sequence[str],
     *,
     confidence: float = CONFIDENCE,
     exact: bool = False,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Compare each value of an option with a base value, for every combination of workload and the other options.
 
     Pairs are runs with the same seed, and so the same tasks. Only seeds whose two runs finished count.
@@ -144,12 +139,12 @@ def paired_comparisons(
     return rows_frame(rows)
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
+def _is_number(column: Any) -> bool:
     # A metric that no run has is an empty column.
     return column.dtype.kind in "iuf" or bool(column.isna().all())
 
 
-def _base(column: pd.Series[Any], values: list[Any], option: str, base: object) -> Any:
+def _base(column: Any, values: list[Any], option: str, base: object) -> Any:
     for value in values:
         if value == base or str(value) == str(base):
             return value

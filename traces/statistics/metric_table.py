@@ -1,12 +1,9 @@
 """Tables of metrics for papers: one row per combination of options, means over seeds with their intervals."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +11,7 @@ from traces.base.errors import InputError, one_of
 from traces.metric_units import Shown, interval_text, shown_as
 from traces.statistics.comparisons import finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, Estimate, mean_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Forms of a table.
 FORMATS = ("csv", "md", "latex")
@@ -35,31 +30,20 @@ _ESCAPED |= {character: f"\\{character}" for character in "&%$#_{}"}
 
 
 def metric_table(
-    results: pd.DataFrame, metrics: Sequence[str] = (), *, format: str = "md", confidence: float = CONFIDENCE
+    results: DataFrame, metrics: Sequence[str] = (), *, format: str = "md", confidence: float = CONFIDENCE
 ) -> str:
     """Return a table of the means of metrics, with their confidence intervals from five seeds on.
 
-    Parameters
-    ----------
-    results : DataFrame
-        A study's: a row per combination and seed; failed runs are left out.
-    metrics : sequence of str
-        Names of metrics; the ending ``_ns`` may be omitted. Default: the first of :data:`DEFAULTS` that there are.
-    format : {"csv", "md", "latex"}
-        ``csv`` has columns of their own for the ends of intervals, and the number of seeds in each row; ``md`` and ``latex``
-        state it below and above the table.
-    confidence : float
-        From 0.5 to 0.995.
+    - ``results``: a study's: a row per combination and seed; failed runs are left out.
+    - ``metrics``: Names of metrics; the ending ``_ns`` may be omitted. Default: the first of :data:`DEFAULTS` that there
+      are.
+    - ``format``: {"csv", "md", "latex"}, ``csv`` has columns of their own for the ends of intervals, and the number of
+      seeds in each row; ``md`` and ``latex`` state it below and above the table.
+    - ``confidence``: From 0.5 to 0.995.
 
-    Returns
-    -------
-    str
-        Lines; durations in the unit that fits the column, as many digits as the interval is worth, else four.
+    Returns lines; durations in the unit that fits the column, as many digits as the interval is worth, else four.
 
-    Raises
-    ------
-    InputError
-        If a metric or the format is unknown, or no run has finished.
+    Raises InputError if a metric or the format is unknown, or no run has finished.
     """
     if format not in FORMATS:
         raise one_of("format", format, FORMATS)
@@ -86,13 +70,13 @@ def metric_table(
     return _markdown(head, cells, note, len(keys)) if format == "md" else _latex(head, cells, note, len(keys))
 
 
-def _known(name: str, results: pd.DataFrame) -> str:
+def _known(name: str, results: DataFrame) -> str:
     name = f"{name}_ns" if name not in results.columns and f"{name}_ns" in results.columns else name
     metric_values(results, name)  # refuses what is no metric
     return name
 
 
-def _has(results: pd.DataFrame, name: str) -> bool:
+def _has(results: DataFrame, name: str) -> bool:
     return name in results.columns and bool(results[name].notna().any())
 
 

@@ -4,10 +4,8 @@ Tasks are sorted as they are drawn: by core, then by time. Each has the core's i
 numbers and chunks are differences. So a task needs about seven bytes, five of them for its incompressible time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +14,8 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.figures.drawing.frames import Held, arrays, held_cores
 from traces.figures.drawing.steps import Steps, steps
-from traces.tables import distinct
+from traces.tables import DataFrame, distinct
 from traces.timeline.tables import TimelineTables
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def coded(numbers: Array, *, differences: bool = False) -> tuple[Array, dict[str, Any]]:
@@ -209,7 +204,7 @@ def _steps(name: str, function: Steps, base: int) -> dict[str, Array]:
     return {f"{name}_at": function.instant_ns - base, name: function.value}
 
 
-def _causes(causes: pd.DataFrame, job_id: Array, attempt: Array) -> tuple[Array, list[str]]:
+def _causes(causes: DataFrame, job_id: Array, attempt: Array) -> tuple[Array, list[str]]:
     # By row of the jobs: the row that it waited for, or -1, and in which way.
     numbers, tries, cause, cause_job, cause_attempt = arrays(
         causes, ("job_id", "attempt", "cause", "cause_job", "cause_attempt"), "causes"

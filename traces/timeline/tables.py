@@ -1,42 +1,37 @@
 """The contents of a timeline: the tables of a run, and further data of its jobs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS
-from traces.tables import read_jobs, read_power
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame, read_jobs, read_power
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TimelineTables:
     """The tables of a run, as in docs/reference/results.md."""
 
-    jobs: pd.DataFrame  # jobs.parquet
+    jobs: DataFrame  # jobs.parquet
     first_core: Array  # int64 (hosts + 1,): first core of each host, and one beyond the last
     host_names: list[str]  # one per host
     # tasks.parquet: all rows; without it the timeline shows which cores jobs held
-    tasks: pd.DataFrame | None = None
+    tasks: DataFrame | None = None
     # cores released by jobs before their end, and given to them after their start
-    releases: pd.DataFrame | None = None
-    widths: pd.DataFrame | None = None
-    power: pd.DataFrame | None = None  # power.parquet
+    releases: DataFrame | None = None
+    widths: DataFrame | None = None
+    power: DataFrame | None = None  # power.parquet
     # scheduler of the tasks of jobs, if the table of jobs does not have it (``chosen``, ``application``)
     technique: str = ""
     users: list[str] | None = None  # user of each row of the jobs, empty if unknown
     # why some jobs started later than in another run, from a comparison: ``job_id``, ``attempt``, ``cause``, ``cause_job`` and
     # ``cause_attempt``, as in ``delays.parquet`` for one of its runs
-    causes: pd.DataFrame | None = None
+    causes: DataFrame | None = None
     # time 0, in seconds since 1970 (``UnixStartTime`` of a log); None if unknown
     start_s: float | None = None
 

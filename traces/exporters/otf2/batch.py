@@ -7,7 +7,7 @@ import numpy as np
 from traces.compiled import Array, compiled
 from traces.exporters.otf2.kernels import NO_WRITER, Calls, write_metrics
 from traces.exporters.otf2.library import AddAttribute, CloseEvtWriter, Enter, GetEvtWriter, Leave, address_of, binding
-from traces.exporters.shown.batch_level import ShownBatchLevel, Spans, power_counters
+from traces.exporters.shown.batch_level import ShownBatchLevel, Spans
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -100,15 +100,14 @@ def write_batch(
     def spans(one: Spans) -> None:
         call(write_spans, call.archive, address_of(attributes), machine.n_cores + len(found), first_region, one)
 
-    counted = [load.queue_length, load.busy_cores, *([] if batch.computing is None else [batch.computing])]
-    values = np.column_stack(counted).astype(np.int64)
-    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, values)
+    counted = np.column_stack([one.values for one in batch.load_series()])
+    counters(SCHEDULER_METRICS, np.zeros(1), np.full(1, len(load)), load.instant_ns, counted)
     found += [Location("batch scheduler", metric, len(load), scheduler)]
     for name, points in batch.points.items():
         spans(points)
         found += [Location(name, thread, 2 * len(points.start), scheduler)]
     if (power := batch.power) is not None:
-        drawn = np.column_stack([one.values for one in power_counters(power)])
+        drawn = np.column_stack([one.values for one in batch.power_series()])
         counters(POWER_METRICS, np.zeros(1), np.full(1, len(power)), power.instant_ns, drawn)
         found += [Location("power", metric, len(power), scheduler)]
     shown = np.arange(machine.n_hosts) if all_hosts else np.flatnonzero(hosts.stop > hosts.first)

@@ -12,7 +12,7 @@ from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import HOST_METRICS, POWER_METRICS, SCHEDULER_METRICS, Location
 from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding
-from traces.exporters.shown.batch_level import COMPUTING, ShownBatchLevel, power_counters
+from traces.exporters.shown.batch_level import ShownBatchLevel
 from traces.exporters.shown.rows import JobNames
 from traces.ledger import STATES, WHY, Ledger, MachineShape
 
@@ -30,23 +30,40 @@ class CoreLocations(NamedTuple):
     n_events: Array
 
 
-class _Strings:
-    """String definitions, numbered in order; string 0 is empty, then come the attributes' strings."""
+class _Definitions:
+    """The global definitions of an archive. Strings are numbered in order: 0 is empty, then come the attributes' strings."""
 
-    def __init__(self, call: Calls, writer: Any, strings: Sequence[str]) -> None:
-        self._call, self._writer, self._next = call, address_of(writer), 0
-        self.add(strings)
+    def __init__(self, call: Calls, archive: Any) -> None:
+        self.call, self.writer, self._next = call, binding.Archive_GetGlobalDefWriter(archive), 0
 
-    def add(self, names: Sequence[str]) -> int:
+    def write(self, kind: str, *values: Any) -> None:
+        """Write a definition."""
+        getattr(binding, f"GlobalDefWriter_Write{kind}")(self.writer, *values)
+
+    def strings(self, names: Sequence[str]) -> int:
         """Define some strings; return the reference of the first; the others follow."""
         encoded = [name.encode() + b"\0" for name in names]
         text = np.frombuffer(b"".join(encoded), np.uint8)
         offsets = np.zeros(len(encoded) + 1, np.int64)
         np.cumsum([len(one) for one in encoded], out=offsets[1:])
         first = self._next
-        self._call(kernels.write_strings, self._writer, first, text.ctypes.data, offsets[:-1])
+        self.call(kernels.write_strings, address_of(self.writer), first, text.ctypes.data, offsets[:-1])
         self._next += len(encoded)
         return first
+
+    def region(self, reference: int, name: int, description: int, role: Any, paradigm: Any) -> None:
+        """Write a region without source file."""
+        no_file = binding.UNDEFINED_STRING.value
+        self.write("Region", reference, name, name, description, role, paradigm, binding.RegionFlag.NONE, no_file, 0, 0)
+
+    def group(self, reference: int, name: int, kind: Any, paradigm: Any, members: Sequence[int]) -> None:
+        """Write a group of regions or locations."""
+        self.write("Group", reference, name, kind, paradigm, binding.GroupFlag.NONE, members)
+
+    def location_group(self, reference: int, name: int, node: int) -> None:
+        """Write the location group of a host, or of the batch scheduler, at a node of the system tree."""
+        kind, none = binding.LocationGroupType.PROCESS, binding.UNDEFINED_LOCATION_GROUP
+        self.write("LocationGroup", reference, name, kind, node, none)
 
 
 def longest_definition(ledger: Ledger, batch: ShownBatchLevel, *, messages: bool) -> int:
@@ -72,197 +89,128 @@ def write_definitions(
     """Write all global definitions.
 
     - ``archive``: the binding's handle; all events are written and their files closed.
-    - ``ledger``: the machine and the jobs.
-    - ``cores``: the locations of cores.
-    - ``batch``: the batch level.
-    - ``further``: list of Location, the locations that follow the cores.
+    - ``cores``, ``further``: the locations of cores, and those that follow them.
     - ``messages``: whether cores send messages.
     """
     machine, jobs = ledger.machine, ledger.jobs
-    writer = binding.Archive_GetGlobalDefWriter(archive)
+    made = _Definitions(call, archive)
     first_ns, last_ns = batch.span_ns
-    binding.GlobalDefWriter_WriteClockProperties(
-        writer, NS_PER_S, first_ns, last_ns - first_ns, binding.UNDEFINED_TIMESTAMP.value
-    )
-    strings = _Strings(call, writer, batch.strings)
-    _write_attributes(writer, strings, batch.attributes)
-    _write_machine(writer, strings, ledger)
+    unknown = binding.UNDEFINED_TIMESTAMP.value
+    made.write("ClockProperties", NS_PER_S, first_ns, last_ns - first_ns, unknown)
+    made.strings(batch.strings)
+    _write_attributes(made, batch.attributes)
+    _write_machine(made, ledger)
 
     core_names = machine.core_names if len(cores.number) else []
-    call(
-        kernels.write_locations,
-        address_of(writer),
-        strings.add([core_names[core] for core in cores.number.tolist()]),
-        cores.number,
-        np.searchsorted(machine.first_core[1:], cores.number, side="right"),
-        cores.n_events,
-        binding.LocationType.CPU_THREAD.value,
-    )
-    _write_further(writer, strings, machine, further, "jobs" if batch.waiting else "running jobs")
-    _write_metrics(writer, strings, batch)
-    call(
-        kernels.write_regions,
-        address_of(writer),
-        strings.add(JobNames(ledger).labels(jobs.job_id)),
-        _describe(strings, ledger),
-        binding.RegionRole.TASK.value,
-        binding.Paradigm.USER.value,
-        binding.RegionFlag.NONE.value,
-        binding.UNDEFINED_STRING.value,
-    )
-    _write_techniques(writer, strings, ledger, 2 * messages)
+    names = made.strings([core_names[core] for core in cores.number.tolist()])
+    hosts, thread = machine.host_of(cores.number), binding.LocationType.CPU_THREAD.value
+    call(kernels.write_locations, address_of(made.writer), names, cores.number, hosts, cores.n_events, thread)
+    _write_further(made, machine, further, "jobs" if batch.waiting else "running jobs")
+    _write_metrics(made, batch)
+    names = made.strings(JobNames(ledger).labels(jobs.job_id))
+    kinds = (binding.RegionRole.TASK, binding.Paradigm.USER, binding.RegionFlag.NONE, binding.UNDEFINED_STRING)
+    descriptions = _describe(made, ledger)
+    call(kernels.write_regions, address_of(made.writer), names, descriptions, *(kind.value for kind in kinds))
+    _write_techniques(made, ledger, 2 * messages)
     if messages:
-        _write_communicator(writer, strings, cores.number)
-        _write_wait(writer, strings, len(jobs))
+        _write_messages(made, cores.number, len(jobs))
     shown = batch.regions
-    regions = strings.add([*shown, *shown.values()])
+    regions = made.strings([*shown, *shown.values()])
     for place in range(len(shown)):
-        binding.GlobalDefWriter_WriteRegion(
-            *(writer, len(jobs) + messages + place, regions + place, regions + place, regions + len(shown) + place),
-            *(binding.RegionRole.CODE, binding.Paradigm.USER, binding.RegionFlag.NONE),
-            *(binding.UNDEFINED_STRING.value, 0, 0),
-        )
-    binding.Archive_CloseGlobalDefWriter(archive, writer)
+        description = regions + len(shown) + place
+        kind = (binding.RegionRole.CODE, binding.Paradigm.USER)
+        made.region(len(jobs) + messages + place, regions + place, description, *kind)
+    binding.Archive_CloseGlobalDefWriter(archive, made.writer)
 
 
-def _write_techniques(writer: Any, strings: _Strings, ledger: Ledger, first_group: int) -> None:
-    """Write groups of regions for each technique: the jobs whose tasks it distributed.
-
-    A technique with more jobs than a group holds has several groups of its name, in the order of the jobs.
-    """
+def _write_techniques(made: _Definitions, ledger: Ledger, first_group: int) -> None:
+    """Write a group of regions for each technique: the jobs whose tasks it distributed. Further jobs than a group holds are in
+    further groups of its name."""
     if ledger.technique is None:
         return
-    name = strings.add(ledger.techniques)
+    name = made.strings(ledger.techniques)
     further = first_group + len(ledger.techniques)
     for place in range(len(ledger.techniques)):
         regions = np.flatnonzero(ledger.technique == place).tolist()
         for first in range(0, len(regions), GROUP_MEMBERS):
             reference = further if first else first_group + place
             further += first > 0
-            binding.GlobalDefWriter_WriteGroup(
-                *(writer, reference, name + place),
-                *(binding.GroupType.REGIONS, binding.Paradigm.USER, binding.GroupFlag.NONE),
-                regions[first : first + GROUP_MEMBERS],
-            )
+            members = regions[first : first + GROUP_MEMBERS]
+            made.group(reference, name + place, binding.GroupType.REGIONS, binding.Paradigm.USER, members)
 
 
-def _write_communicator(writer: Any, strings: _Strings, number: Array) -> None:
-    """Write the communicator of all cores that have a location, in ascending order."""
-    name = strings.add(["cores"])
-    kinds = binding.GroupType
-    for reference, (kind, members) in enumerate(
-        [(kinds.COMM_LOCATIONS, number.tolist()), (kinds.COMM_GROUP, range(len(number)))]
-    ):
-        binding.GlobalDefWriter_WriteGroup(
-            writer, reference, name, kind, binding.Paradigm.MPI, binding.GroupFlag.NONE, members
-        )
-    binding.GlobalDefWriter_WriteComm(
-        writer, kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE
-    )
+def _write_messages(made: _Definitions, number: Array, region: int) -> None:
+    """Write the communicator of all cores that have a location, and the region in which a core waits for data."""
+    name, mpi = made.strings(["cores"]), binding.Paradigm.MPI
+    made.group(0, name, binding.GroupType.COMM_LOCATIONS, mpi, number.tolist())
+    made.group(1, name, binding.GroupType.COMM_GROUP, mpi, range(len(number)))
+    made.write("Comm", kernels.COMMUNICATOR, name, 1, binding.UNDEFINED_COMM, binding.CommFlag.NONE)
+    name = made.strings(["wait for data", "the core is free, but what its next task needs has not arrived"])
+    made.region(region, name, name + 1, binding.RegionRole.POINT2POINT, mpi)
 
 
-def _write_wait(writer: Any, strings: _Strings, reference: int) -> None:
-    """Write the region in which a core waits for data."""
-    name = strings.add(["wait for data", "the core is free, but what its next task needs has not arrived"])
-    undefined = binding.UNDEFINED_STRING.value
-    role, paradigm = binding.RegionRole.POINT2POINT, binding.Paradigm.MPI
-    flags = binding.RegionFlag.NONE
-    binding.GlobalDefWriter_WriteRegion(writer, reference, name, name, name + 1, role, paradigm, flags, undefined, 0, 0)
-
-
-def _describe(strings: _Strings, ledger: Ledger) -> Array:
+def _describe(made: _Definitions, ledger: Ledger) -> Array:
     """Return the string of each job row that describes its attempt; every text is defined once."""
     jobs = ledger.jobs
-    ways, way = np.unique((jobs.attempt * len(WHY) + jobs.why) * len(STATES) + jobs.state, return_inverse=True)
-    texts = []
-    for key in ways.tolist():
-        attempt_and_why, state = divmod(key, len(STATES))
-        attempt, why = divmod(attempt_and_why, len(WHY))
-        texts.append(f"attempt {attempt}, {WHY[why]}, {STATES[state]}")
-    return np.asarray(strings.add(texts) + way.reshape(-1), np.int64)
+    shape = (int(jobs.attempt.max(initial=0)) + 1, len(WHY), len(STATES))
+    ways, way = np.unique(np.ravel_multi_index((jobs.attempt, jobs.why, jobs.state), shape), return_inverse=True)
+    kinds = np.transpose(np.unravel_index(ways, shape)).tolist()
+    texts = [f"attempt {attempt}, {WHY[why]}, {STATES[state]}" for attempt, why, state in kinds]
+    return np.asarray(made.strings(texts) + way.reshape(-1), np.int64)
 
 
-def _write_attributes(writer: Any, strings: _Strings, of_jobs: Sequence[tuple[str, str, Any]]) -> None:
-    for reference, (name, description, kind) in enumerate(
-        [
-            ("task", "number of the task within its job", binding.Type.UINT64.value),
-            ("chunk", "number of the chunk that the task was assigned with, within its job", binding.Type.UINT64.value),
-            *of_jobs,
-        ]
-    ):
-        first = strings.add([name, description])
-        binding.GlobalDefWriter_WriteAttribute(writer, reference, first, first + 1, binding.Type(kind))
+def _write_attributes(made: _Definitions, of_jobs: Sequence[tuple[str, str, Any]]) -> None:
+    number = binding.Type.UINT64.value
+    of_tasks = [
+        ("task", "number of the task within its job", number),
+        ("chunk", "number of the chunk that the task was assigned with, within its job", number),
+    ]
+    for reference, (name, description, kind) in enumerate([*of_tasks, *of_jobs]):
+        first = made.strings([name, description])
+        made.write("Attribute", reference, first, first + 1, binding.Type(kind))
 
 
-def _write_machine(writer: Any, strings: _Strings, ledger: Ledger) -> None:
+def _write_machine(made: _Definitions, ledger: Ledger) -> None:
     """Write the system tree (node 0 the cluster, node 1 + h the host h) and one group per host."""
     machine = ledger.machine
-    cluster = strings.add([machine.name, "cluster", "host"])
+    cluster = made.strings([machine.name, "cluster", "host"])
     domain = binding.SystemTreeDomain
-    binding.GlobalDefWriter_WriteSystemTreeNode(writer, 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE)
-    binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 0, domain.MACHINE)
-    names = strings.add(machine.host_names)
+    made.write("SystemTreeNode", 0, cluster, cluster + 1, binding.UNDEFINED_SYSTEM_TREE_NODE)
+    made.write("SystemTreeNodeDomain", 0, domain.MACHINE)
+    names = made.strings(machine.host_names)
     for host in range(machine.n_hosts):
-        binding.GlobalDefWriter_WriteSystemTreeNode(writer, 1 + host, names + host, cluster + 2, 0)
-        binding.GlobalDefWriter_WriteSystemTreeNodeDomain(writer, 1 + host, domain.SHARED_MEMORY)
-        binding.GlobalDefWriter_WriteLocationGroup(
-            writer, host, names + host, binding.LocationGroupType.PROCESS, 1 + host, binding.UNDEFINED_LOCATION_GROUP
-        )
+        made.write("SystemTreeNode", 1 + host, names + host, cluster + 2, 0)
+        made.write("SystemTreeNodeDomain", 1 + host, domain.SHARED_MEMORY)
+        made.location_group(host, names + host, 1 + host)
 
 
-def _write_further(writer: Any, strings: _Strings, machine: MachineShape, further: list[Location], lanes: str) -> None:
+def _write_further(made: _Definitions, machine: MachineShape, further: list[Location], lanes: str) -> None:
     """Write the locations after the cores, and the groups of those without a host; the group ``lanes`` if there are any."""
     groups = ["batch scheduler", lanes][: 1 + max(one.group for one in further) - machine.n_hosts]
-    name = strings.add(groups)
+    name = made.strings(groups)
     for place in range(len(groups)):
-        binding.GlobalDefWriter_WriteLocationGroup(
-            writer,
-            machine.n_hosts + place,
-            name + place,
-            binding.LocationGroupType.PROCESS,
-            0,
-            binding.UNDEFINED_LOCATION_GROUP,
-        )
-    names = strings.add([one.name for one in further])
+        made.location_group(machine.n_hosts + place, name + place, 0)
+    names = made.strings([one.name for one in further])
     for place, one in enumerate(further):
         kind = binding.LocationType(one.kind)
-        binding.GlobalDefWriter_WriteLocation(
-            writer, machine.n_cores + place, names + place, kind, one.n_events, one.group
-        )
+        made.write("Location", machine.n_cores + place, names + place, kind, one.n_events, one.group)
 
 
-def _write_metrics(writer: Any, strings: _Strings, batch: ShownBatchLevel) -> None:
+def _write_metrics(made: _Definitions, batch: ShownBatchLevel) -> None:
     """Write the counters, and classes of them for the scheduler, for hosts, and for power, each with the location that records
     it.
 
     The classes are recorded directly. Instances could say that the scheduler's counters are the whole cluster's, but ViTE takes
     an instance's reference for a class and crashes.
     """
-    members = [
-        ("queue length", "jobs that wait for their start", "jobs", 0),
-        ("busy cores", "cores allocated to jobs", "cores", 0),
-        *([] if batch.computing is None else [COMPUTING]),
-    ]
-    classes = [(SCHEDULER_METRICS, list(range(len(members)))), (HOST_METRICS, [1])]
+    members, n_load = batch.machine_series(), len(batch.load_series())
+    classes = [(SCHEDULER_METRICS, range(n_load)), (HOST_METRICS, [1])]
     if batch.power is not None:
-        drawn = [one[:4] for one in power_counters(batch.power)]
-        classes.append((POWER_METRICS, list(range(len(members), len(members) + len(drawn)))))
-        members += drawn
-    for member, (name, description, unit, exponent) in enumerate(members):
-        first = strings.add([name, description, unit])
-        binding.GlobalDefWriter_WriteMetricMember(
-            writer,
-            member,
-            first,
-            first + 1,
-            binding.MetricType.OTHER,
-            binding.MetricMode.ABSOLUTE_NEXT,
-            binding.Type.UINT64,
-            binding.Base.DECIMAL,
-            exponent,
-            first + 2,
-        )
+        classes.append((POWER_METRICS, range(n_load, len(members))))
+    how = (binding.MetricType.OTHER, binding.MetricMode.ABSOLUTE_NEXT, binding.Type.UINT64, binding.Base.DECIMAL)
+    for member, one in enumerate(members):
+        first = made.strings([one.name, one.description, one.unit])
+        made.write("MetricMember", member, first, first + 1, *how, one.exponent, first + 2)
     for reference, of in classes:
-        binding.GlobalDefWriter_WriteMetricClass(
-            writer, reference, of, binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT
-        )
+        kinds = (binding.MetricOccurrence.ASYNCHRONOUS, binding.RecorderKind.ABSTRACT)
+        made.write("MetricClass", reference, list(of), *kinds)

@@ -9,19 +9,7 @@ from typing import Any
 
 from traces.base.errors import TwolevelError
 from traces.compiled import compiled
-from traces.exporters.otf2.library import (
-    CloseDefWriter,
-    CloseEvtWriter,
-    GetDefWriter,
-    GetEvtWriter,
-    Metric,
-    OTF2Call,
-    WriteLocation,
-    WriteRegion,
-    WriteString,
-    c_functions,
-    failure,
-)
+from traces.exporters.otf2 import library as otf2
 from traces.kernels.signatures import Ints
 
 #: Returned if OTF2 gave no writer; it has no code for this.
@@ -45,9 +33,9 @@ def write_metrics(
     n_values: int,
     value_types: int,
     values: int,
-    get_writer: GetEvtWriter,
-    close_writer: CloseEvtWriter,
-    write_metric: Metric,
+    get_writer: otf2.GetEvtWriter,
+    close_writer: otf2.CloseEvtWriter,
+    write_metric: otf2.Metric,
 ) -> int:
     """Write one metric event per instant: location ``first_location + k`` has the rows ``first[k]:stop[k]``.
 
@@ -69,7 +57,7 @@ def write_metrics(
 
 @compiled()
 def write_local_definitions(
-    archive: int, locations: Ints, get_writer: GetDefWriter, close_writer: CloseDefWriter
+    archive: int, locations: Ints, get_writer: otf2.GetDefWriter, close_writer: otf2.CloseDefWriter
 ) -> int:
     """Write the local definitions of some locations: empty, but readers need the files."""
     for place in range(len(locations)):
@@ -83,7 +71,7 @@ def write_local_definitions(
 
 
 @compiled()
-def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, write: WriteString) -> int:
+def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, write: otf2.WriteString) -> int:
     """Define strings from ``first_reference`` on: NUL-terminated, at ``text`` plus each offset."""
     for k in range(len(offsets)):
         code: int = write(writer, first_reference + k, text + offsets[k])
@@ -94,7 +82,7 @@ def write_strings(writer: int, first_reference: int, text: int, offsets: Ints, w
 
 @compiled()
 def write_locations(
-    writer: int, first_name: int, core: Ints, host: Ints, n_events: Ints, kind: int, write: WriteLocation
+    writer: int, first_name: int, core: Ints, host: Ints, n_events: Ints, kind: int, write: otf2.WriteLocation
 ) -> int:
     """Define the location of each core (reference: the core) in the group of its host (reference: the host)."""
     for place in range(len(core)):
@@ -113,7 +101,7 @@ def write_regions(
     paradigm: int,
     flags: int,
     no_file: int,
-    write: WriteRegion,
+    write: otf2.WriteRegion,
 ) -> int:
     """Define one region per job row (reference: the row) with its description (a string), without source file."""
     for k in range(len(descriptions)):
@@ -134,14 +122,14 @@ class Calls:
     def __init__(self, path: Path, archive: int) -> None:
         self.path = path
         self.archive = archive
-        self.functions = c_functions()
+        self.functions = otf2.c_functions()
 
     def __call__(self, kernel: Any, *values: Any) -> None:
         """Run ``kernel(*values, *functions)`` with the functions that its annotations name. Raises TwolevelError if a call
         failed."""
-        using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, OTF2Call)]
+        using = [self.functions[kind.name] for kind in kernel.parameters if isinstance(kind, otf2.OTF2Call)]
         code = int(kernel(*values, *using))
         if code == NO_WRITER:
             raise TwolevelError(f"{self.path}: OTF2 could not open a writer (out of memory?)")
         if code != 0:
-            raise failure(self.path, code)
+            raise otf2.failure(self.path, code)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import _otf2 as binding
+import _otf2
 import otf2
 
 from traces.base.errors import TwolevelError
@@ -25,29 +25,8 @@ from traces.base.written_file import NO_ROOM, FullDiskError
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
-__all__ = [
-    "AddAttribute",
-    "AddUint64",
-    "CloseDefWriter",
-    "CloseEvtWriter",
-    "Enter",
-    "GetDefWriter",
-    "GetEvtWriter",
-    "Leave",
-    "Metric",
-    "MpiRecv",
-    "MpiSend",
-    "OTF2Call",
-    "WriteLocation",
-    "WriteRegion",
-    "WriteString",
-    "address_of",
-    "binding",
-    "c_functions",
-    "failure",
-    "reading",
-    "writing",
-]
+#: The binding of OTF2's C functions.
+binding: Any = _otf2
 
 _C = {"p": ctypes.c_size_t, "Q": ctypes.c_uint64, "I": ctypes.c_uint32, "B": ctypes.c_uint8}
 

@@ -80,30 +80,18 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
     Writing a ledger twice gives equal files except for the archive's identifier, eight bytes in ``traces.otf2`` that OTF2 draws
     at random.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Any ledger, with or without tasks or jobs. Besides the ledger it needs 8 bytes of memory per task, some 200 per job and
-        32 for each host that a job uses; with transfers, 40 bytes per task and 24 per transfer.
-    directory : Path
-        Where to write; created if it does not exist.
-    most_lanes : int
-        Jobs are shown from their submits on if this takes at most this many lanes, otherwise from their starts on.
+    - ``ledger``: Any ledger, with or without tasks or jobs. Besides the ledger it needs 8 bytes of memory per task, some
+      200 per job and 32 for each host that a job uses; with transfers, 40 bytes per task and 24 per transfer.
+    - ``directory``: Where to write; created if it does not exist.
+    - ``most_lanes``: jobs are shown from their submits on if this takes at most this many lanes, otherwise from their
+      starts on.
 
-    Returns
-    -------
-    Path
-        ``directory / "traces.otf2"``, which readers open. It has ``traces.def`` and the folder ``traces``, with two files per
-        location, next to it.
+    Returns ``directory / "traces.otf2"``, which readers open. It has ``traces.def`` and the folder ``traces``, with two
+    files per location, next to it.
 
-    Raises
-    ------
-    InputError
-        If there is a trace already, the folder cannot be made, or a job is submitted before time 0.
-    InvariantError
-        If a core runs two tasks at once, or a transfer does not match its tasks.
-    TwolevelError
-        If OTF2 cannot write, with its message.
+    Raises InputError if there is a trace already, the folder cannot be made, or a job is submitted before time 0;
+    InvariantError if a core runs two tasks at once, or a transfer does not match its tasks; TwolevelError if OTF2 cannot
+    write, with its message.
     """
     path = Path(directory) / ANCHOR
     if path.exists():
@@ -111,11 +99,6 @@ def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES)
     bars = shown_bars(ledger)
     transfers = _transfers(ledger)
     batch = batch_level(ledger, most_lanes)
-    if batch.span_ns[0] < 0:
-        raise InputError(
-            f"job {ledger.jobs.job_id[ledger.jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
-            "a trace cannot show what is before time 0"
-        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -101,7 +101,7 @@ def write_definitions(ledger: Ledger, batch: ShownBatchLevel, series: list[Serie
     hosts, cores = shown_hosts(ledger), shown_cores(ledger, used=True)
     yield from _places(begin, "h", "H", "m", [_name(machine.host_names[host]) for host in hosts.tolist()], hosts)
     names = machine.core_names if len(cores) else []
-    host = np.searchsorted(machine.first_core[1:], cores, side="right")
+    host = machine.host_of(cores)
     for at in blocks(len(cores)):
         some = cores[at]
         named = words([_name(names[core]) for core in some.tolist()])

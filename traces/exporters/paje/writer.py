@@ -29,29 +29,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.paje.definitions import (
-    EVENT,
-    LINK_END,
-    LINK_START,
-    POP,
-    PUSH_JOB,
-    PUSH_LANE,
-    VARIABLE,
-    header,
-    write_definitions,
-)
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    Series,
-    ShownBatchLevel,
-    Spans,
-    batch_level,
-    machine_series,
-    series_of_hosts,
-)
+from traces.exporters.paje import definitions as paje
+from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import causes
 from traces.exporters.shown.rows import BLOCK, Rows, merged, words
-from traces.exporters.shown.written import check_begin, fresh
+from traces.exporters.shown.written import fresh
 from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
@@ -69,7 +51,7 @@ class Timed:
     """
 
     def __init__(self, start_ns: Array, end_ns: Array) -> None:
-        self._columns = (start_ns, end_ns)
+        self.start_ns, self.end_ns = self._columns = (start_ns, end_ns)
         self._spans = [_spans(column) for column in self._columns]
 
     def sample(self) -> Array:
@@ -122,8 +104,6 @@ _ENDS, _BOTH, _BEGINS, _ALL, _LINK_BEGINS, _LINK_ENDS = range(6)
 class _Source(NamedTuple):
     # Intervals, or instants, and functions that write the lines of some of them at their begin and end.
     timed: Timed
-    start_ns: Array
-    end_ns: Array
     begin: Callable[[Array], tuple[Array, Rows]]
     end: Callable[[Array], tuple[Array, Rows]] | None
     link: bool = False
@@ -136,15 +116,14 @@ def write_paje(ledger: Ledger, directory: Path) -> Path:
     file exists or cannot be written, or a job is submitted before time 0.
     """
     path = Path(directory) / FILE
-    batch = batch_level(ledger, MOST_LANES)
-    check_begin(batch, ledger.jobs)
-    series = machine_series(batch)
+    batch = batch_level(ledger)
+    series = batch.machine_series()
     begin_ns = batch.span_ns[0]
     sources = [*_cores(ledger), *_batch(ledger, batch), *_variables(ledger, batch, series), *_links(ledger, batch)]
     with fresh(path) as file:
-        file.write(header())
+        file.write(paje.header())
         begin = Rows(1).decimal(np.array([begin_ns]), 9).tobytes().decode()
-        file.writelines(write_definitions(ledger, batch, series, begin))
+        file.writelines(paje.write_definitions(ledger, batch, series, begin))
         at = boundaries([source.timed for source in sources], _MOST)
         for since, until in pairwise(at):
             if lines := _window(sources, since, until):
@@ -162,9 +141,10 @@ def _window(sources: list[_Source], since: int, until: int) -> bytes:
             continue
         ends = source.timed.ending(since, until)
         if not source.link:
-            empty = source.start_ns[begins] == source.end_ns[begins]
+            start_ns, end_ns = source.timed.start_ns, source.timed.end_ns
+            empty = start_ns[begins] == end_ns[begins]
             both, begins = begins[empty], begins[~empty]
-            ends = ends[source.start_ns[ends] != source.end_ns[ends]]
+            ends = ends[start_ns[ends] != end_ns[ends]]
             if len(both):
                 at, rows = source.begin(both)
                 groups[_BOTH].append((at, rows.add(source.end(both)[1])))
@@ -183,14 +163,14 @@ def _states(start: Array, end: Array, core: Callable[[Array], Array], said: Call
     # States on cores; ``core`` and ``said`` are called for some rows.
     def begin(rows: Array) -> tuple[Array, Rows]:
         at = start[rows]
-        line = _line(PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
+        line = _line(paje.PUSH_JOB, at).put(b" c").number(core(rows)).put(b" S ")
         return at, said(rows, line).put(b"\n")
 
     def leave(rows: Array) -> tuple[Array, Rows]:
         at = end[rows]
-        return at, _line(POP, at).put(b" c").number(core(rows)).put(b" S\n")
+        return at, _line(paje.POP, at).put(b" c").number(core(rows)).put(b" S\n")
 
-    return _Source(Timed(start, end), start, end, begin, leave)
+    return _Source(Timed(start, end), begin, leave)
 
 
 def _cores(ledger: Ledger) -> Iterator[_Source]:
@@ -236,38 +216,38 @@ def _batch(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
 
     def begin(rows: Array) -> tuple[Array, Rows]:
         at, values = lanes.start[rows], lanes.values[lanes.row[rows]]
-        line = _line(PUSH_LANE, at).put(b" l").number(location[rows]).put(b" J r").number(lanes.region[rows])
+        line = _line(paje.PUSH_LANE, at).put(b" l").number(location[rows]).put(b" J r").number(lanes.region[rows])
         line.put(b" ").number(values[:, 0]).put(b" ").number(values[:, 4])
         return at, line.put(b" ").word(texts, values[:, 6]).put(b" ").word(texts, values[:, 7]).put(b"\n")
 
     def end(rows: Array) -> tuple[Array, Rows]:
         at = lanes.end[rows]
-        return at, _line(POP, at).put(b" l").number(location[rows]).put(b" J\n")
+        return at, _line(paje.POP, at).put(b" l").number(location[rows]).put(b" J\n")
 
-    yield _Source(Timed(lanes.start, lanes.end), lanes.start, lanes.end, begin, end)
+    yield _Source(Timed(lanes.start, lanes.end), begin, end)
     names = words([f'"{name}"' for name in batch.regions])
     for name, points in batch.points.items():
         job = np.full(len(points.start), -1) if name == "scheduling passes" else points.values[points.row, 0]
 
         def happen(rows: Array, points: Spans = points, job: Array = job) -> tuple[Array, Rows]:
             at, region = points.start[rows], points.region[rows]
-            return at, _line(EVENT, at).put(b" b E ").word(names, region).put(b" ").number(job[rows]).put(b"\n")
+            return at, _line(paje.EVENT, at).put(b" b E ").word(names, region).put(b" ").number(job[rows]).put(b"\n")
 
-        yield _Source(Timed(points.start, points.start), points.start, points.start, happen, None)
+        yield _Source(Timed(points.start, points.start), happen, None)
 
 
 def _variables(ledger: Ledger, batch: ShownBatchLevel, series: list[Series]) -> Iterator[_Source]:
     def counted(where: bytes, kind: bytes, one: Series) -> _Source:
         def change(rows: Array) -> tuple[Array, Rows]:
             at, values = one.instant_ns[rows], one.values[rows]
-            line = _line(VARIABLE, at).put(b" %s %s " % (where, kind))
+            line = _line(paje.VARIABLE, at).put(b" %s %s " % (where, kind))
             return at, line.scaled(values, one.exponent).put(b"\n")
 
-        return _Source(Timed(one.instant_ns, one.instant_ns), one.instant_ns, one.instant_ns, change, None)
+        return _Source(Timed(one.instant_ns, one.instant_ns), change, None)
 
     for place, one in enumerate(series):
         yield counted(b"b", b"V%d" % place, one)
-    for host, one in series_of_hosts(batch, ledger.machine):
+    for host, one in batch.host_series():
         yield counted(b"h%d" % host, b"VH", one)
 
 
@@ -279,17 +259,17 @@ def _links(ledger: Ledger, batch: ShownBatchLevel) -> Iterator[_Source]:
 
         def begin(rows: Array) -> tuple[Array, Rows]:
             at = sent[rows]
-            line = _line(LINK_START, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[0])
+            line = _line(paje.LINK_START, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[0])
             line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b" ")
             line = line.put(b"0") if size is None else line.number(np.rint(size[rows]).astype(np.int64))
             return at, line.put(b"\n")
 
         def end(rows: Array) -> tuple[Array, Rows]:
             at = arrived[rows]
-            line = _line(LINK_END, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[1])
+            line = _line(paje.LINK_END, at).put(b" m %s %s" % (letter, place)).number(ends(rows)[1])
             return at, line.put(b' "%s" %s' % (kind.encode(), letter)).number(rows).put(b"\n")
 
-        return _Source(Timed(sent, arrived), sent, arrived, begin, end, link=True)
+        return _Source(Timed(sent, arrived), begin, end, link=True)
 
     tasks, transfers = ledger.tasks, ledger.transfers
     if tasks is not None and transfers is not None:

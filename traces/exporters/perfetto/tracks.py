@@ -102,11 +102,9 @@ def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series:
     top += [("jobs" if batch.waiting else "running jobs", tracks.jobs, tracks.cluster)]
     top += [(name, uuid, tracks.scheduler) for name, uuid in tracks.points.items()]
     yield _tracks([name for name, _, _ in top], *np.array([row[1:] for row in top], np.int64).T).tobytes()
-    counted = [(one.name, f"{one.unit}", one.exponent) for one in series] + [("utilisation", "", 0)]
-    for place, (name, unit, _) in enumerate(counted):
+    for place, (name, unit) in enumerate([*((one.name, one.unit) for one in series), ("utilisation", "")]):
         yield _counters([name], np.array([tracks.counters + place]), np.array([tracks.scheduler]), unit).tobytes()
     hosts = shown_hosts(ledger)
-    first = np.asarray(machine.first_core, np.int64)
     for at in blocks(len(hosts)):
         some = hosts[at]
         names = [machine.host_names[host] for host in some.tolist()]
@@ -117,7 +115,7 @@ def write_tracks(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series:
     core_names = machine.core_names if len(cores) else []
     for at in blocks(len(cores)):
         core = cores[at]
-        parent = tracks.hosts + np.searchsorted(first[1:], core, side="right")
+        parent = tracks.hosts + machine.host_of(core)
         yield _tracks([core_names[one] for one in core.tolist()], tracks.cores + core, parent, 1 + core).tobytes()
     for at in blocks(batch.lanes.n_locations):
         lane = np.arange(at.start, at.stop)

@@ -44,18 +44,10 @@ from traces.exporters.perfetto.tracks import (
     write_tracks,
 )
 from traces.exporters.perfetto.wire import BEGIN, COUNTER, END, INSTANT, annotation, event, varint
-from traces.exporters.shown.batch_level import (
-    MOST_LANES,
-    Series,
-    ShownBatchLevel,
-    Spans,
-    batch_level,
-    machine_series,
-    series_of_hosts,
-)
+from traces.exporters.shown.batch_level import Series, ShownBatchLevel, Spans, batch_level
 from traces.exporters.shown.core_slices import KINDS, CoreSlices, causes, core_slices
 from traces.exporters.shown.rows import Rows, blocks
-from traces.exporters.shown.written import check_begin, fresh
+from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
@@ -73,9 +65,8 @@ def write_perfetto(ledger: Ledger, directory: Path) -> Path:
     file exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     path = Path(directory) / FILE
-    batch = batch_level(ledger, MOST_LANES)
-    check_begin(batch, ledger.jobs)
-    series = machine_series(batch)
+    batch = batch_level(ledger)
+    series = batch.machine_series()
     tracks = Tracks.of(ledger.machine, batch, series)
     with fresh(path) as file:
         file.writelines(write_names(ledger, batch))
@@ -183,7 +174,7 @@ def _counters(tracks: Tracks, ledger: Ledger, batch: ShownBatchLevel, series: li
     busy = next(one for one in series if one.name == "busy cores")
     share = busy.values / max(ledger.machine.n_cores, 1)
     yield from _counter(tracks.counters + len(series), busy, share)
-    for host, one in series_of_hosts(batch, ledger.machine):
+    for host, one in batch.host_series():
         yield from _counter(tracks.host_counters + host, one)
 
 

@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.algorithms.lanes import pack_lanes
+from traces.base.errors import InputError
 from traces.compiled import Array, State
 from traces.exporters.shown.rows import JobNames
 from traces.kernels.signatures import Ints, Ints2
-from traces.ledger import STATES, WHY, Ledger, MachineShape, PowerRecords
+from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.records import EVENTS
 from traces.records.events import INT64, STRING, UINT64
 from traces.series import HostSeries, LoadSeries, computing_cores, host_series, load_series
@@ -80,6 +81,17 @@ class Spans(State):
         return np.repeat(np.arange(self.n_locations), np.diff(self.first))
 
 
+class Series(NamedTuple):
+    """A step function of time: each of its values, times ten to the power of ``exponent``, holds until the next one."""
+
+    name: str
+    description: str
+    unit: str
+    exponent: int
+    instant_ns: Array
+    values: Array  # int64
+
+
 class ShownBatchLevel(NamedTuple):
     """The contents of a trace besides the activities of cores."""
 
@@ -133,6 +145,44 @@ class ShownBatchLevel(NamedTuple):
         )
         return (int(every.min()), int(every.max())) if len(every) else (0, 0)
 
+    def load_series(self) -> list[Series]:
+        """Return ``queue length``, ``busy cores`` and, if tasks are known, ``computing cores``."""
+        load = self.load
+        found = [
+            Series("queue length", "jobs that wait for their start", "jobs", 0, load.instant_ns, load.queue_length),
+            Series("busy cores", "cores allocated to jobs", "cores", 0, load.instant_ns, load.busy_cores),
+        ]
+        if self.computing is not None:
+            words = "cores inside tasks, the mean until busy cores change next"
+            found.append(Series("computing cores", words, "cores", -3, load.instant_ns, self.computing))
+        return [one._replace(values=one.values.astype(np.int64)) for one in found]
+
+    def power_series(self) -> list[Series]:
+        """Return the known power series. Each always has a value: without a limit, the full power."""
+        if (power := self.power) is None:
+            return []
+        at = power.instant_ns
+        found = [Series("power", "what the machine draws", "W", -3, at, power.power_mw)]
+        if (limit := power.limit_mw) is not None:
+            words = "the lowest limit to it; where there is none, what is drawn if all cores work at full speed"
+            found.append(Series("limit", words, "W", -3, at, np.where(limit < 0, power.full_mw, limit)))
+        if power.level is not None:
+            words = "state of running jobs that may be slowed, 0: full speed"
+            found.append(Series("level", words, "#", 0, at, power.level))
+        return [one._replace(values=one.values.astype(np.int64)) for one in found]
+
+    def machine_series(self) -> list[Series]:
+        """Return all series of the machine."""
+        return [*self.load_series(), *self.power_series()]
+
+    def host_series(self) -> Iterator[tuple[int, Series]]:
+        """Yield ``busy cores`` of each host that ever has any."""
+        hosts = self.hosts
+        for host, (first, stop) in enumerate(zip(hosts.first.tolist(), hosts.stop.tolist(), strict=True)):
+            if first < stop:
+                at, values = hosts.instant_ns[first:stop], hosts.busy_cores[first:stop]
+                yield host, Series("busy cores", "cores allocated to jobs", "cores", 0, at, values)
+
     def lane_of_rows(self, ledger: Ledger) -> Array:
         """Return the lane on which each row of a ledger's jobs runs, int64 (n,); 0 for jobs that do not run."""
         location = self.lanes.location
@@ -146,33 +196,9 @@ class ShownBatchLevel(NamedTuple):
         return lane
 
 
-class Counter(NamedTuple):
-    """A counter: its values times ten to the power of ``exponent`` are in its unit."""
-
-    name: str
-    description: str
-    unit: str
-    exponent: int
-    values: Array
-
-
-#: Counter of the cores inside tasks: name, description, unit, exponent.
-COMPUTING = ("computing cores", "cores inside tasks, the mean until busy cores change next", "cores", -3)
-
-
-def power_counters(power: PowerRecords) -> list[Counter]:
-    """Return the power counters. A counter always has a value: without a limit, the full power."""
-    found = [Counter("power", "what the machine draws", "W", -3, power.power_mw)]
-    if (limit := power.limit_mw) is not None:
-        words = "the lowest limit to it; where there is none, what is drawn if all cores work at full speed"
-        found.append(Counter("limit", words, "W", -3, np.where(limit < 0, power.full_mw, limit)))
-    if power.level is not None:
-        found.append(Counter("level", "state of running jobs that may be slowed, 0: full speed", "#", 0, power.level))
-    return found
-
-
-def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
-    """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes."""
+def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel:
+    """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes. Raises InputError if a
+    job is submitted before time 0."""
     jobs = ledger.jobs
     values = np.column_stack(
         [
@@ -207,7 +233,13 @@ def batch_level(ledger: Ledger, most_lanes: int) -> ShownBatchLevel:
         lanes = _with_cuts(lanes, ledger.cut_because, because, attributes_of(reached, named=bool(names), cut=False))
     shown = (submits, points, reached, _hosts(ledger), lanes, waiting, ledger.power)
     load = load_series(ledger)
-    return ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
+    batch = ShownBatchLevel(load, *shown, because, ledger.window_ns, computing_cores(ledger, load), known)
+    if batch.span_ns[0] < 0:
+        raise InputError(
+            f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
+            "a trace cannot show what is before time 0"
+        )
+    return batch
 
 
 def _hosts(ledger: Ledger) -> HostSeries:
@@ -321,41 +353,3 @@ def _lanes(ledger: Ledger, values: Array, *, waiting: bool) -> Spans:
         values,
         *_attributes(0, _OF_JOB),
     )
-
-
-class Series(NamedTuple):
-    """A step function of time: ``values`` (int64) times ten to the power of ``exponent``, in ``unit``; each holds until the
-    next."""
-
-    name: str
-    unit: str
-    exponent: int
-    instant_ns: Array
-    values: Array
-
-
-def machine_series(batch: ShownBatchLevel) -> list[Series]:
-    """Return ``queue length``, ``busy cores``, ``computing cores`` if tasks are known, and the known power series."""
-    load = batch.load
-    found = [
-        Series("queue length", "jobs", 0, load.instant_ns, load.queue_length.astype(np.int64)),
-        Series("busy cores", "cores", 0, load.instant_ns, load.busy_cores.astype(np.int64)),
-    ]
-    if batch.computing is not None:
-        name, _, unit, exponent = COMPUTING
-        found.append(Series(name, unit, exponent, load.instant_ns, batch.computing))
-    if (power := batch.power) is not None:
-        found += [
-            Series(one.name, one.unit, one.exponent, power.instant_ns, one.values.astype(np.int64))
-            for one in power_counters(power)
-        ]
-    return found
-
-
-def series_of_hosts(batch: ShownBatchLevel, machine: MachineShape) -> Iterator[tuple[int, Series]]:
-    """Yield ``busy cores`` of each host that ever has any."""
-    hosts = batch.hosts
-    for host in range(machine.n_hosts):
-        rows = slice(int(hosts.first[host]), int(hosts.stop[host]))
-        if rows.start < rows.stop:
-            yield host, Series("busy cores", "cores", 0, hosts.instant_ns[rows], hosts.busy_cores[rows])

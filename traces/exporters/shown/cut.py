@@ -75,10 +75,10 @@ def cut_machine(machine: MachineShape, chosen: Intervals) -> tuple[MachineShape,
     place = np.concatenate([[0], np.cumsum(shown)])
     count = place[machine.first_core[1:]] - place[machine.first_core[:-1]]
     host = np.flatnonzero(count)
-    own = np.arange(machine.n_cores) - np.repeat(machine.first_core[:-1], np.diff(machine.first_core))
-    numbers = own if machine.numbers is None else machine.numbers
     names = tuple(machine.host_names[one] for one in host.tolist())
-    return MachineShape(machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), numbers[shown]), shown
+    return MachineShape(
+        machine.name, names, np.concatenate([[0], np.cumsum(count[host])]), machine.own_numbers[shown]
+    ), shown
 
 
 def _of_cores(ledger: Ledger, chosen: Intervals) -> Ledger:

@@ -58,7 +58,7 @@ def shown_hosts(ledger: Ledger) -> Array:
         return np.zeros(0, np.int64)
     if machine.n_cores <= MOST_CORES:
         return np.arange(machine.n_hosts)
-    return np.unique(np.searchsorted(machine.first_core[1:], _used_cores(ledger), side="right"))
+    return np.unique(machine.host_of(_used_cores(ledger)))
 
 
 def with_detail(ledger: Ledger, detail: str) -> Ledger:

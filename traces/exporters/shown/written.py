@@ -7,8 +7,6 @@ from typing import BinaryIO
 
 from traces.base.errors import InputError
 from traces.base.written_file import whole_file
-from traces.exporters.shown.batch_level import ShownBatchLevel
-from traces.ledger import JobRecords
 
 #: Number of bytes buffered before writing.
 _BUFFER = 1 << 20
@@ -25,12 +23,3 @@ def fresh(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def check_begin(batch: ShownBatchLevel, jobs: JobRecords) -> None:
-    """Refuse a run that begins before time 0. Raises InputError if a job is submitted before it."""
-    if batch.span_ns[0] < 0:
-        raise InputError(
-            f"job {jobs.job_id[jobs.submit_ns.argmin()]} is submitted at {batch.span_ns[0]} ns; "
-            "a trace cannot show what is before time 0"
-        )

@@ -1,9 +1,6 @@
 """Chunk sizes of loop-scheduling techniques, and the chunks of one core."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +11,8 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import rectangles
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, value_counts
-from traces.figures.drawing.panels import counted, panel_grid, quiet, remark, short, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from traces.figures.drawing.panels import counted, panel_grid, remark, short, title_figure
+from traces.tables import DataFrame
 
 _PANELS_A_ROW = 4
 
@@ -45,7 +39,7 @@ def chunk_sizes_figure(sequences: Mapping[str, Sequence[int]], *, title: str = "
         for axes, (name, sizes) in zip(grid, sequences.items(), strict=True):
             _draw(axes, sizes)
             axes.set(xlim=(0, total), ylim=(0, 1.08 * highest))
-            quiet(axes, "y")
+            axes.grid(axis="y")
             if max(sizes) < _FLAT * highest:
                 text = (
                     f"every chunk: {counted(sizes[0], 'task')}"
@@ -72,23 +66,17 @@ def _draw(axes: Axes, sizes: Sequence[int]) -> None:
     axes.step(np.append(x0, upto[-1]), np.append(height, height[-1]), where="post", color="#33557f", lw=0.8)
 
 
-def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
     """Draw the sizes of one job's chunks in the order of assignment.
 
     The first collection has the bars; their width and height are the number of tasks. Tasks that never ran are not in the
     table, so chunks of a job that was cut may look too small. The last of several attempts is drawn.
 
-    Parameters
-    ----------
-    tasks : DataFrame
-        One row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
-    job_id : int, optional
-        The job; None is the job with the most tasks (ties: the smallest number).
+    - ``tasks``: one row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in
+      its order.
+    - ``job_id``: the job; None is the job with the most tasks (ties: the smallest number).
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or no task of the job ran.
+    Raises InputError if a column is missing, or no task of the job ran.
     """
     job, task, chunk, start_ns = arrays(tasks, ("job_id", "task", "chunk", "start_ns"), "tasks")
     ran = start_ns >= 0
@@ -108,7 +96,7 @@ def chunks_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str 
         _draw(axes, sizes.tolist())
         axes.set(xlim=(0, int(sizes.sum())), ylim=(0, 1.08 * int(sizes.max())))
         axes.locator_params(axis="y", integer=True)
-        quiet(axes, "y")
+        axes.grid(axis="y")
         axes.set(xlabel="tasks assigned", ylabel="tasks of a chunk")
         axes.set_title(label, loc="left")
         title_figure(figure, title, 80)
@@ -158,7 +146,7 @@ def chunk_owners_figure(chunks: Mapping[str, tuple[Sequence[int], Sequence[int]]
             axes.set_yscale("log")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.set(ylim=(0.8, 2.0 * highest), xlim=(0, float(height.sum())))
-            quiet(axes, "y")
+            axes.grid(axis="y")
             axes.set_title(short(name, 28), loc="left", fontsize=8.5, weight="bold")
             share = float(height[core == marked].sum() / height.sum())
             remark(axes, f"core {marked}: {share:.0%}")

@@ -1,9 +1,5 @@
 """Load imbalance of jobs by technique."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.figures.drawing import canvas
@@ -12,32 +8,22 @@ from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, ti
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 
 def imbalance_figure(
-    results: pd.DataFrame, *, metric: str = "mean_imbalance", workload: str | None = None, title: str = ""
+    results: DataFrame, *, metric: str = "mean_imbalance", workload: str | None = None, title: str = ""
 ) -> Figure:
     """Draw the load imbalance of jobs by technique: against the variation, or as boxes if there is one variation only.
 
     Against the variation: one panel per batch policy, one line per technique, means with 95 % intervals; the axis starts at
     zero. Boxes: one row per technique, over all seeds and batch policies.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Results of a study, one row per combination and seed.
-    metric : str
-        Another measure of imbalance, from 0 on; a fraction.
-    workload : str, optional
-        The workload to draw, if there are several.
+    - ``results``: results of a study, one row per combination and seed.
+    - ``metric``: another measure of imbalance, from 0 on; a fraction.
+    - ``workload``: the workload to draw, if there are several.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or a name is unknown.
+    Raises InputError if there is nothing to draw, or a name is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     if len(cells.variations) == 1:

@@ -10,7 +10,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, quiet, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short
 from traces.figures.drawing.time_axis import time_unit
 
 #: Chunks of a core alternate between two shades; the other colours differ from both, also in grey.
@@ -102,7 +102,7 @@ def loop_figure(
         end = upper.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)), label="makespan")
         lower.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)))
         upper.set_xlim(0, 1.008 * right)
-        quiet(lower, "y")
+        lower.grid(axis="y")
         _draw_sizes(lower, (np.asarray(chunks.request_ns) - start_ns) / unit_ns, np.asarray(chunks.size), right)
         lower.set_xlabel(f"time since the start of the loop [{unit}]")
         first, second, scheduling = (canvas.Patch(facecolor=one) for one in (*CHUNK_COLOURS, SCHEDULING_COLOUR))

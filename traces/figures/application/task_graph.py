@@ -11,7 +11,7 @@ from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, quiet, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short
 
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
@@ -90,7 +90,7 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Fi
             (upper, np.bincount(level), "tasks", canvas.PALETTE[0]),
             (lower, np.bincount(level, weights=gflop), "work [GFLOP]\n", canvas.PALETTE[1]),
         ):
-            quiet(axes, "y")
+            axes.grid(axis="y")
             if n_levels <= 60:
                 axes.bar(np.arange(n_levels), counted, width=0.8, color=colour)
             else:

@@ -1,8 +1,6 @@
 """Distribution of the task lengths of one job, or of all jobs relative to the mean of each job."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,10 +9,8 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, quiet, remark, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.figures.drawing.panels import counted, remark, title_figure
+from traces.tables import DataFrame
 
 #: The axis is logarithmic if a length exceeds this multiple of the mean.
 _LONG = 12.0
@@ -33,7 +29,7 @@ class _Lengths(NamedTuple):
     said: str
 
 
-def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
+def task_lengths_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "") -> Figure:
     """A histogram of task lengths with their mean and standard deviation.
 
     Of one job: lengths in GFLOP; σ is the population's, so that σ / mean is the job's ``length_cov``. Of several jobs: each
@@ -44,18 +40,11 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     The first patch is the histogram: numbers of tasks, from 0, in at most 80 bars of equal width; or of equal ratio, on a
     logarithmic axis, if the longest has more than 12 times the mean.
 
-    Parameters
-    ----------
-    tasks : DataFrame
-        One row per task, with the columns ``job_id`` and ``length_gflop`` of tasks.parquet. With ``start_ns``, too, tasks that
-        never ran, whose start is -1, are left out; tasks.parquet has none.
-    job_id : int, optional
-        The job; None is all.
+    - ``tasks``: one row per task, with the columns ``job_id`` and ``length_gflop`` of tasks.parquet. With ``start_ns``,
+      too, tasks that never ran, whose start is -1, are left out; tasks.parquet has none.
+    - ``job_id``: the job; None is all.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or no such task ran.
+    Raises InputError if a column is missing, or no such task ran.
     """
     found = _one(tasks, job_id) if job_id is not None else _all(tasks)
     values = found.values
@@ -80,7 +69,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
         else:
             axes.set_xlim(0, 1.02 * float(edges[-1]))
         axes.set_ylim(0, 1.08 * float(heights.max()))
-        quiet(axes, "y")
+        axes.grid(axis="y")
         what = "length of a task [GFLOP]" if found.unit else "length of a task / mean length in its job"
         axes.set(xlabel=what + (" (logarithmic)" if logarithmic else ""), ylabel="tasks")
         axes.locator_params(axis="y", integer=True)
@@ -91,7 +80,7 @@ def task_lengths_figure(tasks: pd.DataFrame, *, job_id: int | None = None, title
     return figure
 
 
-def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
+def _lengths(tasks: DataFrame) -> tuple[Array, Array]:
     job, length = arrays(tasks, ("job_id", "length_gflop"), "tasks")
     ran = np.isfinite(length)
     if "start_ns" in tasks:
@@ -99,7 +88,7 @@ def _lengths(tasks: pd.DataFrame) -> tuple[Array, Array]:
     return (job, length) if ran.all() else (job[ran], length[ran])
 
 
-def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
+def _one(tasks: DataFrame, job_id: int) -> _Lengths:
     job, length = _lengths(tasks)
     mine = length[job == job_id]
     if len(mine) == 0:
@@ -108,7 +97,7 @@ def _one(tasks: pd.DataFrame, job_id: int) -> _Lengths:
     return _Lengths(mine, float(mine.mean()), float(mine.std()), " GFLOP", said)
 
 
-def _all(tasks: pd.DataFrame) -> _Lengths:
+def _all(tasks: DataFrame) -> _Lengths:
     job, length = _lengths(tasks)
     numbers, index, count = counted_values(job)
     if len(numbers) == 0:

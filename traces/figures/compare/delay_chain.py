@@ -1,8 +1,6 @@
 """One chain of delays in two runs: jobs that each started when the previous one ended."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,10 +9,8 @@ from traces.base.time import NS_PER_S, format_ns
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import quiet, small, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.figures.drawing.panels import small, title_figure
+from traces.tables import DataFrame
 
 #: Most jobs of a chain that are drawn: the last.
 MOST_JOBS = 12
@@ -37,25 +33,18 @@ class _Bars(NamedTuple):
     over: Array
 
 
-def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Figure:
+def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figure:
     """Draw both runs on one time axis, one row per job of the chain, the root at the top.
 
     A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared with
     the other run. An arrow leads from a job to the next one if that started when the first ended.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        The jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and ``eligible_a_ns``,
-        ``start_a_ns``, ``end_a_ns``, and the same for b, as made by ``bridge.compare.comparison``. Above :data:`MOST_JOBS`
-        only the last are drawn, and the figure states this.
-    late : str
-        ``"A"`` or ``"B"``: the run in which the job started later.
+    - ``frame``: the jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and
+      ``eligible_a_ns``, ``start_a_ns``, ``end_a_ns``, and the same for b, as made by ``bridge.compare.comparison``. Above
+      :data:`MOST_JOBS` only the last are drawn, and the figure states this.
+    - ``late``: ``"A"`` or ``"B"``: the run in which the job started later.
 
-    Raises
-    ------
-    InputError
-        If there are no rows, or the run is neither.
+    Raises InputError if there are no rows, or the run is neither.
     """
     if not len(frame):
         raise InputError("nothing to draw: the chain has no job")
@@ -104,7 +93,7 @@ def delay_chain_figure(frame: pd.DataFrame, *, late: str, title: str = "") -> Fi
     return figure
 
 
-def _bars(jobs: pd.DataFrame, run: str, other: str) -> _Bars:
+def _bars(jobs: DataFrame, run: str, other: str) -> _Bars:
     start, end, start_other, end_other = (
         jobs[name].to_numpy(np.int64)
         for name in (f"start_{run}_ns", f"end_{run}_ns", f"start_{other}_ns", f"end_{other}_ns")
@@ -125,7 +114,7 @@ def _draw(axes: Axes, bars: _Bars, low: float) -> None:
         if bars.start[row] == bars.end[row - 1]:
             begin, end = (bars.end[row - 1], row - 1 + _RUN_HEIGHT / 2), (bars.start[row], row - _RUN_HEIGHT / 2)
             axes.annotate("", end, begin, arrowprops=arrow, zorder=5)
-    quiet(axes, "x")
+    axes.grid(axis="x")
 
 
 def _legend(figure: Figure) -> None:

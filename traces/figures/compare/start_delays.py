@@ -1,19 +1,13 @@
 """Delay of each job's start in one run relative to another, against its start."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S, format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import quiet, small, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.figures.drawing.panels import small, title_figure
+from traces.tables import DataFrame
 
 _HOUR_NS = 3600 * NS_PER_S
 
@@ -28,18 +22,12 @@ _KINDS = (
 )
 
 
-def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
+def start_delays_figure(frame: DataFrame, *, title: str = "") -> Figure:
     """Draw the start in B minus the start in A of every job, at its start in A.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as made by ``bridge.compare.comparison``.
+    - ``frame``: one row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as made by ``bridge.compare.comparison``.
 
-    Raises
-    ------
-    InputError
-        If there are no rows.
+    Raises InputError if there are no rows.
     """
     if not len(frame):
         raise InputError("nothing to draw: no job started in both runs")
@@ -78,7 +66,7 @@ def start_delays_figure(frame: pd.DataFrame, *, title: str = "") -> Figure:
                 fontsize=7.5,
             )
         axes.set(xlabel="start in A [h]", ylabel="start in B − start in A [h]")
-        quiet(axes, "y")
+        axes.grid(axis="y")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)
         axes.text(0, 1.01, "two single runs", transform=axes.transAxes, va="bottom", **small())
         title_figure(figure, title)

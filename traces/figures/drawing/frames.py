@@ -1,9 +1,7 @@
 """Columns, runs and classes of rows that figures take from a table of jobs, tasks or scheduling passes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,12 +9,10 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.holdings import spans
 from traces.intervals import intervals_of, parse_texts
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 
-def arrays(frame: pd.DataFrame, names: Sequence[str], what: str) -> list[Array]:
+def arrays(frame: DataFrame, names: Sequence[str], what: str) -> list[Array]:
     """Columns of a table. ``what``: its name in errors, as ``"jobs"``. Raises InputError if a column is missing."""
     missing = [name for name in names if name not in frame.columns]
     if missing:
@@ -48,7 +44,7 @@ def _counts(values: Array, place: Array, length: Array) -> Array:
     return np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
 
 
-def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
+def runs(frame: DataFrame) -> list[tuple[str, Array]]:
     """The labels in the column ``run`` of a table, in the order of their first appearance, with their rows (int64). A table
     without this column is one run with an empty label."""
     if "run" not in frame.columns:
@@ -59,7 +55,7 @@ def runs(frame: pd.DataFrame) -> list[tuple[str, Array]]:
     return [(label, np.flatnonzero(of_row == k)) for label, k in place.items()]
 
 
-def final_rows(jobs: pd.DataFrame) -> Array:
+def final_rows(jobs: DataFrame) -> Array:
     """The measured rows of jobs.parquet (docs/reference/metrics.md), bool (n,): without jobs that never started, attempts that
     were followed by another one, and jobs that ran when the workload began."""
     start_ns, state, why = arrays(jobs, ("start_ns", "state", "why"), "jobs")
@@ -102,7 +98,7 @@ class Held(NamedTuple):
     end_ns: Array
 
 
-def held_cores(jobs: pd.DataFrame, releases: pd.DataFrame | None, widths: pd.DataFrame | None) -> Held:
+def held_cores(jobs: DataFrame, releases: DataFrame | None, widths: DataFrame | None) -> Held:
     """The cores that the jobs of a table held, with times. Raises InputError if a table lacks a column, or an allocation cannot
     be read."""
     allocation, start, end = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -65,11 +65,6 @@ def legend_above(
 def remark(axes: Axes, text: str) -> None:
     """Write a remark at the upper right of a panel."""
     axes.set_title(text, loc="right", color=GREY, fontsize=7.5)
-
-
-def quiet(axes: Axes, grid: Literal["both", "x", "y"]) -> None:
-    """Draw a pale grid."""
-    axes.grid(axis=grid)
 
 
 def name_rows(axes: Axes, names: Sequence[str], *, labelled: bool = True) -> None:
@@ -183,7 +178,7 @@ def draw_steps(
     - ``exact``: up to this number each step is drawn. A longer curve is drawn as means in ``columns`` of equal time, which keep
       its integral, with a band from the smallest to the largest value of each column.
     """
-    quiet(axes, "y")
+    axes.grid(axis="y")
     thinned = len(curve.value) > exact
     if thinned:
         found = in_columns(curve, *span, columns)

@@ -1,36 +1,24 @@
 """Elapsed times and failures of replays by clock rate and number of jobs: RM-Replay's Figures 7 and 8."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, quiet, title_figure
+from traces.figures.drawing.panels import legend_above, title_figure
 from traces.figures.drawing.styles import style
 from traces.figures.replay.makespans import rate_name
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 _MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
 
 
-def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
+def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
     """Draw elapsed times (mean, shortest, longest) and the share of failed repeats for each rate, exact clocks at the left.
 
-    Parameters
-    ----------
-    repeats : DataFrame
-        ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): one row per repeat of the same jobs.
+    - ``repeats``: ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): one row per repeat of the same jobs.
 
-    Raises
-    ------
-    InputError
-        If there is no row.
+    Raises InputError if there is no row.
     """
     if not len(repeats):
         raise InputError("nothing to draw: no repeat")
@@ -52,23 +40,17 @@ def replay_rates_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
         below.set_xticks(at, labels=[rate_name(rate) for rate, _ in groups])
         below.set_xlabel("clock, as many times as fast as real time")
         for axes in (above, below):
-            quiet(axes, "y")
+            axes.grid(axis="y")
         title_figure(figure, title)
     return figure
 
 
-def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
+def replay_sizes_figure(repeats: DataFrame, *, title: str = "") -> Figure:
     """Draw the share of failed repeats and the elapsed times against the number of jobs, one line per rate.
 
-    Parameters
-    ----------
-    repeats : DataFrame
-        ``rate``, ``jobs``, ``elapsed_s``, ``failure``: one row per repeat.
+    - ``repeats``: ``rate``, ``jobs``, ``elapsed_s``, ``failure``: one row per repeat.
 
-    Raises
-    ------
-    InputError
-        If there is no row.
+    Raises InputError if there is no row.
     """
     if not len(repeats):
         raise InputError("nothing to draw: no repeat")
@@ -85,13 +67,13 @@ def replay_sizes_figure(repeats: pd.DataFrame, *, title: str = "") -> Figure:
         right.set(ylim=(-4, 104), ylabel="failed [%]")
         for axes in (left, right):
             axes.set(xlim=(0, 1.06 * float(repeats["jobs"].max())), xlabel="jobs")
-            quiet(axes, "both")
+            axes.grid()
         handles = left.get_legend_handles_labels()[0]
         legend_above(figure, handles, min(len(handles), 6), handle=3.2, title=title)
     return figure
 
 
-def _seconds(axes: Axes, repeats: pd.DataFrame) -> None:
+def _seconds(axes: Axes, repeats: DataFrame) -> None:
     # A logarithmic axis of elapsed times.
     low, high = float(repeats["elapsed_s"].min()), float(repeats["elapsed_s"].max())
     marks = [one for one in _MARKS_S if low / 2 <= one <= 2 * high]
@@ -101,11 +83,11 @@ def _seconds(axes: Axes, repeats: pd.DataFrame) -> None:
     axes.set_ylim(low / 1.6, high * 1.6)
 
 
-def _by_rate(repeats: pd.DataFrame) -> list[tuple[float, pd.DataFrame]]:
+def _by_rate(repeats: DataFrame) -> list[tuple[float, DataFrame]]:
     return [(rate, repeats[repeats["rate"] == rate]) for rate in sorted(set(repeats["rate"].tolist()))]
 
 
-def _share(rows: pd.DataFrame) -> float:
+def _share(rows: DataFrame) -> float:
     return float((rows["failure"].fillna("") != "").mean())
 
 

@@ -1,9 +1,5 @@
 """Differences of submits, starts and durations of jobs from a reference: RM-Replay's Figure 6."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
@@ -11,11 +7,9 @@ from traces.base.time import NS_PER_S
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import counted, legend_above, quiet, short
+from traces.figures.drawing.panels import counted, legend_above, short
 from traces.figures.drawing.styles import style
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 _PANELS = (("delta_submit_ns", "Δ submit"), ("delta_start_ns", "Δ start"), ("delta_duration_ns", "Δ duration"))
 
@@ -28,20 +22,13 @@ _MARKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (36_000, "10 h"), (4 * 
 _LEAST_NS = 90 * NS_PER_S
 
 
-def differences_figure(differences: pd.DataFrame, *, reference: str, title: str = "") -> Figure:
+def differences_figure(differences: DataFrame, *, reference: str, title: str = "") -> Figure:
     """Draw the share of jobs whose submit, start or duration is at most x later or longer than in the reference.
 
-    Parameters
-    ----------
-    differences : DataFrame
-        ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: one row per job and side.
-    reference : str
-        Name of the reference.
+    - ``differences``: ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: one row per job and side.
+    - ``reference``: name of the reference.
 
-    Raises
-    ------
-    InputError
-        If there is no row.
+    Raises InputError if there is no row.
     """
     if not len(differences):
         raise InputError("nothing to draw: no job ran in both")
@@ -53,7 +40,7 @@ def differences_figure(differences: pd.DataFrame, *, reference: str, title: str 
                 _curve(axes, rows[column].to_numpy(np.int64), k, f"{short(name, 30)} ({counted(len(rows), 'job')})")
             _axis(axes, float(differences[column].abs().max()))
             axes.set_xlabel(words)
-            quiet(axes, "both")
+            axes.grid()
         panels[0].set(ylim=(-0.02, 1.02), ylabel="share of jobs")
         legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
         figure.supxlabel(

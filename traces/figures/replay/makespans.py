@@ -1,9 +1,7 @@
 """The makespans of repeats by the rate of their clock: RM-Replay's Figure 5."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +11,7 @@ from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, small, title_figure
 from traces.figures.drawing.styles import style
 from traces.figures.drawing.time_axis import time_unit
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Most repeats drawn as points; more are a box.
 _POINTS = 7
@@ -26,20 +22,13 @@ def rate_name(rate: float) -> str:
     return f"{rate:g}×" if rate else "exact"
 
 
-def replay_makespans_figure(repeats: pd.DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
+def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
     """Draw the makespans of repeats, one row per rate, and lines at other makespans.
 
-    Parameters
-    ----------
-    repeats : DataFrame
-        ``rate`` (0: exact) and ``makespan_ns``, empty if a repeat failed: one row per repeat.
-    references : mapping of str to int
-        Other makespans, ns: of the log, of engines.
+    - ``repeats``: ``rate`` (0: exact) and ``makespan_ns``, empty if a repeat failed: one row per repeat.
+    - ``references``: other makespans, ns: of the log, of engines.
 
-    Raises
-    ------
-    InputError
-        If no repeat has a makespan.
+    Raises InputError if no repeat has a makespan.
     """
     ended = repeats[repeats["makespan_ns"].notna()]
     if not len(ended):

@@ -1,18 +1,12 @@
 """Submitted jobs per hour: RM-Replay's Figure 4."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import quiet, remark, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.figures.drawing.panels import remark, title_figure
+from traces.tables import DataFrame
 
 _DAY_H = 24
 
@@ -20,18 +14,12 @@ _DAY_H = 24
 _FEW_HOURS = 72
 
 
-def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
+def submissions_figure(submissions: DataFrame, *, title: str = "") -> Figure:
     """Draw one bar per hour.
 
-    Parameters
-    ----------
-    submissions : DataFrame
-        ``hour`` since a midnight, ascending, and ``jobs``.
+    - ``submissions``: ``hour`` since a midnight, ascending, and ``jobs``.
 
-    Raises
-    ------
-    InputError
-        If there is no row.
+    Raises InputError if there is no row.
     """
     if not len(submissions):
         raise InputError("nothing to draw: no job was submitted")
@@ -52,7 +40,7 @@ def submissions_figure(submissions: pd.DataFrame, *, title: str = "") -> Figure:
         axes.set_xlim(first, last)
         axes.locator_params(axis="y", integer=True)
         axes.set_ylabel("jobs submitted in an hour")
-        quiet(axes, "y")
+        axes.grid(axis="y")
         remark(axes, f"{int(jobs.sum()):,} jobs; most in an hour: {int(jobs.max()):,}")
         title_figure(figure, title)
     return figure

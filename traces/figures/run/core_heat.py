@@ -1,9 +1,6 @@
 """Map of cores × time: the darker, the busier."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +16,7 @@ from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.figures.run.gantt import chosen_cores
 from traces.intervals import Intervals, within
 from traces.kernels.signatures import Floats, Floats2, Ints
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: With more cores than this, several share a row.
 MOST_ROWS = 512
@@ -30,12 +25,12 @@ _BLOCK = 1_000_000
 
 
 def heat_figure(
-    frame: pd.DataFrame,
+    frame: DataFrame,
     *,
     first_core: Array,
     host_names: Sequence[str],
-    releases: pd.DataFrame | None = None,
-    widths: pd.DataFrame | None = None,
+    releases: DataFrame | None = None,
+    widths: DataFrame | None = None,
     jobs: Intervals | None = None,
     cores: Intervals | None = None,
     columns: int = 500,
@@ -46,32 +41,21 @@ def heat_figure(
     The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
     Time begins at the first shown start, or at the workload's time 0 if that is near.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Either tasks, with the columns ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet: the map shows where cores
-        compute; or jobs, with ``allocation``, ``start_ns`` and ``end_ns`` of jobs.parquet: the map shows where they are held.
-    first_core : int64 (n_hosts + 1,)
-        As in ``traces.ledger.MachineShape``.
-    host_names : sequence of str
-        One per host.
-    releases : DataFrame, optional
-        Early releases: the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
-    widths : DataFrame, optional
-        Of jobs that were given cores after their start, ``row``, ``core``, ``command_ns`` and ``change`` of widths.parquet.
-    jobs : sequence of (int, int), optional
-        Half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others are left out,
-        the figure says so.
-    cores : sequence of (int, int), optional
-        Half-open intervals of the cores to show; None is all. With more than :data:`MOST_ROWS` a row is the mean of 2, 4, 8 …
-        cores that follow each other.
-    columns : int
-        Into how many equal pieces the time is cut.
+    - ``frame``: either tasks, with the columns ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet: the map shows where
+      cores compute; or jobs, with ``allocation``, ``start_ns`` and ``end_ns`` of jobs.parquet: the map shows where they are
+      held.
+    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
+    - ``host_names``: one per host.
+    - ``releases``: early releases: the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
+    - ``widths``: of jobs that were given cores after their start, ``row``, ``core``, ``command_ns`` and ``change`` of
+      widths.parquet.
+    - ``jobs``: half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others
+      are left out, the figure says so.
+    - ``cores``: half-open intervals of the cores to show; None is all. With more than :data:`MOST_ROWS` a row is the mean
+      of 2, 4, 8 … cores that follow each other.
+    - ``columns``: into how many equal pieces the time is cut.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, ``columns`` is not positive, or there is nothing to show.
+    Raises InputError if a column is missing, ``columns`` is not positive, or there is nothing to show.
     """
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")

@@ -3,10 +3,6 @@
 Source: Figure 13 of the AccaSim paper, doi:10.1007/s10586-019-02905-5.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
@@ -15,26 +11,18 @@ from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays, class_of, sums_by_class
 from traces.figures.drawing.panels import counted, remark, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 
-def decisions_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
+def decisions_figure(decisions: DataFrame, *, title: str = "") -> Figure:
     """Draw the time of a scheduling pass against the number of jobs that waited before it.
 
     Passes are in classes by this number: one class per number up to 9, then classes that are a quarter wider each. A point is
     the mean of a class, at its mean number of waiting jobs; the pale band goes from the 5th to the 95th percentile.
 
-    Parameters
-    ----------
-    decisions : DataFrame
-        One row per pass, with the columns ``waiting`` and ``decision_ns`` of decisions.parquet.
+    - ``decisions``: one row per pass, with the columns ``waiting`` and ``decision_ns`` of decisions.parquet.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or there is no pass.
+    Raises InputError if a column is missing, or there is no pass.
     """
     waiting, decision_ns = arrays(decisions, ("waiting", "decision_ns"), "decisions")
     if not len(waiting):

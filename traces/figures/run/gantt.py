@@ -3,10 +3,8 @@
 Like Figure 9 of the two-level paper, it shows how load imbalance within a job delays the next one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,10 +18,7 @@ from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.panels import counted, legend_above, remark, short
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.intervals import Intervals, check_ends, within
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from traces.tables import DataFrame
 
 _FONT_PT = 6.5
 # Width of a digit, height of a line (in font sizes), and margin of a number.
@@ -201,7 +196,7 @@ def select_bars(
 
 
 def core_gantt_figure(
-    tasks: pd.DataFrame,
+    tasks: DataFrame,
     *,
     first_core: Array,
     host_names: Sequence[str],
@@ -211,19 +206,11 @@ def core_gantt_figure(
 ) -> Figure:
     """Draw :func:`gantt_figure` from a table of tasks.
 
-    Parameters
-    ----------
-    tasks : DataFrame
-        One row per task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
-    first_core, host_names, title
-        As in :func:`gantt_figure`.
-    jobs, cores : sequence of (int, int), optional
-        Half-open intervals of the job numbers and the global core numbers to show; None is all.
+    - ``tasks``: one row per task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
+    - ``first_core``, ``host_names``, ``title``: as in :func:`gantt_figure`.
+    - ``jobs``, ``cores``: half-open intervals of the job numbers and the global core numbers to show; None is all.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or there is nothing to show.
+    Raises InputError if a column is missing, or there is nothing to show.
     """
     columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
     chosen = select_bars(*columns, jobs=jobs, cores=cores)

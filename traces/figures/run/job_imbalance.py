@@ -1,9 +1,7 @@
 """Load imbalance of jobs by number of cores, for one run or several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +10,9 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, runs
-from traces.figures.drawing.panels import Box, counted, panel_grid, quiet, remark, short, title_figure
+from traces.figures.drawing.panels import Box, counted, panel_grid, remark, short, title_figure
 from traces.figures.drawing.styles import FEW, style
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Most jobs that are drawn as points instead of a box.
 POINTS = 4
@@ -33,23 +29,17 @@ def width_classes(cores: Array) -> tuple[Array, list[str]]:
     return place, names
 
 
-def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
+def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     """Draw the imbalance max(t)/mean(t) − 1 of jobs by class of width.
 
     A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th percentile;
     values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        A row an attempt, with the columns ``cores`` and ``imbalance`` of jobs.parquet; and maybe ``run``, the label of the
-        run to which the row belongs. Rows without an imbalance (NaN) are left out: they never started, or had no
-        application level.
+    - ``jobs``: a row an attempt, with the columns ``cores`` and ``imbalance`` of jobs.parquet; and maybe ``run``, the label
+      of the run to which the row belongs. Rows without an imbalance (NaN) are left out: they never started, or had no
+      application level.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or no row has an imbalance.
+    Raises InputError if a column is missing, or no row has an imbalance.
     """
     cores, imbalance = arrays(jobs, ("cores", "imbalance"), "jobs")
     known = np.isfinite(imbalance)
@@ -96,7 +86,7 @@ def imbalance_jobs_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
 
 def _draw(axes: Axes, groups: Sequence[Sequence[Array]], labels: Sequence[str]) -> float:
     """Draw the classes of some runs side by side; return the highest point."""
-    quiet(axes, "y")
+    axes.grid(axis="y")
     width = 0.8 / len(groups)
     highest = 0.0
     for j, (label, classes) in enumerate(zip(labels, groups, strict=True)):

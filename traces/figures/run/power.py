@@ -11,12 +11,12 @@ from traces.base.time import format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
-from traces.figures.drawing.panels import draw_steps, quiet, remark, title_figure
+from traces.figures.drawing.panels import draw_steps, remark, title_figure
 from traces.figures.drawing.steps import Steps, in_columns
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
+from traces.tables import DataFrame
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from traces.compiled import Array
@@ -30,26 +30,18 @@ _EXACT_STEPS, _COLUMNS = 50_000, 1_000
 _MOST_PARTS = 12
 
 
-def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | None = None, title: str = "") -> Figure:
+def power_figure(power: DataFrame, *, until_ns: int, domains: DataFrame | None = None, title: str = "") -> Figure:
     """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power of each
     part of the machine with its own limits.
 
     The first patch of the first panel is the curve; the limit is a line with gaps. A curve of more than 50,000 steps is drawn
     as 1,000 columns of time, each with its mean and range.
 
-    Parameters
-    ----------
-    power : DataFrame
-        power.parquet.
-    domains : DataFrame, optional
-        power_domains.parquet: a panel for each, in this order, at most 12 of them.
-    until_ns : int
-        The last end.
+    - ``power``: power.parquet.
+    - ``domains``: power_domains.parquet: a panel for each, in this order, at most 12 of them.
+    - ``until_ns``: the last end.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or nothing took any time.
+    Raises InputError if a column is missing, or nothing took any time.
     """
     names = ("instant_ns", "power_mw", "limit_mw", "level", "hosts_out", "hosts_stopping", "hosts_off", "hosts_booting")
     at, drawn, limit, level, *stopped = arrays(power, names, "power")
@@ -75,7 +67,7 @@ def power_figure(power: pd.DataFrame, *, until_ns: int, domains: pd.DataFrame | 
             of, mine, its = arrays(domains[domains["domain"] == part], names[:3], "power_domains")
             _curve(lower, _until(of, mine, max(until_ns, int(of[-1]) + 1)), its, axis, f"{part}: ")
         for lower, (values, label, colour) in zip(panels[1 : 1 + len(below), 0], below, strict=True):
-            quiet(lower, "y")
+            lower.grid(axis="y")
             shown, edges_ns = values, np.append(at, end_ns)
             if len(values) > _EXACT_STEPS:
                 columns = in_columns(_until(at, values, end_ns), int(at[0]), end_ns, _COLUMNS)

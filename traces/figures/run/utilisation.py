@@ -1,9 +1,5 @@
 """Use of the machine and length of the queue over time."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
@@ -14,20 +10,18 @@ from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.panels import draw_steps, remark, title_figure
 from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Up to this many steps each is drawn; otherwise this number of columns with their mean and range.
 EXACT_STEPS = 1_000
 
 
 def utilisation_figure(
-    jobs: pd.DataFrame,
+    jobs: DataFrame,
     *,
     cores: int,
-    releases: pd.DataFrame | None = None,
-    widths: pd.DataFrame | None = None,
+    releases: DataFrame | None = None,
+    widths: DataFrame | None = None,
     title: str = "",
 ) -> Figure:
     """Draw busy cores, waiting jobs and their requested cores over time: three panels.
@@ -38,22 +32,15 @@ def utilisation_figure(
     The first patch of each panel is the curve. A curve of more than :data:`EXACT_STEPS` steps is drawn as means in this
     number of equal columns, with a band from the smallest to the largest value of each.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        A row an attempt, with the columns ``submit_ns``, ``eligible_ns``, ``start_ns``, ``end_ns``, ``cores`` and
-        ``held_cores`` of jobs.parquet.
-    cores : int
-        Cores of the machine.
-    releases : DataFrame, optional
-        Of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of releases.parquet.
-    widths : DataFrame, optional
-        Of jobs that were given cores after their start, the columns ``row``, ``command_ns`` and ``change`` of widths.parquet.
+    - ``jobs``: a row an attempt, with the columns ``submit_ns``, ``eligible_ns``, ``start_ns``, ``end_ns``, ``cores`` and
+      ``held_cores`` of jobs.parquet.
+    - ``cores``: cores of the machine.
+    - ``releases``: of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of
+      releases.parquet.
+    - ``widths``: of jobs that were given cores after their start, the columns ``row``, ``command_ns`` and ``change`` of
+      widths.parquet.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, no job started, or more cores were held than there are.
+    Raises InputError if a column is missing, no job started, or more cores were held than there are.
     """
     names = ("submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores")
     columns = arrays(jobs, names, "jobs")

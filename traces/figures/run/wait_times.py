@@ -1,9 +1,7 @@
 """Distributions of waits and bounded slowdowns, for one run or several."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +17,13 @@ from traces.figures.drawing.panels import (
     counted,
     draw_boxes,
     name_rows,
-    quiet,
     remark,
     short,
     title_figure,
 )
 from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: τ of the bounded slowdown: shorter run times count as this.
 BOUND_NS = 10 * 10**9
@@ -43,23 +38,17 @@ class _Run(NamedTuple):
     slowdown: Array
 
 
-def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
+def waits_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     """Draw the empirical distributions of wait and bounded slowdown.
 
     The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the measured jobs
     (docs/reference/metrics.md). Both axes are logarithmic; waits of 0 are at the left, where the curve begins with their share.
     More than :data:`FEW` runs are rows with boxes.
 
-    Parameters
-    ----------
-    jobs : DataFrame
-        One row per attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of jobs.parquet;
-        optionally ``begin_ns``, from which waits count then, and ``run``, the label of the run.
+    - ``jobs``: one row per attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of
+      jobs.parquet; optionally ``begin_ns``, from which waits count then, and ``run``, the label of the run.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or no job ran.
+    Raises InputError if a column is missing, or no job ran.
     """
     found = _measured(jobs)
     positive = np.concatenate([one.wait_ns[one.wait_ns > 0] for one in found])
@@ -100,7 +89,7 @@ def waits_figure(jobs: pd.DataFrame, *, title: str = "") -> Figure:
     return figure
 
 
-def _measured(jobs: pd.DataFrame) -> list[_Run]:
+def _measured(jobs: DataFrame) -> list[_Run]:
     since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
     submit, start, end = arrays(jobs, (since, "start_ns", "end_ns"), "jobs")
     final = final_rows(jobs)
@@ -119,7 +108,7 @@ def _bounded(submit: Array, start: Array, end: Array) -> Array:
     return np.asarray(np.maximum(1.0, (end - submit).astype(np.float64) / np.maximum(end - start, BOUND_NS)))
 
 
-def bounded_slowdowns(jobs: pd.DataFrame) -> Array:
+def bounded_slowdowns(jobs: DataFrame) -> Array:
     """Return the bounded slowdown of each measured job, float64; the columns are those of :func:`waits_figure`."""
     since = "begin_ns" if "begin_ns" in jobs else "submit_ns"
     final = final_rows(jobs)
@@ -134,7 +123,7 @@ def _said(wait_ns: Array) -> str:
 
 def _lines(axes: Axes, values: Sequence[Array], labels: Sequence[str], zero_place: float) -> None:
     """Draw a step curve for each run, with a marker at its beginning, the values up to ``zero_place``."""
-    quiet(axes, "both")
+    axes.grid()
     right = 1.25 * max(float(one.max(initial=0)) for one in values)
     for k, (label, one) in enumerate(zip(labels, values, strict=True)):
         first = np.count_nonzero(one <= zero_place)

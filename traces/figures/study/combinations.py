@@ -3,26 +3,19 @@
 matplotlib is not imported here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
 
 from traces.base.errors import InputError, one_of, shown
 from traces.compiled import Array
-from traces.figures.drawing.styles import FEW, STYLES, Style, style
 from traces.metric_units import Shown, more_is_better, shown_as
 from traces.statistics.comparisons import WINDOW_BEGIN, finished, metric_values, option_columns
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
 from traces.statistics.pairs import Paired, paired
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["FEW", "STYLES", "Combinations", "Style", "batch_label", "of_workload", "seeds_matter", "style"]
+from traces.tables import DataFrame
 
 #: The technique of jobs with recorded run times; then only these options draw at random.
 _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
@@ -40,7 +33,7 @@ def batch_label(bls: str, backfill: str) -> str:
     return bls if backfill in ("none", bls) else f"{bls}+{backfill}"
 
 
-def _batches(frame: pd.DataFrame) -> list[str]:
+def _batches(frame: DataFrame) -> list[str]:
     # The labels of rows. With Slurm itself in the results, a policy of that name in our engine gets another label.
     found = [batch_label(str(a), str(b)) for a, b in zip(frame["bls"], frame["backfill"], strict=True)]
     decides = frame[_SAID].tolist() if _SAID in frame else []
@@ -49,7 +42,7 @@ def _batches(frame: pd.DataFrame) -> list[str]:
     return [f"{one} ({by})" if one == _SLURM != by else one for one, by in zip(found, decides, strict=True)]
 
 
-def seeds_matter(results: pd.DataFrame) -> bool:
+def seeds_matter(results: DataFrame) -> bool:
     """Whether a seed may change a result of a study. A study without random draws sets ``results.attrs["exact"]``."""
     if results.attrs.get("exact"):
         return False
@@ -62,7 +55,7 @@ def seeds_matter(results: pd.DataFrame) -> bool:
     return bool((values.groupby(results["cell"]).nunique() > 1).to_numpy().any())
 
 
-def of_workload(frame: pd.DataFrame, workload: str | None) -> pd.DataFrame:
+def of_workload(frame: DataFrame, workload: str | None) -> DataFrame:
     """The rows of one workload. Raises InputError if the frame has several and none is chosen, or not the chosen one."""
     if "workload" not in frame.columns:
         raise InputError("no column 'workload'; allowed: the results of a study, or their comparisons")
@@ -92,7 +85,7 @@ class Combinations:
     paired_by: str = "seed"  # a seed, or a window of a log
 
     @classmethod
-    def of(cls, results: pd.DataFrame, metric: str, *, workload: str | None = None) -> Combinations:
+    def of(cls, results: DataFrame, metric: str, *, workload: str | None = None) -> Self:
         """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are several
         workloads and none is chosen, another option has several values, or a seed occurs twice."""
         options = option_columns(results)

@@ -1,10 +1,8 @@
 """Differences between one value of an option and the others, each with its interval."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +16,7 @@ from traces.figures.study.combinations import batch_label, of_workload
 from traces.metric_units import shown_as
 from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Panels side by side; four are two rows of two.
 _PER_LINE = 3
@@ -52,7 +48,7 @@ class _Panel:
     label: str
 
 
-def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None, title: str = "") -> Figure:
+def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, title: str = "") -> Figure:
     """Draw comparisons with their intervals: one panel per metric, with a line at "no change".
 
     A row is a combination of the other options, and its points are the compared values, which the legend names. With a single
@@ -60,19 +56,12 @@ def comparison_figure(comparisons: pd.DataFrame, *, workload: str | None = None,
     rows have one, otherwise as a difference. A point is filled if its interval excludes "no change". Comparisons with too few
     seeds for an interval are omitted, and counted below.
 
-    Parameters
-    ----------
-    comparisons : DataFrame
-        Result of :func:`traces.statistics.paired_comparisons`, of one option and one base; or such rows of a study's
-        comparisons.parquet.
-    workload : str, optional
-        The workload to draw, if there are several.
+    - ``comparisons``: result of :func:`traces.statistics.paired_comparisons`, of one option and one base; or such rows of a
+      study's comparisons.parquet.
+    - ``workload``: the workload to draw, if there are several.
 
-    Raises
-    ------
-    InputError
-        If there are several workloads and none is chosen, several options or bases, the same comparison twice, or none with
-        an interval.
+    Raises InputError if there are several workloads and none is chosen, several options or bases, the same comparison
+    twice, or none with an interval.
     """
     rows = of_workload(comparisons, workload)
     check_one_base(rows)
@@ -141,7 +130,7 @@ def _draw(axes: Axes, panel: _Panel, styles: list[Style], apart: float) -> None:
     axes.tick_params(axis="x", labelsize=7)
 
 
-def _panel(known: pd.DataFrame, metric: str, of_row: Array, of_value: Array, shape: tuple[int, int]) -> _Panel:
+def _panel(known: DataFrame, metric: str, of_row: Array, of_value: Array, shape: tuple[int, int]) -> _Panel:
     mine = (known["metric"] == metric).to_numpy()
     rows = known[mine]
     ratios = bool(np.isfinite(rows["ratio_low"].to_numpy(np.float64)).all())
@@ -167,7 +156,7 @@ def _panel(known: pd.DataFrame, metric: str, of_row: Array, of_value: Array, sha
     return _Panel(table[0], table[1], table[2], 1.0 if ratios else 0.0, label)
 
 
-def _row_names(known: pd.DataFrame) -> tuple[list[str], list[str], Array]:
+def _row_names(known: DataFrame) -> tuple[list[str], list[str], Array]:
     # The names of the rows, their combinations, and the row of each comparison.
     context = combination_columns(known)
     varied = [name for name in context if known[name].nunique(dropna=False) > 1]
@@ -193,7 +182,7 @@ def _part(name: str, row: dict[str, Any]) -> str:
     return f"{UPSILON} {value}" if name == "variation" else value if name in ("als", "backfill") else f"{name} {value}"
 
 
-def _remark(known: pd.DataFrame, left_out: int) -> str:
+def _remark(known: DataFrame, left_out: int) -> str:
     few, most = int(known["seeds"].min()), int(known["seeds"].max())
     seeds = f"{most}" if few == most else f"{few} to {most}"
     whiskers = f"{100 * float(known['confidence'].iloc[0]):g} % intervals"

@@ -1,9 +1,7 @@
 """Wall time of a simulation by the number of jobs: the two-level paper's Figure 10."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,13 +9,11 @@ from traces.base.errors import InputError, shown
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import legend_above, quiet
-from traces.figures.study.combinations import style
+from traces.figures.drawing.panels import legend_above
+from traces.figures.drawing.styles import style
 from traces.metric_units import four_digits, interval_text
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Both axes are logarithmic from this ratio of the most to the fewest jobs.
 _WIDE = 8.0
@@ -40,7 +36,7 @@ class _Costs:
         return np.array([times.mean() for times in self.wall_s])
 
 
-def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
+def cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
     """Draw the wall time of a simulation against its number of jobs.
 
     A point is the mean of the repetitions, its whiskers end at the shortest and the longest. Axes are logarithmic if the most
@@ -49,16 +45,10 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     number of repetitions, five or more. The 95 % interval of the time per job is for the repetitions: it does not show whether
     the cost is linear.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        One row per simulation: ``jobs`` (number of jobs), ``wall_s`` (s), and optionally ``group`` (name of its line). Rows
-        without a time are omitted.
+    - ``costs``: one row per simulation: ``jobs`` (number of jobs), ``wall_s`` (s), and optionally ``group`` (name of its
+      line). Rows without a time are omitted.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, there is no row, or a number is not positive.
+    Raises InputError if a column is missing, there is no row, or a number is not positive.
     """
     groups = _groups(costs)
     sizes = np.concatenate([group.jobs for group in groups.values()])
@@ -114,7 +104,7 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
             axes.set_xlim(0, 1.05 * float(sizes.max()))
             axes.set_ylim(bottom=0)
         axes.set(xlabel="jobs", ylabel="wall time of a simulation [s]")
-        quiet(axes, "both")
+        axes.grid()
         handles, _ = axes.get_legend_handles_labels()
         if len(groups) > 1 and handles:
             legend_above(figure, handles, min(len(handles), 3), handle=3.4, title=title)
@@ -127,7 +117,7 @@ def cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
     return figure
 
 
-def _groups(costs: pd.DataFrame) -> dict[str, _Costs]:
+def _groups(costs: DataFrame) -> dict[str, _Costs]:
     for name in ("jobs", "wall_s"):
         if name not in costs.columns:
             raise InputError(f"no column {shown(name)}; allowed: jobs, wall_s and perhaps group")

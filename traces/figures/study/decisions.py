@@ -3,9 +3,7 @@
 Source: doi:10.1007/s10586-019-02905-5.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
@@ -13,26 +11,19 @@ from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.panels import name_rows, short, title_figure
 from traces.figures.drawing.styles import STYLES, style
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Most lines in one figure: each style with full markers, then with white ones.
 MOST_LINES = 2 * len(STYLES)
 
 
-def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure:
+def decision_lines_figure(decisions: DataFrame, *, title: str = "") -> Figure:
     """Draw the mean time of a scheduling pass against the number of jobs that waited before it, one line per combination.
 
-    Parameters
-    ----------
-    decisions : DataFrame
-        One row per combination and class of numbers of waiting jobs: ``label``, and the means ``waiting`` and ``decision_ns``.
+    - ``decisions``: one row per combination and class of numbers of waiting jobs: ``label``, and the means ``waiting`` and
+      ``decision_ns``.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, there is no row, or there are more than :data:`MOST_LINES` combinations.
+    Raises InputError if a column is missing, there is no row, or there are more than :data:`MOST_LINES` combinations.
     """
     label, waiting, decision_ns = arrays(decisions, ("label", "waiting", "decision_ns"), "decisions")
     labels = list(dict.fromkeys(label.tolist()))
@@ -57,20 +48,14 @@ def decision_lines_figure(decisions: pd.DataFrame, *, title: str = "") -> Figure
     return figure
 
 
-def decision_cost_figure(costs: pd.DataFrame, *, title: str = "") -> Figure:
+def decision_cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
     """Draw the mean time of a simulation step, one bar per combination: deciding, and the rest.
 
     A step is an instant with a scheduling pass.
 
-    Parameters
-    ----------
-    costs : DataFrame
-        One row per combination: ``label``, and the means ``deciding_ns`` and ``rest_ns``.
+    - ``costs``: one row per combination: ``label``, and the means ``deciding_ns`` and ``rest_ns``.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or there is no row.
+    Raises InputError if a column is missing, or there is no row.
     """
     label, *times = arrays(costs, ("label", "deciding_ns", "rest_ns"), "costs")
     if not len(label):

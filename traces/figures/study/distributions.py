@@ -3,40 +3,26 @@
 Source: doi:10.1007/s10586-019-02905-5.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from traces.base.errors import InputError
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.frames import arrays
 from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, short, title_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 _NUMBERS = tuple(Box.__dataclass_fields__)
 
 
-def distributions_figure(boxes: pd.DataFrame, *, of: str = "slowdown", axis: str = "", title: str = "") -> Figure:
+def distributions_figure(boxes: DataFrame, *, of: str = "slowdown", axis: str = "", title: str = "") -> Figure:
     """Draw a box per combination: quartiles, median and mean, and whiskers at 5 % and 95 %.
 
-    Parameters
-    ----------
-    boxes : DataFrame
-        One row per combination: ``label``, ``batch`` (rows of one batch policy have one colour), ``low``, ``first``,
-        ``median``, ``third``, ``high`` and ``mean``, which are means over the seeds, and ``seeds``, their number.
-    of : {"slowdown", "queue"}
-        Bounded slowdowns of jobs, on a logarithmic axis; or waiting jobs before scheduling passes, on an axis that is linear
-        up to 1.
-    axis : str
-        Label of the axis of values, for another definition of the slowdown.
+    - ``boxes``: one row per combination: ``label``, ``batch`` (rows of one batch policy have one colour), ``low``,
+      ``first``, ``median``, ``third``, ``high`` and ``mean``, which are means over the seeds, and ``seeds``, their number.
+    - ``of``: {"slowdown", "queue"}, bounded slowdowns of jobs, on a logarithmic axis; or waiting jobs before scheduling
+      passes, on an axis that is linear up to 1.
+    - ``axis``: label of the axis of values, for another definition of the slowdown.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, or there is no row.
+    Raises InputError if a column is missing, or there is no row.
     """
     label, batch, seeds, *numbers = arrays(boxes, ("label", "batch", "seeds", *_NUMBERS), "boxes")
     if not len(label):

@@ -1,23 +1,19 @@
 """A metric of every combination of the two levels; of the makespan: the two-level paper's Figures 3 and 4."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid, quiet
-from traces.figures.drawing.styles import UPSILON
-from traces.figures.study.combinations import FEW, Combinations, style
+from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid
+from traces.figures.drawing.styles import FEW, UPSILON, style
+from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import legend_columns
 from traces.metric_units import four_digits, more_is_better
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 #: Label of the best combination: of a metric to be minimised, and of one to be maximised.
 BEST = ("lowest", "highest")
@@ -101,7 +97,7 @@ _WIDEST_IN = 10.2
 
 
 def makespans_figure(
-    results: pd.DataFrame,
+    results: DataFrame,
     *,
     variation: float | None = None,
     metric: str = "makespan_ns",
@@ -115,21 +111,12 @@ def makespans_figure(
     interval of that over pairs of one seed. More than eight techniques, and more bars than fit on a page, are rows, with a
     panel a policy and variation.
 
-    Parameters
-    ----------
-    results : DataFrame
-        A study's: a row a combination and seed.
-    variation : float, optional
-        Task variation Υ that is drawn alone; by default all are.
-    metric : str
-        What is drawn instead of the makespan.
-    workload : str, optional
-        Which one, if there are several.
+    - ``results``: a study's: a row a combination and seed.
+    - ``variation``: task variation Υ that is drawn alone; by default all are.
+    - ``metric``: what is drawn instead of the makespan.
+    - ``workload``: which one, if there are several.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or a name or the variation is unknown.
+    Raises InputError if there is nothing to draw, or a name or the variation is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]
@@ -169,7 +156,7 @@ def makespans_figure(
             axes.set_ylabel(how.label)
             if n_panels > 1:
                 axes.set_title(panels[k], weight="bold")
-            quiet(axes, "y")
+            axes.grid(axis="y")
         figure.axes[-1].set_xlabel("batch policy")
         # Bars are compared by their length, so the axis starts at zero; above them there is room for what is written.
         figure.axes[0].set_ylim(0, (1.05 + 0.055 * lines) * float(np.nanmax([mean, high])) or 1.0)

@@ -7,9 +7,9 @@ import numpy as np
 from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
-from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid, quiet
-from traces.figures.drawing.styles import UPSILON
-from traces.figures.study.combinations import FEW, Combinations, style
+from traces.figures.drawing.panels import draw_intervals, legend_above, name_rows, panel_grid
+from traces.figures.drawing.styles import FEW, UPSILON, style
+from traces.figures.study.combinations import Combinations
 
 _ROW_IN, _LETTER_IN = 0.17, 0.065
 
@@ -137,7 +137,7 @@ def lines_figure(
                 axes.set_xlabel(f"variation {UPSILON}")
             if place % columns == 0:
                 axes.set_ylabel(label)
-            quiet(axes, "y")
+            axes.grid(axis="y")
         if from_zero:
             figure.axes[0].set_ylim(bottom=0)
         legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], across, handle=3.4, title=title)

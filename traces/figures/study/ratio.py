@@ -1,9 +1,5 @@
 """Makespan with variation divided by makespan without, paired by seed: the two-level paper's Figures 7 and 8."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from traces.base.errors import InputError
@@ -12,13 +8,11 @@ from traces.figures.drawing.styles import UPSILON
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 
 def ratio_figure(
-    results: pd.DataFrame,
+    results: DataFrame,
     *,
     base: float | None = None,
     metric: str = "makespan_ns",
@@ -30,22 +24,13 @@ def ratio_figure(
     A whisker is the 95 % interval over pairs of runs with the same seed (:func:`traces.statistics.paired`). The base is the
     line at 1. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Results of a study, one row per combination and seed.
-    base : float, optional
-        The variation of the denominator; default: the smallest.
-    metric : str
-        Another metric, positive.
-    workload : str, optional
-        The workload to draw, if there are several.
+    - ``results``: results of a study, one row per combination and seed.
+    - ``base``: the variation of the denominator; default: the smallest.
+    - ``metric``: another metric, positive.
+    - ``workload``: the workload to draw, if there are several.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, a name or the base is unknown, there is one variation only, or no combination has
-        enough seeds for an interval.
+    Raises InputError if there is nothing to draw, a name or the base is unknown, there is one variation only, or no
+    combination has enough seeds for an interval.
     """
     cells = Combinations.of(results, metric, workload=workload)
     at = cells.place_of(base)

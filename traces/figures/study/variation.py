@@ -1,38 +1,24 @@
 """Makespan by the variation of task lengths: the two-level paper's Figures 5 and 6."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from traces.figures.drawing.canvas import Figure
 from traces.figures.study.combinations import Combinations
 from traces.figures.study.panels import lines_figure
-
-if TYPE_CHECKING:
-    import pandas as pd
+from traces.tables import DataFrame
 
 
 def variation_figure(
-    results: pd.DataFrame, *, metric: str = "makespan_ns", workload: str | None = None, title: str = ""
+    results: DataFrame, *, metric: str = "makespan_ns", workload: str | None = None, title: str = ""
 ) -> Figure:
     """Draw the makespan against the task variation Υ: one panel per batch policy, one line per technique.
 
     A point is the mean over the seeds, its whisker the 95 % interval. Points of one variation are shifted slightly, in the
     order of the legend. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
 
-    Parameters
-    ----------
-    results : DataFrame
-        Results of a study, one row per combination and seed.
-    metric : str
-        Another metric.
-    workload : str, optional
-        The workload to draw, if there are several.
+    - ``results``: results of a study, one row per combination and seed.
+    - ``metric``: another metric.
+    - ``workload``: the workload to draw, if there are several.
 
-    Raises
-    ------
-    InputError
-        If there is nothing to draw, or a name is unknown.
+    Raises InputError if there is nothing to draw, or a name is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     return lines_figure(cells, cells.shown_estimates(), title=title)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from traces.base.time import NS_PER_S, format_ns
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import counted, empty, quiet, remark, short, small
+from traces.figures.drawing.panels import counted, empty, remark, short, small
 from traces.figures.drawing.time_axis import duration_marks
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -69,7 +69,7 @@ def time_line(above: Axes, below: Axes, found: Mapping[str, Any]) -> None:
         below.set_title("; ".join(said), loc="right", pad=4 if beyond else 2, **small())
     for axes in (above, below):
         axes.set_xlim(left[0], left[-1] + width[-1])
-        quiet(axes, "y")
+        axes.grid(axis="y")
     if known:
         marks = _dates(rows, left)
         below.set_xticks([at for at, _ in marks], labels=[text for _, text in marks])
@@ -94,7 +94,7 @@ def by_month(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.set_ylabel("jobs")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("By month of the year", loc="left", weight="bold")
-    quiet(axes, "y")
+    axes.grid(axis="y")
 
 
 def hours(axes: Axes, found: Mapping[str, Any], title: str = "By hour of the day") -> None:
@@ -107,7 +107,7 @@ def hours(axes: Axes, found: Mapping[str, Any], title: str = "By hour of the day
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title(title, loc="left", weight="bold")
     remark(axes, arrivals["zone"] if arrivals["start"] else "time 0 counts as Monday, 0 h")
-    quiet(axes, "y")
+    axes.grid(axis="y")
 
 
 def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
@@ -129,7 +129,7 @@ def week(panels: Sequence[Axes], found: Mapping[str, Any]) -> None:
     days.set_xlabel("jobs")
     days.locator_params(axis="x", nbins=2)
     days.xaxis.set_major_formatter("{x:,.0f}")
-    quiet(days, "x")
+    days.grid(axis="x")
 
 
 def _left(rows: Sequence[Mapping[str, Any]], known: bool) -> list[float]:
@@ -195,7 +195,7 @@ def widths(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.set_title("Widths", loc="left", weight="bold")
     axes.set_xlabel(f"cores of a job, up to (1 core: {share[0]:.0f} %; 2, 4, 8 …: {share[1]:.0f} % of the jobs)")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 0.97), ncols=2, handlelength=1.2, fontsize=7.5)
-    quiet(axes, "y")
+    axes.grid(axis="y")
 
 
 def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
@@ -218,7 +218,7 @@ def lengths(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.set_title("Run times and estimates" if len(curves) > 1 else "Run times", loc="left", weight="bold")
     if len(curves) > 1:
         axes.legend(loc="upper left", handlelength=1.6, borderaxespad=0.2)
-    quiet(axes, "both")
+    axes.grid()
 
 
 def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
@@ -241,7 +241,7 @@ def accuracy(axes: Axes, found: Mapping[str, Any]) -> None:
     said = f"{limit:.1f} % end at the limit (99 to 101 %)"
     axes.text(0.99, 0.97, said, transform=axes.transAxes, ha="right", va="top", **small())
     axes.set(ylim=(0, 1.12 * max(heights)), xlim=(-0.5, parts + 3.6))
-    quiet(axes, "y")
+    axes.grid(axis="y")
 
 
 def users(axes: Axes, found: Mapping[str, Any]) -> None:
@@ -263,7 +263,7 @@ def users(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.set(ylim=(0, 103), xlabel="most active users", ylabel="share [%]")
     axes.set_title(f"half of the jobs: {users['half']} of {users['users']:,}", loc="right", **small())
     axes.legend(loc="lower right", handlelength=1.8)
-    quiet(axes, "both")
+    axes.grid()
 
 
 def classes(axes: Axes, found: Mapping[str, Any]) -> None:
@@ -291,7 +291,7 @@ def classes(axes: Axes, found: Mapping[str, Any]) -> None:
         text.set_fontweight("bold" if text.get_text() in {kind for kind, _ in present} else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set(ylim=(max(len(labels), _CLASS_BARS) - 0.4, -0.6), xlim=(0, 122), xticks=[0, 50, 100], xlabel="jobs [%]")
-    quiet(axes, "x")
+    axes.grid(axis="x")
 
 
 def _class_name(row: Mapping[str, Any]) -> str:
