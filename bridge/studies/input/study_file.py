@@ -44,11 +44,11 @@ from typing import Any
 
 from bls.machine.partitions import printable_name
 from bridge.options.declared import DATA
+from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
     NAMED,
-    OF_ENGINE,
     OF_SLURM,
     SLURM,
     GivenOption,
