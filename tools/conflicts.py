@@ -31,6 +31,7 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
     "Execution and results": (*both.PROCESSES, *both.RUN, *(row for row in both.TYPED if row.first.name != _STREAMED)),
     "Streams": (*(row for row in both.TYPED if row.first.name == _STREAMED), *batch.STREAM),
     "Replays": both.REPLAY,
+    "Cells of a study that Slurm schedules": both.SLURM_CELLS,
     "Options that need another one": both.COMPANIONS,
 }
 

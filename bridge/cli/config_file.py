@@ -8,7 +8,7 @@ from typing import Any
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
 from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import GivenOption, Value, kind_of, of_part, once, parts, value_of_kind
+from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of
 from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
@@ -49,9 +49,8 @@ def _options(file: str, command: Any) -> Iterator[tuple[str, Any, str]]:
         if key not in names:
             error = unknown("option of twolevel run", key, names, place.removesuffix(key).strip().rstrip(":"))
             raise InputError(spelled(error.text, in_table))
-        kind = kind_of(known[names[key]].annotation)
-        declared, _ = command.options.get(names[key], (None, None))
-        checked = value_of_kind(kind, _formats(value) if key == "trace" else value, place, declared)
+        declared, _ = command.options[names[key]]
+        checked = value_of(declared, _formats(value) if key == "trace" else value, place)
         yield names[key], _located(key, checked, Path(file).resolve().parent), place
 
 

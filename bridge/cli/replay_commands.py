@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
-from bls import options as b
 from bridge.cli.run_commands import say_jobs
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.options.slurm import ReportOptions, SlurmOptions
+from bridge.scenarios.conflicts import REPLAYED
 from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
 from traces.base.options import SEED, values
@@ -28,14 +28,9 @@ if TYPE_CHECKING:
     from bridge.runs.tracing import TraceRequest
     from bridge.scenarios.ready import ReadyScenario
 
-#: What a replay takes of a scenario; by default no application is simulated.
-REPLAYED = TakenOptions(
-    only=(
-        *(WORKLOAD, SEED, b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED),
-        *(b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES),
-        *(a.ALS, a.VARIATION, a.TASKS_PER_CORE, a.LENGTHS, a.APPLICATIONS),
-        *(a.OVERHEAD, a.LATENCY, a.ASSIGNMENT, a.NETWORK),
-    ),
+#: What the command takes of a scenario; by default no application is simulated.
+_TAKEN = TakenOptions(
+    only=(WORKLOAD, SEED, *REPLAYED),
     instead=(replace(a.ALS, default=RECORDED, help=f"{a.ALS.help}; recorded: replay the logged run times"),),
 )
 
@@ -51,7 +46,7 @@ class ReplayTables:
 @bundled
 def replay_command(
     *,
-    shared: Annotated[Scenario, REPLAYED],
+    shared: Annotated[Scenario, _TAKEN],
     out: Annotated[str, OUT],
     slurm: SlurmOptions,
     tables: ReplayTables,

@@ -113,9 +113,9 @@ def power_command(
         say(f"{name}: {text}")
     _write_jobs(jobs, run, columns)
     if output is not None:
-        from bridge.runs.figures import draw_power
+        from bridge.runs.figures import draw_run_figure
 
-        put(draw_power(Path(results), Path(output)))
+        put(draw_run_figure(Path(results), "power", Path(output)))
 
 
 @bundled

@@ -373,9 +373,9 @@ def gantt_command(
     ] = None,
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
-    from bridge.runs.gantt import draw_results
+    from bridge.runs.figures import draw_run_figure
 
-    put(draw_results(Path(results), Path(output), jobs, cores, title))
+    put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))
 
 
 def doctor_command() -> None:

@@ -54,7 +54,7 @@ def cut_command(
     trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
 ) -> None:
     """Write a trace of a part of a run: a window of time, some cores, or some jobs."""
-    from bridge.runs.job_names import job_words
+    from bridge.runs.stored import job_words
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say

@@ -19,7 +19,7 @@ from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file, read_record
-from bridge.runs.job_names import ids_of
+from bridge.runs.stored import ids_of
 from bridge.scenarios.machine import given_platform, platform_for
 from bridge.standard_error import say, text_table
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
@@ -181,7 +181,7 @@ def _some(present: list[int]) -> str:
 
 
 def _machine(folder: Path) -> MachineShape:
-    from bridge.runs.gantt import hosts
+    from bridge.runs.stored import hosts
 
     first_core, host_names = hosts(folder)
     try:

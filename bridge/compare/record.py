@@ -13,8 +13,8 @@ from bls.workloads.job_words import JobWords
 from bridge.compare.comparison import RUNS, Comparison, Link, chain, compare_jobs, overtakers, ranked
 from bridge.compare.delay_causes import LINKS
 from bridge.runs.directory import metric, read_record, write_record
-from bridge.runs.job_names import ids_of, job_words
 from bridge.runs.library_versions import versions
+from bridge.runs.stored import ids_of, job_words
 from traces.base.errors import InputError, shown_name
 from traces.ledger_tables import stored_events
 from traces.records.events import JobEvents

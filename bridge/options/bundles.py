@@ -58,12 +58,9 @@ class _Bundle:
 
 
 def bundled(command: Callable[..., None]) -> Callable[..., None]:
-    """A command as Typer takes it, of one whose options are declared, or are the fields of dataclasses.
-
-    Its arguments are as Typer takes them, or ``Annotated[type, OPTION]`` with an OPTION that is declared. One that is
-    annotated with a dataclass, whose fields are such or hold options (``traces.base.options``), is given an instance:
-    each field is an option. ``Annotated[kind, TakenOptions(…)]`` takes some of the options. The ``options`` of the result
-    are what is declared, by the argument's name, each with its default."""
+    """A command for Typer. An argument may be ``Annotated[type, OPTION]`` with a declared option, or a dataclass of options:
+    the command gets an instance of it, or with ``Annotated[kind, TakenOptions(…)]`` some of its options. ``options`` of the
+    result has the declared options, by the argument's name, each with its default."""
     bundles: dict[str, _Bundle] = {}
     options: dict[str, tuple[Option[Any], Any]] = {}
     arguments: list[inspect.Parameter] = []

@@ -198,8 +198,8 @@ SLURM_CONF = Option[str | None](
     name="slurm-conf", first=True, panel=Panel.BATCH, default=None, metavar="FILE",
     help="slurm.conf of a site: its nodes are the machine; settings that a replay cannot use are replaced and listed"
 )
-SLURM_SET = Option[str | None](
-    name="set", first=True, panel=Panel.BATCH, default=None, metavar="KEY=VALUE",
+SLURM_SET = Option[tuple[str, ...]](
+    name="set", first=True, panel=Panel.BATCH, default=(), metavar="KEY=VALUE",
     help="A setting of slurm.conf, e.g. SchedulerType=sched/builtin; may be repeated"
 )
 SLURM_TOPOLOGY = Option[str | None](

@@ -1,32 +1,32 @@
 """Options of a replay: configuration and clock of Slurm, and comparisons."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from bridge.options import declared as d
+from traces.base.options import holds
 
 
 @dataclass(frozen=True)
 class SlurmOptions:
     """How Slurm is configured, and under which clock it runs."""
 
-    slurm_conf: Annotated[str | None, d.SLURM_CONF] = d.SLURM_CONF.default
-    topology: Annotated[str | None, d.SLURM_TOPOLOGY] = d.SLURM_TOPOLOGY.default
-    priorities: Annotated[str, d.PRIORITIES] = d.PRIORITIES.default
-    set: Annotated[list[str] | None, d.SLURM_SET] = None
-    settle: Annotated[float | None, d.SETTLE] = d.SETTLE.default
-    rate: Annotated[float, d.RATE] = d.RATE.default
-    phase: Annotated[float | None, d.PHASE] = d.PHASE.default
-    cleanup: Annotated[float, d.CLEANUP] = d.CLEANUP.default
+    slurm_conf: str | None = holds(d.SLURM_CONF)
+    topology: str | None = holds(d.SLURM_TOPOLOGY)
+    priorities: str = holds(d.PRIORITIES)
+    set: tuple[str, ...] = holds(d.SLURM_SET)
+    settle: float | None = holds(d.SETTLE)
+    rate: float = holds(d.RATE)
+    phase: float | None = holds(d.PHASE)
+    cleanup: float = holds(d.CLEANUP)
 
 
 @dataclass(frozen=True)
 class ReportOptions:
     """Comparisons and repetitions of a replay."""
 
-    report: Annotated[bool, d.REPORT] = d.REPORT.default
-    report_only: Annotated[bool, d.REPORT_ONLY] = d.REPORT_ONLY.default
-    beside: Annotated[str, d.BESIDE] = d.BESIDE.default
-    repeats: Annotated[int, d.REPEATS] = d.REPEATS.default
-    rates: Annotated[str | None, d.RATES] = None
-    sizes: Annotated[str | None, d.SIZES] = None
+    report: bool = holds(d.REPORT)
+    report_only: bool = holds(d.REPORT_ONLY)
+    beside: str = holds(d.BESIDE)
+    repeats: int = holds(d.REPEATS)
+    rates: str | None = holds(d.RATES)
+    sizes: str | None = holds(d.SIZES)

@@ -57,7 +57,7 @@ class SlurmChoice(SlurmOptions):
         """The machine of the site's file, with its switches if a platform can have them; None without a file."""
         if self.slurm_conf is None:
             return None
-        found = self._with_switches(of_site(self.slurm_conf, settings(self.set or ())))
+        found = self._with_switches(of_site(self.slurm_conf, settings(self.set)))
         try:
             return replace(found.platform(), switches=found.platform_switches())
         except InputError:
@@ -76,7 +76,7 @@ class SlurmChoice(SlurmOptions):
     def configuration(self, machine: Platform) -> Configuration:
         """The configuration of Slurm for a machine. Raises InputError if Slurm cannot have it, or a key or file is
         wrong."""
-        given = settings(self.set or ())
+        given = settings(self.set)
         return self._with_switches(
             of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
         )
@@ -125,7 +125,7 @@ class SlurmChoice(SlurmOptions):
         phase_ns = self.phase_ns(self.configuration(machine), repeat)
         return {
             "slurm_conf": self.slurm_conf,
-            "set": list(self.set or ()),
+            "set": list(self.set),
             "settle_s": self.settles_s,
             "topology": self.topology,
             "priorities": self.priorities,

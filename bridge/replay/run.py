@@ -24,10 +24,10 @@ from bridge.replay.level import SlurmLevel
 from bridge.replay.nodes import NodeController
 from bridge.replay.submissions import configured, log_words, submissions
 from bridge.runs.directory import read_record, write_record
-from bridge.runs.gantt import slurm_title
 from bridge.runs.record import write_run
 from bridge.runs.result import BatchNotes, Result
 from bridge.runs.simulation import application_notes, ledger_of
+from bridge.runs.stored import slurm_title
 from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Execution, Scenario

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,22 +31,7 @@ if TYPE_CHECKING:
 
     from bls.power.costs import FinishedPower, Pue
     from bls.power.signals import Signals
-
-
-class FinishedRun(Protocol):
-    """A finished run: a ``Result``, or a :class:`StoredRun`."""
-
-    @property
-    def finished_power(self) -> FinishedPower:
-        """The power of its machine and jobs. Raises InputError if it is not known."""
-
-    @property
-    def fair_start_ns(self) -> Array:
-        """The fair start time of each row of its table of jobs. Raises InputError if they cannot be computed."""
-
-    @property
-    def fairness(self) -> Mapping[str, Any]:
-        """The metrics of :func:`bls.metrics.batch.unfairness`."""
+    from bridge.runs.result import Result
 
 
 @dataclass(frozen=True)
@@ -82,7 +67,7 @@ class Afterwards:
         if self.fair_start:
             FairStarts(scenario).check()
 
-    def of(self, run: FinishedRun) -> tuple[dict[str, Any], dict[str, Array]]:
+    def of(self, run: Result | StoredRun) -> tuple[dict[str, Any], dict[str, Array]]:
         """Compute the metrics, and the columns with a value for each row of the table of jobs."""
         metrics, columns = dict[str, Any](), dict[str, Array]()
         if self.needs_power:
@@ -126,16 +111,8 @@ class FairStarts:
 
 
 class StoredRun:
-    """A run that ``twolevel run`` has written, read when its tables are used. Raises InputError if the folder is not such a
-    result.
-
-    Attributes
-    ----------
-    folder : Path
-        Its folder.
-    record : mapping
-        ``run.json``: arguments, platform, workload, metrics and versions.
-    """
+    """A run that ``twolevel run`` has written; its tables are read when they are used. ``record`` is its ``run.json``.
+    Raises InputError if the folder is not such a result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, read_record(folder)
@@ -157,8 +134,8 @@ class StoredRun:
     def jobs(self) -> pd.DataFrame:
         """One row per attempt at a job, with the columns of ``Result.jobs``. Raises InputError if the table cannot be read."""
         from bridge.runs.again import facts_of_record
-        from bridge.runs.gantt import hosts
         from bridge.runs.job_table import completed
+        from bridge.runs.stored import hosts
 
         n_cores = int(hosts(self.folder)[0][-1])
         return completed(self.stored_jobs, facts_of_record(self.record, self.stored_jobs, n_cores).users)

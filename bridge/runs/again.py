@@ -14,16 +14,7 @@ from bls.workloads import read_workload
 from bls.workloads.header import Calendar
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.options.declared import (
-    NO_FORMATS,
-    OUT,
-    TASKS_TABLE,
-    TRACE_CORES,
-    TRACE_DETAIL,
-    TRACE_FORMATS,
-    TRACE_WINDOW,
-    WORKLOAD,
-)
+from bridge.options import declared as d
 from bridge.scenarios.scenario import Scenario
 from bridge.spelling import flag
 from traces.base.errors import InputError, PluginError
@@ -36,7 +27,7 @@ if TYPE_CHECKING:
 _RETIRED = ("reaction_ns", "notice_ns", "stretch_walltime")
 
 #: Keys of a record for written files, and the options that ask for them.
-_WRITTEN = {"tasks_table": TASKS_TABLE, "keep_decisions": DECISIONS}
+_WRITTEN = {"tasks_table": d.TASKS_TABLE, "keep_decisions": DECISIONS}
 
 
 def path_word(path: object) -> str:
@@ -47,14 +38,8 @@ def path_word(path: object) -> str:
 def command_again(
     arguments: Mapping[str, Any], command: str = "run", options: Mapping[str, Option[Any]] | None = None
 ) -> str:
-    """The command line of a run, without options that have their defaults.
-
-    - ``command``: ``run``, or ``replay``.
-    - ``options``: the options of that command by their fields' names; default: those of ``run``.
-
-    Returns the command as typed into a shell; empty if the workload is not a file, or is unknown, or an older run had an option
-    that no present one replaces.
-    """
+    """The shell command of a run, without options that have their defaults; ``options``: of the ``command``, by key, by
+    default those of ``run``. Empty if the workload is not a file, or an older run had an option without a successor."""
     if not arguments.get("workload") or any(name in arguments for name in _RETIRED):
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]
@@ -66,26 +51,29 @@ def command_again(
     if command == "run":
         words += _traced(arguments)
     if command == "replay" and (formats := arguments.get("trace")):
-        words += [flag(TRACE_FORMATS.name), ",".join(formats) if isinstance(formats, list) else TRACE_FORMATS.default]
-    return shlex.join([*words, flag(OUT.name), "again"])
+        words += [
+            flag(d.TRACE_FORMATS.name),
+            ",".join(formats) if isinstance(formats, list) else d.TRACE_FORMATS.default,
+        ]
+    return shlex.join([*words, flag(d.OUT.name), "again"])
 
 
 def _traced(arguments: Mapping[str, Any]) -> list[str]:
     # A record lists the formats; older records state only whether there is a trace.
     formats = arguments.get("trace")
     if formats in (False, []):
-        return [flag(TRACE_FORMATS.name), NO_FORMATS]
+        return [flag(d.TRACE_FORMATS.name), d.NO_FORMATS]
     words = []
-    if isinstance(formats, list) and formats != [TRACE_FORMATS.default]:
-        words = [flag(TRACE_FORMATS.name), ",".join(formats)]
-    for option in (TRACE_DETAIL, TRACE_WINDOW, TRACE_CORES):
+    if isinstance(formats, list) and formats != [d.TRACE_FORMATS.default]:
+        words = [flag(d.TRACE_FORMATS.name), ",".join(formats)]
+    for option in (d.TRACE_DETAIL, d.TRACE_WINDOW, d.TRACE_CORES):
         words += _given(option, arguments.get(option.key))
     return words
 
 
 def run_options() -> dict[str, Option[Any]]:
     """The declared options of ``twolevel run`` by their fields' names."""
-    apart = (WORKLOAD, *_WRITTEN.values())
+    apart = (d.WORKLOAD, *_WRITTEN.values())
     return {place.option.key: place.option for place in places(Scenario) if place.option not in apart}
 
 
@@ -130,11 +118,8 @@ def facts_of_log(workload: Workload, jobs: pd.DataFrame) -> LogFacts:
 
 
 def facts_of_record(record: Mapping[str, Any], jobs: pd.DataFrame, n_cores: int) -> LogFacts:
-    """The facts that the log named by a record states about the run's jobs.
-
-    Empty if the log is missing, unreadable or has other jobs now: a record has no checksum of its log, so every number and
-    submit is compared. Workloads made by programs are not generated again.
-    """
+    """The facts that the log named by a record states about the run's jobs; none if the log is missing, or has other jobs now.
+    Workloads made by programs are not generated again."""
     arguments = record.get("arguments") or {}
     given = str(arguments.get("workload") or "")
     if given != "sample" and not Path(given := str((record.get("workload") or {}).get("source", ""))).is_file():

@@ -142,11 +142,8 @@ def named_folder(out: str | None, *, why: str = "empty", instead: str = "") -> P
 
 
 def check_target(target: Path, force: bool, *, shared: bool = False) -> None:
-    """Refuse a result folder that cannot or must not be written, before anything is simulated.
-
-    ``shared``: the folder is part of a result of ours and may hold other files without a record. Raises InputError if the
-    target exists and ``force`` is off; if it exists and is not a result of ours; or if it cannot be created.
-    """
+    """Refuse a result folder that cannot or must not be written, before anything is simulated: one that exists without
+    ``force``, or is not ours. ``shared``: it is part of a result of ours and may hold other files. Raises InputError."""
     if str(target).encode("utf-8", "ignore").decode() != str(target):
         raise InputError(f"{OUT}: {str(target)!r} is not text in UTF-8")
     try:
@@ -179,10 +176,8 @@ def unusable(target: Path, where: str, error: OSError) -> InputError:
 
 @contextmanager
 def temporary_folder(target: Path, where: str) -> Iterator[Path]:
-    """A new hidden folder next to ``target``; it is removed after any error, with the parent folders that were made for it.
-
-    Its name begins with a dot and contains ``partial``, so that the remains of a killed run do not look like a result.
-    """
+    """A new folder next to ``target``, ``.NAME.partial-…``, so that remains of a killed run do not look like a result. After
+    an error it is removed, with parent folders that were made for it."""
     with interrupts_held() as held:
         missing = [parent for parent in target.parents if not parent.exists()]  # the deepest first
         try:
@@ -215,11 +210,8 @@ def _say_its_name(error: BaseException, partial: Path, target: Path) -> None:
 
 @contextmanager
 def fresh_directory(target: Path, force: bool, *, shared: bool = False) -> Iterator[Path]:
-    """A new folder next to ``target`` (:func:`temporary_folder`) that takes its name at the end, if there was no error.
-
-    Its record then lists its files. Files of a replaced result that its record does not list are moved into the new
-    folder. Raises InputError as :func:`check_target`.
-    """
+    """A new folder next to ``target`` that takes its name at the end, if there was no error; its record then lists its files.
+    Unlisted files of a replaced result are moved into it. Raises InputError as :func:`check_target`."""
     check_target(target, force, shared=shared)
     target = target.absolute()
     with temporary_folder(target, str(OUT)) as partial:
@@ -278,7 +270,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_record(path: Path, record: Mapping[str, Any]) -> None:
-    """Write a run.json, grid.json or comparison.json."""
+    """Write a record, as run.json or comparison.json."""
     text = json.dumps(_plain(record), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_text(path, text)
 
@@ -352,11 +344,8 @@ def check_file(target: Path, force: bool, where: str = "-o") -> None:
 
 @contextmanager
 def fresh_file(target: Path, force: bool, where: str = "-o") -> Iterator[Path]:
-    """A name in the same folder and with the same ending, for a new file that becomes ``target`` if there was no error.
-
-    Folders are made as needed. After an error the new file is removed and the old one stays. Raises InputError as
-    :func:`check_file`.
-    """
+    """A name with the same ending, for a new file that becomes ``target`` if there was no error; folders are made as needed.
+    Raises InputError as :func:`check_file`."""
     check_file(target, force, where)
     target = target.absolute()
     with temporary_folder(target, where) as partial:

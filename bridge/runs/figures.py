@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from bls.options import DECISIONS, POWER
 from bridge.runs.directory import read_record
-from bridge.runs.gantt import hosts, no_tasks, run_title
-from bridge.runs.job_names import job_words
+from bridge.runs.stored import hosts, job_words, no_tasks, run_title
 from traces.base.errors import InputError, one_of
 from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
@@ -144,11 +143,11 @@ RUN_FIGURES: Mapping[str, RunFigure] = {
 }
 
 
-def _read_decisions(path: Path) -> pd.DataFrame:
-    return read_columns(path, ("waiting", "decision_ns"))
-
-
-_READERS = {"jobs": read_jobs, "power": read_power, "decisions": _read_decisions}
+_READERS: Mapping[str, Callable[[Path], pd.DataFrame]] = {
+    "jobs": read_jobs,
+    "power": read_power,
+    "decisions": lambda path: read_columns(path, ("waiting", "decision_ns")),
+}
 
 # Tables without jobs: their figures always show the whole run.
 _OF_ALL = {"power", "decisions"}
@@ -168,11 +167,9 @@ def draw_run_figures(
 ) -> list[Path]:
     """Draw figures of a result of ``twolevel run``, each into ``target/NAME.FORMAT``.
 
-    - ``names``: some of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
-    - ``target``: the folder to write into; it is made if there is none. Files that have these names are replaced.
-    - ``formats``: of ``png``, ``svg`` and ``pdf``.
-    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``,
-      ``heat`` and ``held``, jobs for every figure except ``utilisation``, ``power`` and ``decisions``, which always show all.
+    - ``names``: of :data:`RUN_FIGURES`; None is every figure that the folder's files allow.
+    - ``jobs``, ``cores``: numbers as ``1542-1546 1600``; None is all. Cores are chosen for ``gantt``, ``heat`` and ``held``,
+      jobs for every figure except ``utilisation``, ``power`` and ``decisions``.
     - ``paper``: width and titles; with it, ``captions.txt`` is written next to the figures.
 
     Returns the written files, in the order of the names. Raises InputError if the folder is no such result, a name or a format
@@ -180,10 +177,8 @@ def draw_run_figures(
     """
     from traces.figures.drawing.canvas import FORMATS, save_all
     from traces.figures.drawing.for_paper import ForPaper, write_captions
-    from traces.figures.run.gantt import chosen_cores
 
     how = paper or ForPaper()
-
     for name in names or ():
         if name not in RUN_FIGURES:
             raise one_of("figure of a run", name, RUN_FIGURES)
@@ -191,21 +186,8 @@ def draw_run_figures(
         if form not in FORMATS:
             raise one_of("format", form, FORMATS)
     record = read_record(folder)
-    first_core, host_names = hosts(folder)
-    view = FigureView(
-        first_core,
-        host_names,
-        None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
-        None if cores is None else parse_intervals(cores, str(PART_CORES)),
-        run_title(record) if how.titled else "",
-        RELEASES.read_if_there(folder),
-        WIDTHS.read_if_there(folder),
-    )
-    chosen_cores(first_core, view.cores)
     tables = _tables(folder, names)
-    if "power" in tables:
-        domains = read_power_domains(folder / "power_domains.parquet")
-        view = view._replace(until_ns=_last_end_ns(folder, tables.get("jobs")), domains=domains)
+    view = _view(folder, tables, jobs, cores, run_title(record) if how.titled else "")
     if view.jobs is not None and all(
         _chosen(figure_table(table, ("job_id",)), view).empty for name, table in tables.items() if name not in _OF_ALL
     ):
@@ -260,11 +242,26 @@ def figure_table(table: pd.DataFrame | Path, columns: tuple[str, ...]) -> pd.Dat
     return read_numbers(table, columns or TASKS.columns) if isinstance(table, Path) else table
 
 
-def _last_end_ns(folder: Path, jobs: pd.DataFrame | None) -> int | None:
+def _view(folder: Path, tables: Mapping[str, Any], jobs: str | None, cores: str | None, title: str) -> FigureView:
+    from traces.figures.run.gantt import chosen_cores
+
+    first_core, host_names = hosts(folder)
+    view = FigureView(
+        first_core,
+        host_names,
+        None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS)),
+        None if cores is None else parse_intervals(cores, str(PART_CORES)),
+        title,
+        RELEASES.read_if_there(folder),
+        WIDTHS.read_if_there(folder),
+    )
+    chosen_cores(first_core, view.cores)
+    if "power" not in tables:
+        return view
     path = folder / "jobs.parquet"
-    if jobs is None and not path.is_file():
-        return None
-    return int((read_jobs(path) if jobs is None else jobs)["end_ns"].max())
+    ends = tables["jobs"] if "jobs" in tables else read_jobs(path) if path.is_file() else None
+    until_ns = None if ends is None else int(ends["end_ns"].max())
+    return view._replace(until_ns=until_ns, domains=read_power_domains(folder / "power_domains.parquet"))
 
 
 def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
@@ -276,21 +273,23 @@ def _chosen(frame: pd.DataFrame, view: FigureView) -> pd.DataFrame:
     return frame[within(frame["job_id"].to_numpy(), view.jobs)]
 
 
-def draw_power(folder: Path, target: Path) -> Path:
-    """Draw the power of a run into one file, ``png``, ``svg`` or ``pdf`` by its name; returns it.
+def draw_run_figure(
+    folder: Path,
+    name: str,
+    output: Path,
+    *,
+    jobs: str | None = None,
+    cores: str | None = None,
+    title: str | None = None,
+) -> Path:
+    """Draw one figure of a result into a png, svg or pdf file; the default title has the options of the run. Raises
+    InputError as :func:`draw_run_figures`."""
+    from traces.figures.drawing.canvas import figure_format, save
 
-    Raises InputError if the folder is no result of a run with ``--power``, no time passed, or the file cannot be written.
-    """
-    from traces.figures.drawing.canvas import save
-    from traces.figures.run.power import power_figure
-
-    record, power = read_record(folder), folder / "power.parquet"
-    if not power.is_file():
-        raise InputError(f"{folder} has no power.parquet; simulate again with {POWER}")
-    until_ns = int(read_jobs(folder / "jobs.parquet")["end_ns"].max())
-    domains = read_power_domains(folder / "power_domains.parquet")
-    save(power_figure(read_power(power), until_ns=until_ns, domains=domains, title=run_title(record)), target)
-    return target
+    figure_format(output)  # before millions of tasks are read
+    kind, tables = RUN_FIGURES[name], _tables(folder, [name])
+    view = _view(folder, tables, jobs, cores, run_title(read_record(folder)) if title is None else title)
+    return save(kind.draw(figure_table(tables[kind.needs], kind.columns), view), output)
 
 
 class Plots:

@@ -25,8 +25,8 @@ from bridge.report.parts import (
 from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table
-from bridge.runs.gantt import hosts, run_title
 from bridge.runs.job_table import with_spans
+from bridge.runs.stored import hosts, run_title
 from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.ledger_tables import RELEASES, TASKS, WIDTHS

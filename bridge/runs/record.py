@@ -7,10 +7,10 @@ from typing import Any
 
 from bls.workloads.workload import Workload
 from bridge.runs.directory import write_record
-from bridge.runs.job_names import IDS
 from bridge.runs.library_versions import versions
 from bridge.runs.node_table import node_columns
 from bridge.runs.result import Result
+from bridge.runs.stored import IDS
 from bridge.runs.tracing import TraceRequest
 from bridge.scenarios.ready import ReadyScenario
 from traces.base.process import give_back_memory, processor_model

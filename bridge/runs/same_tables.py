@@ -48,13 +48,7 @@ class SameTables:
 
 
 def check_other(other: Path) -> None:
-    """Refuse a folder that is not the result of a run, before another run begins.
-
-    Raises
-    ------
-    InputError
-        If there is no table of jobs.
-    """
+    """Refuse a folder that is not the result of a run, before another run begins. Raises InputError."""
     read_record(other)
     if not (other / _JOBS).is_file():
         raise InputError(f"{SAME_AS}: {other} has no {_JOBS}")

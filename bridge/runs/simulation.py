@@ -28,7 +28,7 @@ from bridge.scenarios.scenario import Execution, Scenario, spelled_as_parts
 from bridge.schedulers import decided
 from bridge.watches import Pace
 from traces.base.errors import InputError
-from traces.base.options import check
+from traces.base.options import check as check_conflicts
 from traces.base.process import free_memory_bytes, give_back_memory
 from traces.compiled import Array
 from traces.kernels.units import working_s
@@ -43,10 +43,6 @@ _RECORD_BYTES, _TRANSFER_BYTES = 36, 32
 
 #: Approximate number of checks in a run with ``check``: each reads every job.
 _CHECKS = 1000
-
-
-def _unwatched(ended: int, now_ns: int) -> None:
-    pass
 
 
 def _check_memory(scenario: ReadyScenario) -> None:
@@ -218,23 +214,13 @@ class ResultRequest:
         """The power plan, if there is one."""
         return self.ready.power
 
-    def check(self) -> None:
-        """Refuse combinations that are not allowed.
-
-        Raises
-        ------
-        InputError
-            If there is a conflict.
-        """
-        check(RUN, self)
-
 
 def run(
     scenario: ReadyScenario,
     *,
     execution: Execution | None = None,
     keep_tasks: bool = True,
-    watch: Watch = _unwatched,
+    watch: Watch = lambda ended, now_ns: None,
     like: Result | None = None,
     check: bool = False,
 ) -> Result:
@@ -270,7 +256,7 @@ def run(
     execution = execution or scenario.options.execution
     check_execution(execution)
     coupling_name = execution.coupling
-    ResultRequest(scenario, execution, keep_tasks).check()
+    check_conflicts(RUN, ResultRequest(scenario, execution, keep_tasks))
     if keep_tasks and scenario.technique is not None and like is None:
         _check_memory(scenario)
     if coupling_name != "inline":

@@ -13,9 +13,11 @@ from bridge.couplings.inline import InlineRun
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
 from bridge.runs.simulation import ResultRequest, batch_simulator, result_of
+from bridge.scenarios.conflicts import RUN
 from bridge.scenarios.ready import ReadyScenario, check_ready
 from bridge.scenarios.scenario import Execution
 from traces.base.errors import InputError, whole
+from traces.base.options import check
 from traces.base.time import MAX_NS, format_ns
 from traces.intervals import check_ends, parse_intervals
 
@@ -45,7 +47,7 @@ class Simulation:
         check_ready(scenario)
         if scenario.technique is None:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
-        ResultRequest(scenario, Execution(), keep_tasks).check()
+        check(RUN, ResultRequest(scenario, Execution(), keep_tasks))
         if drainable:
             scenario = _with_drains(scenario)
         prepare_run(applications=True)

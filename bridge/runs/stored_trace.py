@@ -11,8 +11,7 @@ import numpy as np
 
 from bridge.options.declared import KEEP_TASKS, OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from bridge.runs.directory import check_place, named_folder, open_folder, read_record, temporary_folder, unusable
-from bridge.runs.gantt import hosts, no_tasks
-from bridge.runs.job_names import ids_of
+from bridge.runs.stored import hosts, ids_of, no_tasks
 from bridge.runs.tracing import TraceRequest, formats_of, technique_labels
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
@@ -32,16 +31,9 @@ ARCHIVE = Path("trace") / "traces.otf2"
 
 
 def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:
-    """The ledger of a result folder.
-
-    It lacks what the tables do not have: the users of jobs, and the times at which jobs that never started left. Without
-    tasks.parquet, tasks are read from the OTF2 trace of the run, without their lengths.
-
-    - ``folder``: a result of ``twolevel run`` or ``replay``.
-    - ``tasks``: whether tasks are needed; an error if neither tasks.parquet nor a trace has them all.
-
-    Raises InputError if the folder is no such result, has no tasks although they are needed, or a table is damaged.
-    """
+    """The ledger of a result of ``twolevel run`` or ``replay``, without the users of jobs and the times at which jobs left that
+    never started. With ``tasks``, they are read from tasks.parquet, or without lengths from the OTF2 trace. Raises InputError
+    if the folder is no such result, a table is damaged, or tasks are missing."""
     record = read_record(folder)
     first_core, names = hosts(folder)
     path = folder / "jobs.parquet"
@@ -204,11 +196,9 @@ def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def write_part(
     folder: Path, out: str, formats: str, detail: str, part: Excerpt, say: Callable[[str], None]
 ) -> list[Path]:
-    """Write a part of a result as traces into a new folder; return the files for viewers.
-
-    ``say`` is called with lines for the user. Raises InputError if an option is not allowed, the folder is not the result
-    of a run, the part is empty, or the new folder exists.
-    """
+    """Write a part of a result as traces into a new folder; return the files for viewers. ``say`` is called with lines for
+    the user. Raises InputError if an option is not allowed, the folder is no result, the part is empty, or the new folder
+    exists."""
     target = named_folder(out)
     request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part)
     request.check(str(TRACE_FORMATS))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from bls.workloads.job_words import JobWords
-from bridge.runs.gantt import hosts
+from bridge.runs.stored import hosts
 from traces.base.errors import InputError
 from traces.base.time import format_ns
 from traces.compiled import Array
@@ -208,33 +208,14 @@ def job_story(
     events: Collection[JobEvents] = (),
     word: str = "",
 ) -> str:
-    """What happened to one job, one line per event.
+    """The events of one job, one per line, with exact instants since the workload's time 0.
 
-    Parameters
-    ----------
-    columns : mapping of str to column
-        The table of jobs (``traces.tables.JOB_COLUMNS``), or a frame of it. ``estimate_ns``, ``tasks``, ``chunks`` and
-        ``imbalance`` may be missing; then they are not spoken of.
-    job : int
-        The job's number.
-    n_cores : int
-        Of the machine.
-    decisions : mapping of str to column, optional
-        The table of scheduling passes, where it was kept: ``now_ns``, ``waiting``, ``started``.
-    events : collection of JobEvents, optional
-        What happened to running jobs (``Ledger.events``): each kind has its own sentences.
-    word : str
-        The word that named the job, for the title where the table has no name.
+    - ``columns``: the table of jobs; ``estimate_ns``, ``tasks``, ``chunks`` and ``imbalance`` may be missing.
+    - ``decisions``: the table of scheduling passes, if there is one.
+    - ``events``: events of running jobs (``Ledger.events``).
+    - ``word``: the word that named the job, for the title if the table has no name.
 
-    Returns
-    -------
-    str
-        Instants are hours, minutes and seconds since the workload's time 0, exact.
-
-    Raises
-    ------
-    InputError
-        If there is no such job; the message lists those that there are.
+    Raises InputError if there is no such job; the message lists the existing ones.
     """
     jobs = _Jobs(columns, n_cores, decisions, events)
     rows = np.flatnonzero(jobs.number == job)
@@ -260,15 +241,8 @@ def _list(numbers: Sequence[int] | Array) -> str:
 
 
 def story_of_results(folder: Path, job: str) -> str:
-    """:func:`job_story` of a folder that ``twolevel run`` has written; with the scheduling passes, where it kept them.
-
-    ``job`` is a number, or another word that names one job (:mod:`bls.workloads.job_words`).
-
-    Raises
-    ------
-    InputError
-        If it is none, or has no such job.
-    """
+    """:func:`job_story` of a folder that ``twolevel run`` has written; ``job`` is a number, or another word that names one job
+    (:mod:`bls.workloads.job_words`). Raises InputError if the folder has no such result or job."""
     n_cores = int(hosts(folder)[0][-1])
     frame = read_jobs(folder / "jobs.parquet")
     number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")

@@ -24,9 +24,9 @@ from bls.stream import LATER, STRETCH_JOBS, ArrivingJobs, Stretch, stretches
 from bls.workloads.header import has_begin
 from bls.workloads.workload import Workload
 from bridge.couplings import Watch, nothing_done
-from bridge.runs.job_names import IDS
 from bridge.runs.kernels import prepare_run
 from bridge.runs.simulation import batch_simulator, ledger_of
+from bridge.runs.stored import IDS
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
 from traces.base.process import give_back_memory
@@ -231,13 +231,8 @@ def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
 def run_stream(
     scenario: ReadyScenario, arrivals: ArrivingJobs, path: Path, watch: Watch, *, stretch_jobs: int = STRETCH_JOBS
 ) -> Streamed:
-    """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs.
-
-    - ``scenario``: of the first jobs, which have their recorded run times; checked by ``bls.stream.check_streamed``.
-    - ``stretch_jobs``: smallest number of jobs per stretch of time; the results do not depend on it.
-
-    Raises TwolevelError if the log or a plug-in cannot be used.
-    """
+    """Run a scenario whose jobs come from ``arrivals``, and write the table of jobs. The ``scenario`` has the first jobs, and
+    passed ``bls.stream.check_streamed``; results do not depend on ``stretch_jobs``. Raises TwolevelError."""
     prepare_run(applications=False)
     began = working_s()
     scenario = scenario.for_one_run()

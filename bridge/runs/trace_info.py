@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bridge.runs.directory import read_record
-from bridge.runs.gantt import hosts
+from bridge.runs.stored import hosts
 from traces.base.errors import InputError
 from traces.base.given_file import near_files
 from traces.base.time import format_ns

@@ -152,13 +152,8 @@ def window_ns(text: str, where: str) -> tuple[int, int]:
 
 
 def technique_labels(als: str, columns: Mapping[str, Any], rows: int) -> tuple[tuple[str, ...], Array]:
-    """The scheduler of each job's tasks, as a trace names it, and the index of each row's name (int32).
-
-    That is the application's name if jobs have their own applications, the chosen technique if techniques are selected, and
-    else the technique.
-
-    - ``columns``: the columns of the table of jobs; ``application`` and ``chosen`` are read.
-    """
+    """Labels of jobs in a trace, and the index of each row's label (int32): its application, the technique that a selection
+    chose, else the technique. ``columns``: of the table of jobs."""
     applications, chosen = columns.get("application"), columns.get("chosen")
     place: dict[str, int] = {}
     which = np.zeros(rows, np.int32)

@@ -1,23 +1,8 @@
-"""Which program a job computes: an application map, a TOML file that tells jobs by what the log says of them.
+"""Application maps: TOML files that state which program each job runs, by the log's data about the job.
 
-::
-
-    [[application]]
-    name = "solver"
-    match = { user = 12, cores = "64-128" }
-    steps = 100
-    phases = [
-        { kind = "serial", share = 0.1 },
-        { kind = "loop", share = 0.9, als = "fac", lengths = "gamma:cov=1", tasks_per_core = 8 },
-    ]
-
-    [default]                 # what all other jobs compute; without it, what the run's options say
-    als = "static"
-
-The first application that matches a job is the job's. What a loop leaves out, ``als``, ``lengths`` or the number of tasks,
-is the run's. ``allowed``, true or false, says whether its jobs may be slowed to save power; left out, the run's ``--allowed``
-does. ``power`` and ``memory_bound`` are numbers that say what its jobs draw, and how much of their time no speed changes; left
-out, the run's ``--job-power`` does.
+The format is described in docs/reference/applications.md. The first application that matches a job is the job's. A loop
+without ``als``, ``lengths`` or a number of tasks has those of the run; an application without ``allowed``, ``power`` or
+``memory_bound`` follows the run's options.
 """
 
 import os
@@ -54,13 +39,8 @@ COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
 
 @dataclass(frozen=True)
 class Match:
-    """What must hold of a job, all of it.
-
-    Raises
-    ------
-    InputError
-        If a value cannot be used; the message begins with ``where`` and the key.
-    """
+    """Conditions that a job must meet, all of them. Raises InputError if a value cannot be used; the message begins with
+    ``where`` and the key."""
 
     # the log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none
     application: str = ""
@@ -102,48 +82,35 @@ class Match:
 
 @dataclass(frozen=True)
 class MappedJobs:
-    """Some jobs and what they compute.
+    """Jobs with their program."""
 
-    Attributes
-    ----------
-    name : str
-        1 to 100 printable characters; not ``default``.
-    match : Match
-    program : Program
-    allowed : bool or None
-        Whether these jobs may be slowed to save power; None: what the run's options say of them.
-    draws : mapping of str to int
-        Of ``power`` and ``memory_bound`` (``bls.power.job_power``) those that are said of these jobs, parts per billion.
-    """
-
-    name: str
+    name: str  # 1 to 100 printable characters; not ``default``
     match: Match
     program: Program
-    allowed: bool | None = None
+    allowed: bool | None = None  # whether these jobs may be slowed to save power; None: as the run's options say
+    # given values of ``power`` and ``memory_bound`` (``bls.power.job_power``), parts per billion
     draws: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ApplicationMap:
-    """What every job of a workload computes.
+    """The program of every job of a workload.
 
     Attributes
     ----------
     source : str
         The file, for messages.
-    applications : tuple of Application
+    applications : tuple of MappedJobs
         Tried in order.
     default : Program or None
-        That of jobs which no application matches; None: that of the run.
-    default_allowed : bool or None
-        Whether jobs which no application matches may be slowed to save power; None: what the run's options say of them.
-    default_draws : mapping of str to int
-        As of an application, of jobs which none matches.
+        Program of jobs without a matching application; None: the run's.
+    default_allowed, default_draws : bool or None, mapping of str to int
+        As of an application, for jobs without a matching one.
 
     Raises
     ------
     InputError
-        If it says nothing, two applications have the same name, or one can never match as the one before takes all jobs.
+        If it is empty, two applications have the same name, or one can never match because the one before takes all jobs.
     """
 
     source: str
@@ -169,28 +136,11 @@ class ApplicationMap:
                 raise InputError(f"{where}.match: every job matches, so that application[{place + 1}] never does")
 
     def assign(self, workload: Workload, seed: int, default: Program) -> tuple[tuple[Program, ...], Array]:
-        """The program of every job.
+        """The programs of the applications in order, then the default one; and the place of each job's program, int64 (n,).
 
-        Parameters
-        ----------
-        workload : Workload
-        seed : int
-            0 to 2**64 - 1.
-        default : Program
-            That of the run; what the map's loops leave out is taken from its first loop.
-
-        Returns
-        -------
-        programs : tuple of Program
-            Those of the applications in order, with their names, then the default one.
-        place : ndarray of int64, shape (n,)
-            Place of each job's program among them.
-
-        Raises
-        ------
-        InputError
-            If a job cannot run its program: it would have too many tasks, or a technique's parameters are for another
-            number of cores.
+        The run's program is ``default``: its first loop fills in parameters that the loops of the map lack. Raises InputError
+        if a job cannot run its program: it would have too many tasks, or a technique's parameters are for another number of
+        cores.
         """
         run = default.loops[0] if default.loops else Loop()
         given = {f"{self.source}: application[{k}]": one.program for k, one in enumerate(self.applications)}
@@ -261,20 +211,8 @@ def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
 
 
 def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
-    """Read an application map.
-
-    Parameters
-    ----------
-    path : path-like
-        A TOML file, as the user gave it.
-
-    Raises
-    ------
-    InputError
-        One line that names the file and the key: it is missing or no TOML, a key is unknown, or a value cannot be used.
-    PluginError
-        If a technique's file cannot be loaded.
-    """
+    """Read an application map from a TOML file. Raises InputError, which names file and key, or PluginError if a technique's
+    file cannot be loaded."""
     return parse_application_map(read_text(path, "application map", "TOML"), os.fspath(path))
 
 

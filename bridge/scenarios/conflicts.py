@@ -12,9 +12,9 @@ from als import options as a
 from bls import options as b
 from bls.conflicts import STREAMED
 from bridge.options import declared as d
-from bridge.scenarios.scenario import RECORDED, Application
+from bridge.scenarios.scenario import RECORDED, Application, Scenario
 from traces.base.errors import InputError, at
-from traces.base.options import ChosenFeature, Conflict, Option, has, needs, option_given, places, plain
+from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, needs, option_given, places, plain
 
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off
@@ -335,6 +335,43 @@ REPLAY: Final[tuple[Conflict, ...]] = (
         example={"report": True}
     ),
     Conflict(_typed(d.SIZES, "50"), _lacks(d.RATES), reason=f"needs {d.RATES}", example={"report": True}),
+)
+
+#: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
+NOT_OF_CELLS: Final = tuple(
+    option.name for option in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE)
+)
+
+#: Options that cannot change a result.
+WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)
+
+#: Options that say how our engine schedules; a cell that the real Slurm schedules ignores them.
+OF_ENGINE: Final = tuple(
+    option.name
+    for option in (
+        b.BLS, b.BLS_COMMAND, b.BACKFILL, b.ALLOCATOR, b.ESTIMATES, b.KILL_AT_WALLTIME, b.DECISION_COST
+    )
+)
+
+#: What a replay takes of a scenario.
+REPLAYED: Final[tuple[Option[Any], ...]] = (
+    b.SELECT, b.OVERSIZE, b.PLATFORM, b.PRESET, b.CANCELLED,
+    b.MEMORY, b.REQUESTS, b.WINDOWS, b.FAILURES, b.ON_FAILURE, b.MAX_ATTEMPTS, b.DEPENDENCIES, b.SWITCHES,
+    a.ALS, a.VARIATION, a.TASKS_PER_CORE, a.LENGTHS, a.APPLICATIONS, a.OVERHEAD, a.LATENCY, a.ASSIGNMENT, a.NETWORK,
+)
+
+
+def _not_replayed(option: Option[Any]) -> Conflict:
+    given: ChosenFeature = has(str(option), lambda cell: option.name in cell, "", **{option.name: True})
+    slurm: ChosenFeature = has("batch slurm", lambda _: True)
+    return Conflict(given, slurm, reason="not with {second}: a replay ignores it", allowed=", ".join(map(str, REPLAYED)))
+
+
+#: Of a study's cell that Slurm schedules: the options that have an effect, by their names.
+SLURM_CELLS: Final[tuple[Conflict, ...]] = tuple(
+    _not_replayed(place.option)
+    for place in places(Scenario)
+    if place.option.name not in (*(one.name for one in REPLAYED), b.SLACK.name, *NOT_OF_CELLS, *WITHOUT_EFFECT, *OF_ENGINE)
 )
 
 # Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.

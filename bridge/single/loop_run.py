@@ -95,12 +95,9 @@ class LoopResult:
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
-    """The lengths of exactly ``n_tasks`` tasks, GFLOP; None: the number that the model states.
-
-    The sum of the lengths is n · mean, except for rounding. With the paper's draw, which adds tasks until the sum is
-    reached, they are the first n of the draws. Raises InputError if the model has another number of tasks, or neither
-    states a number.
-    """
+    """The lengths of ``n_tasks`` tasks, by default as many as the model states, GFLOP; their sum is n · mean, except for
+    rounding. Models that fill a total give the first n draws. Raises InputError if the model has another number of tasks, or
+    neither states one."""
     n = model.count if n_tasks is None else n_tasks
     if n is None:
         raise InputError(f"{N_TASKS}: missing; the number of tasks")
@@ -116,12 +113,8 @@ def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: 
 
 
 def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
-    """Run a loop to its end.
-
-    - ``lengths_gflop``: array of float64 (N,), work of each task, > 0; every time step has the same.
-    Raises InputError if an option is not allowed, or all cores are lost before the end. Raises PluginError if the
-    technique returns an impossible chunk.
-    """
+    """Run a loop to its end; each time step has tasks of these lengths, GFLOP, > 0. Raises InputError if an option is not
+    allowed, or all cores are lost; PluginError if the technique returns an impossible chunk."""
     lengths = own(lengths_gflop, np.float64)
     n, steps = len(lengths), options.steps
     N_TASKS.check(n * steps, f"{STEPS} times the tasks")

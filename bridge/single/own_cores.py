@@ -153,11 +153,8 @@ def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: in
 
 
 def advance_to_end(application: ApplicationSimulator, speeds: CoreSpeeds, base_gflops: Array) -> list[tuple[int, int]]:
-    """Simulate an application that starts at 0 to its end, changing the speeds of its cores on the way.
-
-    Returns list of (core, ns): instants at which cores returned, or arrived late. Raises InputError if all cores are lost
-    for good, or come and go too quickly for any task, before its end.
-    """
+    """Simulate an application from 0 to its end under changing core speeds. Returns (core, ns) of cores that returned or
+    arrived late. Raises InputError if all cores are lost for good, or come and go too quickly for any task."""
     returned: list[tuple[int, int]] = []
     cores, at = np.arange(len(base_gflops)), 0
     now = base_gflops * speeds.factors(cores, 0)

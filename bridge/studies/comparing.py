@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bridge.studies.input.run_options import BATCH_OPTION, OF_ENGINE, OF_SLURM, SLURM, column_name
+from bridge.scenarios.conflicts import OF_ENGINE
+from bridge.studies.input.run_options import BATCH_OPTION, OF_SLURM, SLURM, column_name
 from bridge.studies.input.study_file import COMPARED
 from bridge.studies.study import ComparedOption, Study, option_column
 from traces.base.errors import InputError

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from bls.options import SELECT
+from bridge.scenarios.conflicts import WITHOUT_EFFECT
 from bridge.scenarios.scenario import RECORDED
 from bridge.spelling import on_command_line
 from bridge.studies.input.origins import Origins
@@ -20,7 +21,6 @@ from bridge.studies.input.run_options import (
     BLS_COMMAND_OPTION,
     BLS_OPTION,
     SLURM,
-    WITHOUT_EFFECT,
     Value,
     column_name,
     effects,

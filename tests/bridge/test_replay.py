@@ -35,7 +35,7 @@ from bridge.replay import controller
 from bridge.replay.course import Course
 from bridge.replay.run import Replay
 from bridge.replay.site import of_site
-from bridge.runs.gantt import run_title
+from bridge.runs.stored import run_title
 from traces.base.errors import InputError, PeerError
 from traces.ledger import STATES
 

@@ -16,7 +16,7 @@ from bls.machine.partitions import Partition, Switch
 from bls.stream import check_streamed
 from bridge.options.output import RunOutput
 from bridge.runs.afterwards import FairStarts
-from bridge.scenarios.conflicts import COMPANIONS, REPLAY, TYPED, check_used
+from bridge.scenarios.conflicts import COMPANIONS, REPLAY, SLURM_CELLS, TYPED, check_used
 from bridge.schedulers import decided
 from bridge.spelling import on_command_line
 from tools import conflicts
@@ -92,6 +92,8 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
     machine = DIVIDED if given.pop("divided", False) else MACHINE
     if row in TYPED:
         check(TYPED, values(bridge.Scenario()) | values(RunOutput()) | given)
+    elif row in SLURM_CELLS:
+        check(SLURM_CELLS, given)
     elif row in REPLAY:
         check(REPLAY, given)
     elif row in COMPANIONS:

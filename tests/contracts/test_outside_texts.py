@@ -47,7 +47,7 @@ from bridge.compare.record import differing, read_run
 from bridge.live.file import FILE
 from bridge.live.watch import watch_run
 from bridge.runs.directory import ours_in
-from bridge.runs.gantt import hosts, run_title
+from bridge.runs.stored import hosts, run_title
 from bridge.runs.story import story_of_results
 from bridge.scenarios.application_map import load_application_map
 from bridge.studies.input.named_files import names_in

@@ -77,11 +77,8 @@ _PLACE = _Place()
 
 
 def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> UnitOutcome | str:
-    """Run a unit on a worker of a cluster; or return the reason why it cannot run any.
-
-    A worker with several threads runs one cell after another, as users' plug-ins are not made for threads. A new worker waits
-    until its nanny knows of it: a worker that dies while it is starting, perhaps because of a unit, is given up for good.
-    """
+    """Run a unit on a worker of a cluster; or return the reason why it cannot run any. One unit at a time, as users' plug-ins
+    are not made for threads. A new worker waits for its nanny: one that dies while it is starting is given up for good."""
     with _PLACE.lock:
         if _PLACE.token != terms.token:
             await_nanny()

@@ -59,11 +59,8 @@ _ORDINARY = ("all", "log", "none", "paper")
 
 
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
-    """An error of a cell that is given some options, with the place of what it is about in front.
-
-    That is the option that the error begins with, or else the one whose value it names. In any other case ``before`` is put
-    in front of the error.
-    """
+    """An error of a cell, after the place of the option that it begins with, or of the value that it names; if there is
+    neither, ``before`` is put in front."""
     option, rest = leading(error)
     if option is not None and (place := origins.get((option.name, given.get(option.name)))):
         return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"

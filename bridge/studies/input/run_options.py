@@ -1,20 +1,18 @@
 """The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from als.techniques import spelled
 from bls.machine.platform import Platform
-from bls.options import BLS, DECISIONS
+from bls.options import BLS
 from bridge.couplings import check_execution
-from bridge.options.bundles import declaration
-from bridge.options.declared import CERTIFICATE, LISTEN, RATE, TOKEN_FILE, WORKLOAD
+from bridge.options.declared import RATE, SLURM_CONF
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.chosen import SlurmChoice, replay_options
-from bridge.scenarios.conflicts import REPLAY, UNRESIZED
+from bridge.scenarios.conflicts import NOT_OF_CELLS, OF_ENGINE, REPLAY, SLURM_CELLS, UNRESIZED, WITHOUT_EFFECT
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
 from traces.base.errors import InputError, Mention, Surface, in_table, one_of, shown, shown_name
@@ -34,9 +32,6 @@ BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
 #: The application technique, of which two spellings are one value.
 ALS_OPTION = "als"
 
-#: Options that cannot change a result.
-WITHOUT_EFFECT = ("coupling", "workers", "timeout")
-
 #: A cell's batch level: our engine, or the real Slurm.
 BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"
 
@@ -49,91 +44,38 @@ LEVEL = "level"
 #: The table of the workload, which files with flat names have, too.
 WORKLOAD_TABLE = "workload"
 
-#: How our engine schedules: nothing of it is for Slurm. How Slurm is told and run: nothing of it is for our engine.
-OF_ENGINE = (
-    *(BLS_OPTION, BLS_COMMAND_OPTION, "backfill", "allocator", "estimates"),
-    *("kill-at-walltime", "decision-cost"),
-)
-OF_SLURM = ("set", "settle", "phase", "topology", "priorities", "cleanup")
-
-#: What a replay knows beside these. A cell of Slurm is given nothing else.
-_REPLAYED = (
-    *("select", "oversize", "platform", "cancelled", "slurm-conf", "als", "variation", "tasks-per-core", "lengths"),
-    *(
-        "applications",
-        "overhead",
-        "latency",
-        "assignment",
-        "network",
-        "slack",
-        "preset",
-        "memory",
-        "requests",
-        "windows",
-    ),
-    *("failures", "on-failure", "max-attempts", "dependencies", "switches"),
-)
-
-#: Options of a scenario that no cell has: a study has seeds and workloads, keeps decisions, and no other hosts join its runs.
-_NOT_HERE = (SEED, WORKLOAD.name, DECISIONS.name, LISTEN.name, TOKEN_FILE.name, CERTIFICATE.name)
+#: Options that say how Slurm is configured and run: nothing of it is for our engine.
+OF_SLURM: Final = tuple(place.option.name for place in places(SlurmOptions) if place.option not in (SLURM_CONF, RATE))
 
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
 
 
-@dataclass(frozen=True)
-class RunOption:
-    """An option of ``run`` that a cell may have; ``kind`` is bool, int, float, str, or tuple (of texts)."""
-
-    name: str  # as on the command line, without its dashes: ``tasks-per-core``
-    kind: type
-    default: Value
-    declared: Option[Any] | None
-
-
-def kind_of(hint: Any) -> type:
-    """The kind of an option that is annotated so."""
-    if get_origin(hint) is Annotated:
-        hint = get_args(hint)[0]
-    if get_origin(hint) in (Union, UnionType):
-        hint = next(one for one in get_args(hint) if one is not NoneType)
-    return tuple if get_origin(hint) is list else hint
+_BATCH = OptionPlace(Option(name=BATCH_OPTION, default=ENGINE, help="Who schedules"), ("batch", LEVEL), ENGINE)
 
 
 def _default(place: OptionPlace) -> Value:
     if place.option.name == BLS_OPTION:
-        return BLS.default  # what is not said; a cell that says it by name is the same cell
+        return BLS.default  # a cell that names the default policy is the same cell
     value: Value = place.default
     return value if isinstance(value, place.option.kind) or value is None else None
 
 
 @cache
-def known_options() -> Mapping[str, RunOption]:
-    """Every option of ``run`` that says what is simulated, on what, how, by name; but the seed."""
-    found = {}
-    for place in places(Scenario):
-        option = place.option
-        if option.name not in _NOT_HERE:
-            found[option.name] = RunOption(option.name, option.kind, _default(place), option)
-    found[BATCH_OPTION] = RunOption(BATCH_OPTION, str, ENGINE, None)
-    hints = get_type_hints(SlurmOptions, include_extras=True)
-    for entry in fields(SlurmOptions):
-        name, hint = entry.name.replace("_", "-"), hints[entry.name]
-        if name != RATE.name:
-            kind, default = kind_of(hint), cast(Value, entry.default)
-            found[name] = RunOption(name, kind, () if default is None and kind is tuple else default, declaration(hint))
-    return found
+def known_options() -> Mapping[str, OptionPlace]:
+    """The options of cells by name, as on the command line, each with its table and key, and its default."""
+    hidden = (*NOT_OF_CELLS, RATE.name)
+    of_slurm = (place._replace(path=(SLURM, *place.path)) for place in places(SlurmOptions))
+    every = {place.option.name: place for place in (*places(Scenario), _BATCH, *of_slurm)}
+    return {name: one._replace(default=_default(one)) for name, one in every.items() if name not in hidden}
 
 
 @cache
 def parts() -> Mapping[str, Mapping[str, str]]:
     """The tables of a study that are parts of a scenario: their keys, and the option of each."""
-    known, found = known_options(), dict[str, dict[str, str]]()
-    for place in places(Scenario):
-        if place.option.name in known:
-            part, field = place.path
-            found.setdefault(part, {})[field] = place.option.name
-    found["batch"][LEVEL] = BATCH_OPTION
-    found[SLURM] = {name.replace("-", "_"): name for name in ("slurm-conf", *OF_SLURM)}
+    found = dict[str, dict[str, str]]()
+    for name, place in known_options().items():
+        part, key = place.path
+        found.setdefault(part, {})[key] = name
     return found
 
 
@@ -224,7 +166,7 @@ def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]
 
 def is_axis(entry: GivenOption) -> bool:
     """Whether a value of a part is a list of values, which cells combine; of an option that may be repeated a list of lists."""
-    kind, value = known_options()[entry.option].kind, entry.value
+    kind, value = known_options()[entry.option].option.kind, entry.value
     return isinstance(value, list) and not (kind is tuple and all(isinstance(one, str) for one in value))
 
 
@@ -242,15 +184,14 @@ def checked_value(name: str, value: object, where: str) -> Value:
         raise unknown("option of twolevel run", name, known, where)
     if name == BATCH_OPTION and value not in (ENGINE, SLURM):
         raise one_of("batch level", value, (ENGINE, SLURM), where)
-    found = value_of_kind(known[name].kind, value, where, known[name].declared)
+    found = value_of(known[name].option, value, where)
     return spelled(found) if name == ALS_OPTION and isinstance(found, str) else found
 
 
-def value_of_kind(kind: type, value: object, where: str, declared: Option[Any] | None = None) -> Value:
-    """A value of a file as an option of a kind takes it; of an option that is ``declared`` as a time, a text as ``1ms``
-    is the number that it stands for. Raises InputError if it is none."""
-    if declared is not None:
-        value = declared.read(value, where)
+def value_of(option: Option[Any], value: object, where: str) -> Value:
+    """A value of a file as an option takes it; a time such as ``1ms`` is the number of its unit. Raises InputError if it has
+    another type."""
+    kind, value = option.kind, option.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
         return value
@@ -291,13 +232,14 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
     """The options of a run, by name; those that are missing have their defaults. ``beside_techniques``: whether other
     cells simulate applications: then a cell of recorded run times is compared with them, and the options of
     applications are not its own. Raises InputError if a value cannot be."""
-    keys = {entry.name: entry.name.replace("_", "-") for entry in fields(SlurmOptions)}
-    slurm = SlurmChoice(**{key: given[name] for key, name in keys.items() if name in given})  # type: ignore[arg-type]
+    places_of = {name: place.path for name, place in known_options().items() if place.path[0] == SLURM}
+    slurm = built(SlurmChoice, {path[1:]: given[name] for name, path in places_of.items() if name in given})
     machine = slurm.machine()
     check(REPLAY, {"platform": given.get("platform"), "slurm_conf": slurm.slurm_conf})
     by_slurm = given.get(BATCH_OPTION) == SLURM
     if by_slurm:
-        given = _of_replay(given)
+        check(SLURM_CELLS, dict(effects(given)))
+        given = {name: value for name, value in given.items() if name not in OF_ENGINE}
     scenario = decided(_scenario(given, seed, keep_decisions))
     check_execution(scenario.execution)
     if not scenario.application.simulated and beside_techniques:
@@ -309,18 +251,10 @@ def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, kee
 
 
 def _scenario(given: Mapping[str, Value], seed: int, keep_decisions: bool) -> Scenario:
-    known = {place.option.name: place for place in places(Scenario)}
-    values = {known[name].path: value for name, value in given.items() if name in known and value is not None}
-    values |= {known[SEED].path: seed, known[DECISIONS.name].path: keep_decisions}
-    return built(Scenario, values)
-
-
-def _of_replay(given: Mapping[str, Value]) -> dict[str, Value]:
-    # What of a cell of Slurm holds; what would be another experiment without it is refused.
-    for name, _ in effects(given):
-        if name not in (BATCH_OPTION, *OF_SLURM, *_REPLAYED):
-            option = Mention(name, name.replace("-", "_"))
-            raise InputError(
-                f"{option}: not with {BATCH_OPTION} {SLURM}: a replay knows nothing of it; allowed: {', '.join(_REPLAYED)}"
-            )
-    return {name: value for name, value in given.items() if name not in OF_ENGINE}
+    known = known_options()
+    values = {
+        known[name].path: value
+        for name, value in given.items()
+        if known[name].path[0] != SLURM and name != BATCH_OPTION and value is not None
+    }
+    return built(Scenario, values).with_options(seed=seed, keep_decisions=keep_decisions)

@@ -1,38 +1,7 @@
-"""A study's file: ``study.toml``.
+"""A study's file, ``study.toml`` (docs/reference/studies.md).
 
-::
-
-    [study]
-    seeds = 10                                  # or replicate = "7d": every week of the log
-    metrics = ["makespan_ns", "mean_wait_ns"]   # without it, all
-
-    [[workload]]
-    name = "curie"
-    file = "CEA-Curie-2011-2.1-cln.swf.gz"
-    select = "busiest:24h"
-
-    [batch]                                     # the parts of a scenario: one value is that of all cells, and
-    policy = ["fcfs", "sjf"]                    # of lists there is a cell for every combination
-
-    [application]
-    technique = ["static", "gss"]
-    variation = [0, 0.25]
-    tasks_per_core = 4
-
-    [[cell]]                                    # and further ones, one by one
-    batch.policy = "edf"
-    application.technique = "fac"
-
-    [[compare]]
-    option = "application.technique"
-    base = "static"
-
-    [results]                                   # what is computed from each finished run
-    signals = "signals.csv"
-    pue = "1.4"
-    fair-start = true
-
-``[run]`` and ``[grid]`` have the same options by their names on the command line, ``tasks-per-core``, ``bls``.
+The tables of a scenario's parts, as ``[batch] policy``, have values of all cells; lists are combined into cells. ``[run]``,
+``[grid]`` and ``[[cell]]`` have the same options by their names on the command line too.
 """
 
 import math
@@ -44,11 +13,11 @@ from typing import Any
 
 from bls.machine.partitions import printable_name
 from bridge.options.declared import DATA
+from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
     NAMED,
-    OF_ENGINE,
     OF_SLURM,
     SLURM,
     GivenOption,

@@ -1,4 +1,4 @@
-"""The Gantt chart of a result folder."""
+"""Facts about a stored run, from its record and its table of jobs: its title, its hosts, and the names of its jobs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,43 +7,30 @@ from typing import Any
 import numpy as np
 
 from als.options import ALS
+from bls.workloads.job_words import JobWords
 from bridge.options.declared import KEEP_TASKS
 from bridge.runs.directory import read_record
-from bridge.runs.job_names import job_words
 from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
-from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
-from traces.figures.study.combinations import batch_label
-from traces.intervals import parse_intervals
-from traces.tables import read_numbers
+from traces.tables import NAME, job_names
+
+#: Key in a record's workload: the names in the table of jobs are ids of single jobs.
+IDS = "ids"
 
 
-def draw_results(folder: Path, output: Path, jobs: str | None, cores: str | None, title: str | None) -> Path:
-    """Draw the tasks of a result into a png, svg or pdf file.
+def job_words(folder: Path) -> JobWords:
+    """The reader of the words that name jobs of a result. Raises InputError if its table of jobs cannot be read."""
+    numbers, names = job_names(folder / "jobs.parquet")
+    return JobWords.of(numbers, names) if len(numbers) else JobWords()
 
-    - ``folder``: a result of ``twolevel run --tasks``.
-    - ``jobs``, ``cores``: job numbers and core numbers as ``1542-1546 1600``; None is all.
-    - ``title``: shown above the chart; default: the options of the run.
 
-    Raises InputError if the folder is no such result, or nothing is left to draw.
-    """
-    from traces.figures.drawing.canvas import figure_format, save
-    from traces.figures.run.gantt import core_gantt_figure
-
-    figure_format(output)  # before millions of tasks are read
-    job_intervals = None if jobs is None else job_words(folder).intervals(jobs, str(PART_JOBS))
-    core_intervals = None if cores is None else parse_intervals(cores, str(PART_CORES))
-    first_core, host_names = hosts(folder)
-    if not (folder / "tasks.parquet").is_file():
-        raise InputError(f"{folder} has no tasks.parquet{no_tasks(read_record(folder))}")
-    if title is None:
-        title = run_title(read_record(folder))
-    tasks = read_numbers(folder / "tasks.parquet", ("job_id", "core", "start_ns", "end_ns"))
-    figure = core_gantt_figure(
-        tasks, first_core=first_core, host_names=host_names, jobs=job_intervals, cores=core_intervals, title=title
-    )
-    return save(figure, output)
+def ids_of(record: Mapping[str, Any], jobs: Any) -> dict[int, str]:
+    """Ids of the jobs of a result by job number; empty where its log has only numbers."""
+    workload = record.get("workload")
+    if not isinstance(workload, Mapping) or not workload.get(IDS) or NAME not in jobs:
+        return {}
+    return {int(number): str(name) for number, name in zip(jobs["job_id"], jobs[NAME], strict=True) if name}
 
 
 def no_tasks(record: Mapping[str, Any]) -> str:
@@ -64,6 +51,8 @@ def slurm_title(release: str) -> str:
 
 def run_title(record: Mapping[str, Any]) -> str:
     """The options of a run in one line: ``sample: fcfs × gss, Υ = 0.25``; with limits, the fallback, too."""
+    from traces.figures.study.combinations import batch_label  # not needed to write a run
+
     arguments = record.get("arguments")
     if not isinstance(arguments, Mapping):
         return ""
