@@ -122,10 +122,8 @@ class JobSchedulers:
         self._pass_to(now_ns)
         drawn, start = self._drawn, self._start
         tasks = slice(int(drawn.part_first[part]), int(drawn.part_first[part + 1]))
-        edges = None
-        if drawn.edges is not None:
-            few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
-            edges = Edges(np.array([0, few.stop - few.start]), *(column[few] for column in drawn.edges[1:]))
+        columns = drawn.edges_of(part)
+        edges = None if drawn.edges is None else Edges(np.array([0, len(columns[0])]), *columns)
         alone = ApplicationSimulator(
             drawn.lengths[tasks],
             self._speed,
