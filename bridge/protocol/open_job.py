@@ -38,15 +38,13 @@ class OpenJob:
     transfers: int = 0  # reported so far, the last of them, and the last instant
     last_transfer: tuple[int, int] = (-1, -1)
     arrived_ns: int = 0
-    spans: list[tuple[bytes, bytes, bytes]] = field(
-        default_factory=list
-    )  # of the tasks: start, end and core, as reported
+    # of the tasks: start, end and core, as reported
+    spans: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
     wishes: int = 0  # reported so far, and the instant of the last
     width_request_ns: int = -1
     promises: int = 0  # reported so far, and suspensions before the required instant
-    taken: set[tuple[int, int]] = field(
-        default_factory=set
-    )  # instants at which cores are taken away, and their numbers
+    # instants at which cores are taken away, and their numbers
+    taken: set[tuple[int, int]] = field(default_factory=set)
     conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
     loses: bool = False  # whether a core is, or may be, taken away: its tasks start again then, in further chunks
 

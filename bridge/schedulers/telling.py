@@ -16,19 +16,8 @@ from traces.base.time import MAX_NS
 #: Attributes of a partition's limits and of a job, by the name of the message's field.
 _OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
 _OF_JOB: Final = (
-    *(
-        "attempt",
-        "submit_ns",
-        "estimate_ns",
-        "walltime_ns",
-        "deadline_ns",
-        "cores",
-        "user",
-        "group",
-        "queue",
-        "partition",
-    ),
-    *("qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
+    *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
+    *("partition", "qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
 )
 
 

@@ -112,8 +112,7 @@ class _Job:
 
 
 class ApplicationPeer:
-    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It requests recipes and generates the tasks
-    itself. m.Suspended jobs are kept until they are resumed."""
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`; it generates the tasks from recipes."""
 
     name = PROCESS_NAME
     releases = hints = resizes = wishes = scales = True

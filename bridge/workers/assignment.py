@@ -94,8 +94,7 @@ class Worker:
 
 
 class Assignment:
-    """Connected workers by number of held jobs. ``limit``: number of workers that may hold a job at once. ``depth``: number
-    of jobs that one worker may hold."""
+    """Connected workers by number of held jobs: at most ``limit`` may hold jobs at once, and each at most ``depth``."""
 
     def __init__(self, limit: int, depth: int) -> None:
         self._limit, self._depth = limit, depth
@@ -189,8 +188,7 @@ class Place:
 
 
 def room_for(processes: int) -> int:
-    """The number of connections for ``processes`` processes that is possible; raises the limit on open files if allowed, and
-    logs a warning if it is lower."""
+    """The possible number of connections for ``processes`` processes; logs a warning if it is lower."""
     room, files = _room(processes)
     if room < processes:
         log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)

@@ -1,8 +1,7 @@
 """Credentials of a run and its other hosts: a token in a file, and a certificate that is made for the run.
 
-TLS is the standard library's. It cannot make certificates, so the ``openssl`` command makes a self-signed one for each run;
-its key is in a file of this process only until it has been read. A host has the certificate in a file and refuses every other
-one. Only this module imports ``ssl``.
+``openssl`` makes a self-signed certificate for each run; its key is in a file only until it has been read. A host has the
+certificate in a file and refuses every other one. Only this module imports ``ssl``.
 """
 
 import contextlib

@@ -47,8 +47,7 @@ class Drawing:
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
-        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError if
-        a technique, a program or a graph cannot be used."""
+        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError."""
         if not recipe.program:
             lengths = drawn(
                 normal_lengths(recipe.variation),

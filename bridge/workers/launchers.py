@@ -1,7 +1,4 @@
-"""The launcher of application processes. The processes connect to the bridge themselves.
-
-It notifies its owner when a process has ended; the owner itself sees whether and when one connects.
-"""
+"""The launcher of application processes, which notifies its owner of their ends. They connect to the bridge themselves."""
 
 import asyncio
 import contextlib
@@ -193,8 +190,7 @@ class Launcher:
             self._send("kill", worker)
 
     async def close(self, *, patient: bool) -> None:
-        """End all processes. ``patient``: whether to wait a moment for those that were asked to quit before all are
-        killed."""
+        """End all processes. ``patient``: whether to wait a moment for those that were asked to quit."""
         self._closing = True
         if self._server is None:
             return

@@ -1,8 +1,7 @@
 """The listener: accepts connections, and admits those that send a valid hello.
 
-A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log
-(``twolevel.bridge``); if there are many, not even that. A connection of a process that the run has started is not a stranger:
-it is never closed in favour of others, and its launcher reports its end.
+A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log. A connection of
+a process that the run has started is never closed in favour of others, and its launcher reports its end.
 """
 
 import asyncio

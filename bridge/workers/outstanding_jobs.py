@@ -1,7 +1,6 @@
 """Outstanding jobs: those that were submitted and not yet reported, and the messages of workers about them.
 
-They wait in the order in which the batch level will need them, and go to the worker with the fewest jobs. If that is lost,
-they go to another one, up to :data:`RETRIES` times.
+They go to the worker with the fewest jobs, first those that the batch level needs first.
 """
 
 import asyncio

@@ -70,17 +70,15 @@ class Needs:
 
 
 class Supervisor:
-    """Application processes that serve jobs.
+    """Application processes that serve jobs: submit them to ``jobs``, and take their reports there.
 
     - ``workers``: number that simulate at once on this host; with other hosts it may be 0.
     - ``jobs_per_worker``: number of jobs after which a process is replaced; None is never.
     - ``timeout_s``: a worker with a job is killed after this time without a message.
     - ``command``: a command line that starts an application simulator; None: the built-in one.
     - ``socket``: ``unix`` or ``tcp``.
-    - ``technique``: a technique that the built-in simulator loads in advance.
-    - ``program``: the same for a program, as JSON; empty for none.
+    - ``technique``, ``program``: loaded by the built-in simulator in advance; the program is JSON, or empty for none.
     - ``hosts``: options of other hosts, which may join; None: this host only.
-    - ``jobs``: the simulated jobs: submit them there, and take their reports.
     """
 
     def __init__(
@@ -171,8 +169,7 @@ class Supervisor:
         await self._hosts.open()
 
     async def close(self, *, patient: bool) -> None:
-        """Clean up: end processes, close sockets, remove files. ``patient``: whether workers may end by themselves, which
-        busy ones would not do soon."""
+        """Clean up: end processes, close sockets, remove files. ``patient``: whether workers may end by themselves."""
         if not patient:
             self._listener.fall_silent()
         self._workforce.close(patient=patient)

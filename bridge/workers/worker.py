@@ -97,8 +97,7 @@ class BlockingConnection:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never suspends: all that it awaits blocks instead. Raises RuntimeError if it suspends, as it
-    would need an event loop."""
+    """Run a coroutine whose awaited work blocks. Raises RuntimeError if it suspends, as it would need an event loop."""
     try:
         work.send(None)
     except StopIteration:

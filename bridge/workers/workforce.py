@@ -1,7 +1,4 @@
-"""The workforce: the application processes of a run on all hosts, and their replacement.
-
-Launchers and hosts report the ends of processes; those that die, hang or break the protocol are replaced.
-"""
+"""The workforce: the application processes of a run on all hosts. Those that die, hang or break the protocol are replaced."""
 
 from __future__ import annotations
 
