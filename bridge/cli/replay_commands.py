@@ -89,7 +89,7 @@ def replay_command(
     if planned is not None and report.report_only:
         known = finished(target, scenario, arguments, force=force)
         prepare_run(applications=not recorded)
-        put_report(target, lambda folder: planned.write_again(scenario, known, folder, log.job_id))
+        put_report(target, lambda folder: planned.write_again(scenario, *known, folder, log.job_id))
         say(f"report: {target / FOLDER}")
         return
     prepare_run(applications=not recorded)

@@ -1,7 +1,6 @@
 """The file ``live.json`` in the folder of a run that is under way, with the run's present state.
 
-It is replaced as a whole, so readers always find a consistent state, even if the run is killed; and it is removed before the
-folder takes its final name.
+It is replaced as a whole, so that its state is consistent, and removed before the folder takes its final name.
 """
 
 from __future__ import annotations
@@ -63,12 +62,10 @@ class Pulse:
 
     elapsed_s: float  # wall time since the run began
     now_ns: int  # the simulated instant
-    # ended, running, waiting: jobs that have ended for good, run, and wait
-    ended: int
+    ended: int  # jobs that have ended for good
     running: int
     waiting: int
-    # simulated_per_s, jobs_per_s: simulated seconds and ended jobs per second, recently
-    simulated_per_s: float
+    simulated_per_s: float  # simulated seconds per second, recently; as the ended jobs
     jobs_per_s: float
 
 
@@ -176,8 +173,7 @@ class LiveFile:
 
 
 def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Live | None:
-    """Content of the file in this folder; None if there is none. Raises InputError if it cannot be read, or has another
-    version."""
+    """Content of the file in this folder; None if there is none. Raises InputError if it cannot be read."""
     path = folder / FILE
     try:
         text = read(path)

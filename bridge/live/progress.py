@@ -43,18 +43,14 @@ _REST, _REST_SCREEN = 100, 30
 
 
 class TimeLeft:
-    """Estimate of the remaining time from the rate since the first one was done; earlier time, in which processes start, is
-    not counted."""
+    """Estimate of the remaining time from the rate since the first one was done; processes start before that."""
 
     def __init__(self) -> None:
         self._first: tuple[int, float] | None = None
 
     def text(self, done: int, total: int, now_s: float) -> str:
-        """Text such as ``, 22 s left``; empty until enough is done to know a rate.
-
-        - ``done``, ``total``: numbers done and in all.
-        - ``now_s``: monotonic seconds, without time that has no bearing on the rate.
-        """
+        """Text such as ``, 22 s left``; empty until enough is done to know a rate. ``now_s``: monotonic seconds, without time
+        that has no bearing on the rate."""
         if self._first is None:
             self._first = (done, now_s) if done else None
             return ""
@@ -114,12 +110,8 @@ class _Shown:
 
 
 class Progress(_Shown):
-    """A ``bridge.couplings.Watch`` that shows a bar once a run has taken a second; without a terminal it shows nothing.
-
-    - ``total``: number in all; None: unknown.
-    - ``stream``: shows the bar if it is a terminal; default stderr.
-    - ``clock``: monotonic seconds.
-    """
+    """A ``bridge.couplings.Watch`` that shows a bar on a terminal once a run has taken a second. ``total``: number in all, or
+    None. ``stream``: default stderr. ``clock``: monotonic seconds."""
 
     def __init__(
         self,
@@ -170,18 +162,12 @@ class StudyProgress(_Shown):
 
 
 class Broadcast:
-    """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal.
+    """A ``bridge.couplings.RunWatch`` that shows a run in its folder's ``live.json`` and on a terminal: as a bar, or with
+    ``live`` as the screen of ``bridge.live.screen``.
 
-    The run only samples its state when it pauses. A thread writes and draws the samples, since the engines release Python's
-    lock while they compute. So updates continue during long computations of the engine, a policy or an application, and the
-    run loses little time.
-
-    - ``folder``: where the run writes its results.
-    - ``live``: whether the screen of ``bridge.live.screen`` is shown instead of a bar.
-    - ``stream``: for either; default stderr.
-    - ``clock``, ``wall_clock``: monotonic seconds, and seconds since 1970.
-    - ``threaded``: False: the caller calls :meth:`beat`.
-    - ``threaded``: False: :meth:`beat` is for the caller.
+    The run only samples its state when it pauses. A thread writes and draws the samples, as the engines release Python's lock
+    while they compute; without ``threaded`` the caller calls :meth:`beat`. ``clock`` has monotonic seconds, ``wall_clock``
+    seconds since 1970.
     """
 
     def __init__(

@@ -45,13 +45,10 @@ def cells(first_core: Array) -> Cells:
 
 
 def occupy(first_core: Array, lo: Array, hi: Array, row: Array) -> tuple[Array, Array]:
-    """Number of held cores in each cell, and the job that holds most of them.
+    """Number of held cores in each cell, and the row that holds most of them, of equal ones the lowest, or -1; int64 (C,).
 
     - ``first_core``: int64 (C + 1,), cell ``c`` has the cores ``first_core[c]:first_core[c + 1]``.
     - ``lo``, ``hi``, ``row``: int64 (k,), row ``row`` holds the cores [lo, hi); no core is held twice.
-
-    Returns:
-    - ``busy``, ``holder``: int64 (C,), the holder is a row, of equal ones the lowest; -1 if no core is held.
     """
     n = len(first_core) - 1
     holder = np.full(n, -1, np.int64)
@@ -94,8 +91,7 @@ class _Past:
 
 
 class Sampler:
-    """Reads the state of one run and changes nothing. ``simulator``: at its start. ``options``: for
-    :attr:`Setting.options`."""
+    """Reads the state of one run, from its start, and changes nothing. ``options``: for :attr:`Setting.options`."""
 
     def __init__(self, simulator: BatchSimulator, options: dict[str, str]) -> None:
         platform, workload, requests = simulator.platform, simulator.workload, simulator.constraints.requests

@@ -1,8 +1,7 @@
 """The screen of a run under way: system status and a map of the hosts by their jobs; without a terminal lines of text.
 
 It combines the two monitors of AccaSim (Galleguillos et al., Cluster Computing 23, 2020, sections 4 and 7.2,
-doi:10.1007/s10586-019-02905-5). Shades show the numbers, so that nothing is lost without colours; colours identify jobs, on
-the map and in the list.
+doi:10.1007/s10586-019-02905-5). Shades show numbers, also without colours; colours identify jobs.
 """
 
 import sys
@@ -102,12 +101,7 @@ def status_line(live: Live, note: str = "") -> str:
 def screen_lines(
     live: Live, width: int = 80, height: int = 24, *, note: str = "", ascii_only: bool = False
 ) -> list[Text]:
-    """The screen: at most ``height`` lines of at most ``width`` columns.
-
-    - ``width``, ``height``: of the screen; below 40 × 10 it is cut off.
-    - ``note``: a further line, such as that the run has died.
-    - ``ascii_only``: for a terminal that shows no other characters.
-    """
+    """The screen: at most ``height`` lines of ``width`` columns; below 40 × 10 it is cut off. ``note``: a further line."""
     marks = _ASCII if ascii_only else _UNICODE
     setting, pulse, look = live.setting, live.pulse, live.look
     noted = [Text(note, "bold")] if note else []
@@ -228,17 +222,15 @@ def _rows_of_hosts(setting: Setting) -> bool:
     return len(setting.cells.host) > setting.hosts or setting.hosts == 1
 
 
-def _label_width(setting: Setting) -> int:
-    return max(len(str(setting.hosts - 1)), 3)
-
-
-def _map_width(setting: Setting, width: int) -> int:
-    return max(width - _label_width(setting) - 1, 8)
+def _widths(setting: Setting, width: int) -> tuple[int, int]:
+    # Of the labels, and of the map.
+    label = max(len(str(setting.hosts - 1)), 3)
+    return label, max(width - label - 1, 8)
 
 
 def _rooms(room: int, setting: Setting, look: Look, width: int) -> tuple[int, int]:
     # Lines for the map and for the list of jobs: each gets what it needs, if the other has enough.
-    wanted = setting.hosts if _rows_of_hosts(setting) else -(-len(setting.cells.host) // _map_width(setting, width))
+    wanted = setting.hosts if _rows_of_hosts(setting) else -(-len(setting.cells.host) // _widths(setting, width)[1])
     for_map, for_list = 1 + wanted, 1 + len(look.widest)
     if for_map + for_list > room:
         for_map = max(min(for_map, room - for_list), min(for_map, room * 3 // 5), 3)
@@ -248,11 +240,11 @@ def _rooms(room: int, setting: Setting, look: Look, width: int) -> tuple[int, in
 def _map(setting: Setting, look: Look, width: int, room: int, marks: _Marks) -> list[Text]:
     host, core = setting.cells.host, setting.cells.first_core
     line_each = _rows_of_hosts(setting) and setting.hosts < room
+    label, each = _widths(setting, width)
     if line_each:
         title, together = "hosts, one per line", 1
         starts = [k for k in range(len(host)) if k == 0 or host[k] != host[k - 1]]
     else:
-        each = _map_width(setting, width)
         together = -(-len(host) // (each * (room - 1)))
         hosts_each = (host[1] - host[0] if len(host) > 1 else 1) * together
         title = f"hosts, {together} cells" if len(host) > setting.hosts else f"hosts, {hosts_each} per cell"
@@ -261,7 +253,7 @@ def _map(setting: Setting, look: Look, width: int, room: int, marks: _Marks) -> 
     legend = " ".join(f"{mark} {name}" for mark, name in zip(marks.shades, names, strict=True))
     found = [_both(Text(title, "bold"), f"{legend} {marks.down} down", width)]
     for begin, stop in zip(starts, [*starts[1:], len(host)], strict=True):
-        line = Text(f"{host[begin]:>{_label_width(setting)}} ", "dim")
+        line = Text(f"{host[begin]:>{label}} ", "dim")
         for first in range(begin, stop, together):
             line.append(*_cell(look, core, first, min(first + together, stop), marks))
         if line_each:

@@ -1,7 +1,7 @@
 """Watching a run from another process: find it by the folder of its results, and follow it to its end."""
 
+import glob
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -44,17 +44,11 @@ class Found:
 
 def _partial_folders(target: Path) -> list[Path]:
     # Named by bridge.runs.directory.fresh_directory; the latest last.
-    target = target.absolute()
-    prefix = f".{target.name}.partial-"
-    try:
-        found = [entry for entry in os.scandir(target.parent) if entry.name.startswith(prefix)]
-    except OSError:
-        return []
-    aged: list[tuple[int, str]] = []
-    for entry in found:
+    target, aged = target.absolute(), []
+    for path in target.parent.glob(f".{glob.escape(target.name)}.partial-*"):
         with suppress(OSError):  # it has just been renamed or removed
-            aged.append((entry.stat().st_ctime_ns, entry.path))
-    return [Path(path) for _, path in sorted(aged)]
+            aged.append((path.stat().st_ctime_ns, path))
+    return [path for _, path in sorted(aged)]
 
 
 def find_run(target: Path) -> Found | None:
@@ -128,16 +122,15 @@ def watch_run(
     sleep: Callable[[float], object] = time.sleep,
     wall_clock: Callable[[], float] = time.time,
 ) -> int:
-    """Show a run until its end.
+    """Show a run, whose results are called ``target``, until its end: a screen if ``stream`` is a terminal, else a line per
+    second.
 
-    - ``target``: the folder of its results.
     - ``once``: show one sample and return.
     - ``as_json``: one line of JSON per sample.
-    - ``stream``: a screen if this is a terminal, else one line per second; default stdout.
     - ``sleep``, ``wall_clock``: wait some seconds; seconds since 1970.
 
     Returns the exit code of the command: 0 if the run has ended or is under way, 1 if it died or stopped without results.
-    Raises InputError if there is no such run, or what it shows cannot be read.
+    Raises InputError if there is no such run, or it cannot be read.
     """
     stream = sys.stdout if stream is None else stream
     before = _identity(target / "run.json")

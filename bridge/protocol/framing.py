@@ -1,8 +1,5 @@
-"""Frames: messages in a byte stream. Bytes in, payloads out; this module does not interpret payloads.
-
-A frame is a 4-byte big-endian length, then that many bytes. Both the length and the buffer are bounded, so neither side can
-make the other keep more than was agreed.
-"""
+"""Frames: a 4-byte big-endian length, then that many bytes, which this module does not interpret. Length and buffer are
+bounded, so neither side can make the other keep more than was agreed."""
 
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -27,8 +24,7 @@ class FrameError(ValueError):
 
 
 def frame(payload: bytes, limit: int = MAX_FRAME) -> bytes:
-    """The frame of a payload of 1 to ``limit`` bytes. Raises FrameError if the payload is empty or longer than
-    ``limit``."""
+    """The frame of a payload of 1 to ``limit`` bytes. Raises FrameError if the payload has another length."""
     _check_length(len(payload), limit)
     return len(payload).to_bytes(HEADER_BYTES, "big") + payload
 
@@ -69,22 +65,16 @@ class FrameReader:
         self._capacity = HEADER_BYTES + limit + spare
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
-        """Add bytes of the stream.
-
-        Raises FrameError if the buffer would exceed its capacity. Nothing is added then.
-        """
+        """Add bytes of the stream. Raises FrameError, and adds nothing, if the buffer would exceed its capacity."""
         waiting = len(self._buffer) + len(data)
         if waiting > self._capacity:
             raise FrameError(f"{waiting} bytes are waiting; allowed: {self._capacity}")
         self._buffer += data
 
     def take(self, read: Callable[[memoryview], T]) -> T | None:
-        """Remove the next payload and return ``read`` of it, or None if it has not arrived completely.
-
-        - ``read``: receives a view of the payload that is valid during the call only. If it raises, the frame stays.
-
-        Raises FrameError if the length is zero or above the limit, as soon as the header has arrived.
-        """
+        """Remove the next payload and return ``read`` of it, or None if it has not arrived completely. The view that ``read``
+        receives is valid during the call only. If it raises, the frame stays. Raises FrameError, as soon as the header has
+        arrived, if the length is zero or above the limit."""
         buffer = self._buffer
         if len(buffer) < HEADER_BYTES:
             return None

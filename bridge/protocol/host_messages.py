@@ -1,7 +1,4 @@
-"""The messages between a run and another host that provides application processes, typed and bounded.
-
-``PROTOCOL.md``, section 14, defines their fields.
-"""
+"""The messages between a run and a host that provides application processes (``PROTOCOL.md``, section 14)."""
 
 from typing import Annotated, Final, Literal
 

@@ -1,6 +1,5 @@
-"""Rules for the contents of a message about one job, given the earlier messages about it.
+"""Rules for instants, counts and columns in a message about one job, given the earlier messages about it.
 
-The tables in :mod:`bridge.protocol.tables` define the order of messages; this module checks instants, counts and columns.
 Every rule checks everything before it changes anything.
 """
 

@@ -8,11 +8,8 @@ from als.network import topology
 from als.network.state import NetworkState, new_network
 from bridge.protocol.messages import NetworkFields
 
-_KINDS: Final[dict[int, Literal["none", "hockney", "sharing"]]] = {
-    n.NONE: "none",
-    n.HOCKNEY: "hockney",
-    n.SHARING: "sharing",
-}
+_Kind = Literal["none", "hockney", "sharing"]
+_KINDS: Final[dict[int, _Kind]] = {n.NONE: "none", n.HOCKNEY: "hockney", n.SHARING: "sharing"}
 _CODES: Final = {kind: code for code, kind in _KINDS.items()}
 
 
@@ -35,8 +32,7 @@ def network_of(state: NetworkState, spec: str) -> NetworkFields:
 
 @functools.lru_cache(maxsize=8)
 def state_of(network: NetworkFields) -> NetworkState:
-    """The network of a message, bit for bit. Raises InputError if there is no such topology, or it cannot have this number
-    of hosts."""
+    """The network of a message, bit for bit. Raises InputError for an unknown topology, or a wrong number of hosts."""
     made = topology(network.topology)
     return new_network(
         made.parameters(network.hosts),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bridge.protocol.messages import MAX_EDGES, MAX_HINTED, MAX_RESIZED, MAX_SCALED, Hello, Part, Resume, SimulateJob
+from bridge.protocol import messages as m
 from bridge.protocol.packing import column_extremes, unpack_int32
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.tables import JobState
@@ -20,7 +20,7 @@ from traces.compiled import Array
 class OpenJob:
     """The state of a job from its start to its last message."""
 
-    start: SimulateJob
+    start: m.SimulateJob
     cores: int
     now_ns: int
     promised_ns: int  # by the application
@@ -38,20 +38,18 @@ class OpenJob:
     transfers: int = 0  # reported so far, the last of them, and the last instant
     last_transfer: tuple[int, int] = (-1, -1)
     arrived_ns: int = 0
-    spans: list[tuple[bytes, bytes, bytes]] = field(
-        default_factory=list
-    )  # of the tasks: start, end and core, as reported
+    # of the tasks: start, end and core, as reported
+    spans: list[tuple[bytes, bytes, bytes]] = field(default_factory=list)
     wishes: int = 0  # reported so far, and the instant of the last
     width_request_ns: int = -1
     promises: int = 0  # reported so far, and suspensions before the required instant
-    taken: set[tuple[int, int]] = field(
-        default_factory=set
-    )  # instants at which cores are taken away, and their numbers
+    # instants at which cores are taken away, and their numbers
+    taken: set[tuple[int, int]] = field(default_factory=set)
     conserves_work: bool = False  # if not, the application may also lose cores that are not taken away
     loses: bool = False  # whether a core is, or may be, taken away: its tasks start again then, in further chunks
 
     @classmethod
-    def begin(cls, start: SimulateJob, hello: Hello) -> OpenJob:
+    def begin(cls, start: m.SimulateJob, hello: m.Hello) -> OpenJob:
         """The state after a start, for the application with this hello."""
         drawn = hello.tasks == "recipe"
         if (start.recipe is not None) != drawn or (start.tasks is None) != drawn:
@@ -170,7 +168,7 @@ def check_durations(name: str, column: bytes, cores: int) -> None:
         raise BrokenRule(f"{name} goes from {low} to {high}; allowed: 0 to {MAX_NS}")
 
 
-def _check_hosts(start: SimulateJob, cores: int) -> None:
+def _check_hosts(start: m.SimulateJob, cores: int) -> None:
     if (start.network is None) != (start.core_host is None):
         raise BrokenRule("core_host and network: one without the other; allowed: both, or neither")
     if start.network is None or start.core_host is None:
@@ -182,7 +180,7 @@ def _check_hosts(start: SimulateJob, cores: int) -> None:
         raise BrokenRule(f"core_host goes from {low} to {high}; allowed: 0 to {start.network.hosts - 1}")
 
 
-def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) -> None:
+def _check_parts(parts: tuple[m.Part, ...], tasks: int | None, *, graphs: bool) -> None:
     if tasks is None:
         raise BrokenRule("parts, but the hello requested a recipe, whose program defines them")
     of_parts = sum(part.tasks for part in parts)
@@ -197,11 +195,11 @@ def _check_parts(parts: tuple[Part, ...], tasks: int | None, *, graphs: bool) ->
         if not graphs and (part.edges, part.order) != (0, "index"):
             raise BrokenRule(f"part {at} has {part.edges} edges and order {part.order}, but there is no network")
     edges = sum(part.edges for part in parts)
-    if edges > MAX_EDGES:
-        raise BrokenRule(f"parts have {edges} edges; allowed: up to {MAX_EDGES}")
+    if edges > m.MAX_EDGES:
+        raise BrokenRule(f"parts have {edges} edges; allowed: up to {m.MAX_EDGES}")
 
 
-def _check_hints(start: SimulateJob, cores: int) -> None:
+def _check_hints(start: m.SimulateJob, cores: int) -> None:
     if start.hints and not start.releases:
         raise BrokenRule(f"start has {len(start.hints)} hints and releases = false; allowed: no hints")
     last, hinted = start.start_ns, 0
@@ -213,11 +211,11 @@ def _check_hints(start: SimulateJob, cores: int) -> None:
         ):
             raise BrokenRule(f"cores of a hint at {hint.at_ns}; allowed: int32, ascending, 0 to {cores - 1}")
         last, hinted = hint.at_ns, hinted + len(wanted)
-    if hinted > MAX_HINTED:
-        raise BrokenRule(f"hints name {hinted} cores; allowed: up to {MAX_HINTED}")
+    if hinted > m.MAX_HINTED:
+        raise BrokenRule(f"hints name {hinted} cores; allowed: up to {m.MAX_HINTED}")
 
 
-def _check_scales(start: SimulateJob, places: int) -> None:
+def _check_scales(start: m.SimulateJob, places: int) -> None:
     last, listed = start.start_ns, 0
     for one in start.scales:
         at_least("at_ns of a scale", one.at_ns, last, "start_ns and the scale before,")
@@ -228,11 +226,11 @@ def _check_scales(start: SimulateJob, places: int) -> None:
         if not len(named) or named.max() >= places:
             raise BrokenRule(f"cores of a scale: {shown(named.tolist())}; allowed: nil, or some of 0 to {places - 1}")
         listed += len(named)
-    if listed > MAX_SCALED:
-        raise BrokenRule(f"scales name {listed} cores; allowed: up to {MAX_SCALED}")
+    if listed > m.MAX_SCALED:
+        raise BrokenRule(f"scales name {listed} cores; allowed: up to {m.MAX_SCALED}")
 
 
-def _check_resizes(start: SimulateJob, cores: int) -> int:
+def _check_resizes(start: m.SimulateJob, cores: int) -> int:
     """Number of places at the end beyond those at the start."""
     if start.resizes is None:
         if start.resize_ns:
@@ -257,12 +255,12 @@ def _check_resizes(start: SimulateJob, cores: int) -> int:
         if len(asked) and asked.max() >= places:
             raise BrokenRule(f"asked of a resize has {asked.max()}; allowed: 0 to {places - 1}")
         last, listed = one.at_ns, listed + len(came) + len(asked)
-    if listed > MAX_RESIZED:
-        raise BrokenRule(f"resizes name {listed} cores; allowed: up to {MAX_RESIZED}")
+    if listed > m.MAX_RESIZED:
+        raise BrokenRule(f"resizes name {listed} cores; allowed: up to {m.MAX_RESIZED}")
     return places - cores
 
 
-def _check_wishes(start: SimulateJob) -> None:
+def _check_wishes(start: m.SimulateJob) -> None:
     if start.wishes is not None and start.resizes is None:
         raise BrokenRule("wishes, and resizes nil; allowed: nil, as its width never changes")
     if start.wishes is not None and start.wishes.least > start.wishes.most:
@@ -279,16 +277,16 @@ def _whole_places(name: str, column: bytes, what: str = "a resize") -> Array:
     return places
 
 
-def takes_away(message: SimulateJob | Resume) -> bool:
+def takes_away(message: m.SimulateJob | m.Resume) -> bool:
     return any(not change.speed_gflops for change in message.changes)
 
 
-def taken(message: SimulateJob | Resume) -> set[tuple[int, int]]:
+def taken(message: m.SimulateJob | m.Resume) -> set[tuple[int, int]]:
     """Instants at which cores are taken away, with an index within the job, or ``ALL_CORES``."""
     return {(change.at_ns, change.core) for change in message.changes if not change.speed_gflops}
 
 
-def check_orders(message: SimulateJob | Resume, now_ns: int, cores: int) -> None:
+def check_orders(message: m.SimulateJob | m.Resume, now_ns: int, cores: int) -> None:
     if message.until_ns is not None:
         at_least("until_ns", message.until_ns, now_ns, "now,")
     if message.stop_ns is not None:

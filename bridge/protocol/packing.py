@@ -43,8 +43,7 @@ def unpack_int32(column: bytes) -> Array:
 
 
 def column_extremes(column: bytes, code: Literal["d", "q"]) -> tuple[float, float]:
-    """The lowest and the highest number of a non-empty column of float64 (``d``) or int64 (``q``); both NaN if it has a
-    NaN."""
+    """The lowest and the highest number of a non-empty column of float64 (``d``) or int64 (``q``); NaN if it has a NaN."""
     if len(column) <= 8 * _FEW:
         numbers: Sequence[float] = memoryview(column).cast(code).tolist()
         total = sum(numbers)

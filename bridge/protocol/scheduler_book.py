@@ -170,7 +170,6 @@ class SchedulerBook(Book):
             if begin < end:
                 first, second = sorted((one_key, other))
                 raise BrokenRule(f"it places {self._named(first)} and {self._named(second)} on core {begin}")
-
         self._judge_directions(message)
 
     def _judge_directions(self, message: m.Decided) -> None:
@@ -257,15 +256,12 @@ class SchedulerBook(Book):
 
     def _named(self, key: int) -> str:
         # With the number for the user, who knows the log, and the key for the scheduler's author.
-        known = self._jobs.get(key)
-        number = key if known is None else known.job.number
+        number = self._jobs[key].job.number if key in self._jobs else key
         return f"job {key}" if number == key else f"job {key} (number {number})"
 
     def _waiting(self) -> str:
-        waiting = [key for key, known in self._jobs.items() if known.state is ScheduledJob.WAITING]
-        if not waiting:
-            return "none"
-        return ", ".join(map(str, waiting[:5])) + (" …" if len(waiting) > 5 else "")
+        waiting = [str(key) for key, known in self._jobs.items() if known.state is ScheduledJob.WAITING]
+        return (", ".join(waiting[:5]) or "none") + (" …" if len(waiting) > 5 else "")
 
 
 #: The rule for each message, in addition to the table of the connection.

@@ -1,7 +1,4 @@
-"""The messages between a run and an external scheduler, which is its batch level: typed and bounded.
-
-``PROTOCOL.md``, section 15, defines their fields.
-"""
+"""The messages between a run and an external scheduler, its batch level (``PROTOCOL.md``, section 15)."""
 
 from typing import Annotated, Final, Literal
 

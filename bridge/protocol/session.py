@@ -1,7 +1,6 @@
 """Either end of a connection of any kind, without any I/O: bytes in, messages out.
 
-The tables of ``bridge.protocol.tables`` define which message may come next. Both ends use the same tables and check every
-message, sent or received, with the same code. A :class:`Book` keeps the state that earlier messages have left.
+Both ends check every message, sent or received, by the tables of ``bridge.protocol.tables`` and by a :class:`Book`.
 """
 
 import hmac
@@ -20,11 +19,8 @@ STRANGER: Final = "stranger"
 
 
 class ProtocolError(PeerError):
-    """The other side broke the protocol; the connection can no longer be used.
-
-    - ``blame``: the side at fault: ``stranger`` (it never sent the token), ``bridge``, or the bridge's peer.
-    - ``farewell``: what to send before closing, possibly nothing.
-    """
+    """The other side broke the protocol; the connection can no longer be used. ``blame`` is the side at fault, ``stranger`` if
+    it never sent the token; send ``farewell``, possibly nothing, before closing."""
 
     def __init__(self, reason: str, *, blame: str, job: int | None = None, farewell: bytes = b"") -> None:
         super().__init__(f"the {blame} broke the protocol: {reason}")
@@ -92,12 +88,9 @@ _Book = TypeVar("_Book", bound=Book)
 
 
 class Session(Generic[_Book]):
-    """One end (``role``) of one connection, of an application, a host or a scheduler (``kind``).
-
-    The bridge end needs the run's secret, ``token``, to check the first message. ``book`` has the state. Pass the bytes read to
-    :meth:`receive_data`, at most ``READ_AT_MOST`` bytes at once, then call :meth:`next_event` until it returns
-    ``NEED_DATA``. Write the result of :meth:`send` to the stream.
-    """
+    """One end (``role``) of one connection, of an application, a host or a scheduler (``kind``). The bridge end needs the run's
+    secret, ``token``. Pass the bytes read to :meth:`receive_data`, at most ``READ_AT_MOST`` at once, then call
+    :meth:`next_event` until it returns ``NEED_DATA``. Write the result of :meth:`send` to the stream."""
 
     def __init__(self, kind: type[_Book], role: Role, token: str = "") -> None:
         if role is Role.BRIDGE and not token:
@@ -125,11 +118,9 @@ class Session(Generic[_Book]):
         return self._frames.full
 
     def send(self, message: Message) -> bytes:
-        """Check a message of this side by the tables and return its frame.
-
-        The frame is empty if the other side would drop it, as it has cancelled the job or ended the run. Raises
-        LocalProtocolError if the message is not allowed now, or has a field out of range. Nothing has changed then.
-        """
+        """Check a message of this side by the tables and return its frame; empty if the other side would drop it, as it has
+        cancelled the job or ended the run. Raises LocalProtocolError, and changes nothing, if it is not allowed now, or has a
+        field out of range."""
         name = name_of(message)
         if self._messages.senders.get(type(message)) is not self.role:
             raise LocalProtocolError(f"{name} is not a message of the {self.role}")
@@ -143,10 +134,8 @@ class Session(Generic[_Book]):
         return data if accepted else b""
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Add bytes that were read from the stream; no bytes are its end. :meth:`next_event` reports errors in them.
-
-        Raises LocalProtocolError after the end, or if the buffer is so full that events cannot have been taken.
-        """
+        """Add bytes that were read from the stream; no bytes are its end. :meth:`next_event` reports errors in them. Raises
+        LocalProtocolError after the end, or if the buffer is so full that events cannot have been taken."""
         if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
             return  # ignore a side that broke the protocol
         if not data:
@@ -163,12 +152,9 @@ class Session(Generic[_Book]):
                 raise LocalProtocolError(f"take the events first: {error}") from error
 
     def next_event(self) -> Message | Refusal | ConnectionClosed | Pause:
-        """The next message, checked, or the reason why there is none.
-
-        Returns ``NEED_DATA`` if more bytes are needed. At the bridge end the first event is a message with the right token and
-        version, to be accepted or refused, or else a Refusal. Raises ProtocolError if the other side broke the protocol, and
-        again at every later call.
-        """
+        """The next message, checked; or a Refusal, the end, or ``NEED_DATA``. At the bridge end the first message has the right
+        token and version, and is to be accepted or refused. Raises ProtocolError, also at every later call, if the other side
+        broke the protocol."""
         while True:
             if self._failure:
                 raise self._failure

@@ -1,7 +1,6 @@
-"""The order of messages: a table for each kind of connection, and one for its jobs. Everything else is an error of the sender.
+"""The order of messages: a table for each kind of connection and for its jobs. All else is an error of the sender.
 
-A table has for each state the senders, for each sender its messages, and for each message the next state. ``PROTOCOL.md``
-explains the messages; tests compare its tables and pictures with these.
+A table has for each state the senders, for each sender its messages, and for each message the next state.
 """
 
 from collections.abc import Iterator, Mapping

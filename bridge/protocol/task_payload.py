@@ -56,13 +56,8 @@ class TaskPayload:
             yield Lengths(job=job, first=first, length_gflop=lengths)
         for first in range(0, len(self.source), EDGES_PER_FRAME):
             some = slice(first, first + EDGES_PER_FRAME)
-            yield EdgeSlice(
-                job=job,
-                first=first,
-                source=pack_int32(self.source[some]),
-                target=pack_int32(self.target[some]),
-                bytes=pack_float64(self.bytes[some]),
-            )
+            ends = {"source": pack_int32(self.source[some]), "target": pack_int32(self.target[some])}
+            yield EdgeSlice(job=job, first=first, **ends, bytes=pack_float64(self.bytes[some]))
 
     def are_edges(self, source: Array, target: Array, n_bytes: Array) -> bool:
         """Whether these transfers, with tasks counted within the job, match the edges and their bytes."""

@@ -1,7 +1,4 @@
-"""The messages of one kind of connection in MessagePack: one map with its ``type`` and exactly its fields.
-
-Decoding is strict. :mod:`bridge.protocol.session` checks whether a message may be sent now.
-"""
+"""The messages of one kind of connection in MessagePack: a map with its ``type`` and exactly its fields; decoding is strict."""
 
 import functools
 import operator
@@ -21,8 +18,7 @@ class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
 
 
 class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):
-    """The part of a first message that is the same in every version and role, so that other versions can be answered;
-    applications send no role."""
+    """The part of a first message that every version and role has, so that other versions can be answered."""
 
     version: int
     token: str
@@ -43,14 +39,8 @@ def name_of(message: Message) -> str:
 
 
 class Vocabulary:
-    """The messages of one kind of connection.
-
-    - ``table``: the order of messages.
-    - ``types``: all messages, in the order of ``PROTOCOL.md``; the attribute has them by their names on the wire.
-    - ``greeting``: reads the first message of any version.
-    - ``steps``: the next state by state and name, or end of stream.
-    - ``senders``: the only side that may send a message, by type.
-    """
+    """The messages of one kind of connection: ``types`` in the order of ``PROTOCOL.md``, and the ``table`` of their order.
+    ``greeting`` reads the first message of any version."""
 
     def __init__(
         self, table: Table[ConnectionState], types: Sequence[type[Message]], greeting: type[Greeting] = Greeting
@@ -133,8 +123,7 @@ def _entries(payload: bytes | memoryview) -> int:
 
 
 def _repeated_key(payload: bytes | memoryview) -> str:
-    """The first key that occurs twice in one map of a payload, or an empty string. ``payload``: a decoded message, hence
-    well formed and not deeply nested."""
+    """The first key that occurs twice in one map of a decoded message, or an empty string."""
     try:
         _after(payload, 0)
     except _Repeated as error:

@@ -146,12 +146,11 @@ class NodeStates:
     def _outages(self, host: int) -> Iterator[tuple[int, int]]:
         at = 0
         while self._found is not None:
-            first, stop = int(self._found.first[host]), int(self._found.first[host + 1])
-            if first + at < stop:
-                down, up = int(self._found.down_ns[first + at]), int(self._found.up_ns[first + at])
-                if down >= NEVER:
+            row = int(self._found.first[host]) + at
+            if row < self._found.first[host + 1]:
+                if self._found.down_ns[row] >= NEVER:
                     return
-                yield down, up
+                yield int(self._found.down_ns[row]), int(self._found.up_ns[row])
                 at += 1
                 continue
             more = self._found.extend()

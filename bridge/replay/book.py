@@ -26,8 +26,7 @@ class FreeCores:
         self._free = np.ones(int(first_core[-1]), bool)
 
     def take(self, launch: SlurmLaunch, host: Mapping[str, int], called: str) -> list[tuple[int, int]]:
-        """Take the cores of a job, ``called`` in errors; return half-open intervals, ascending. Raises PeerError if they
-        are not free."""
+        """Take the cores of a job; return half-open intervals, ascending. Raises PeerError if they are not free."""
         names = expanded(launch.nodes)
         if len(names) != len(launch.cpus):
             raise PeerError(f"Slurm starts {called} on {len(names)} nodes with {len(launch.cpus)} numbers of CPUs")

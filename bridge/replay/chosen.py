@@ -74,8 +74,7 @@ class SlurmChoice(SlurmOptions):
         return found if self.topology is None else found.with_switches(self.topology)
 
     def configuration(self, machine: Platform) -> Configuration:
-        """The configuration of Slurm for a machine. Raises InputError if Slurm cannot have it, or a key or file is
-        wrong."""
+        """The configuration of Slurm for a machine. Raises InputError if Slurm cannot have it, or a key or file is wrong."""
         given = settings(self.set)
         return self._with_switches(
             of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)

@@ -33,9 +33,8 @@ class _Shared(ctypes.Structure):
 
 
 class Clock:
-    """A clock in a new file, ``path``, that a program shares; the program has the first turn. It first shows
-    ``date_ns`` and runs ``rate`` times as fast as real time; 0: it stands still until it is moved. ``library`` is the
-    compiled ``native/clock.c``."""
+    """A clock in a new file that a program shares, which has the first turn. It first shows ``date_ns`` and runs ``rate`` times
+    as fast as real time; 0: it stands still until it is moved. ``library``: the compiled ``native/clock.c``."""
 
     def __init__(self, path: Path, library: Path, date_ns: int, rate: float = 0.0) -> None:
         self.rate = rate

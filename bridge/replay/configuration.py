@@ -156,8 +156,7 @@ def settings(given: Sequence[str]) -> dict[str, str]:
 
 
 def of_machine(given: Mapping[str, str], machine: Platform) -> Configuration:
-    """The configuration for a machine; ``given`` keys have precedence. Raises InputError if a partition has limits that need
-    slurmdbd."""
+    """The configuration for a machine; ``given`` keys have precedence. Raises InputError for limits that need slurmdbd."""
     sizes = [int(size) for size in machine.first_core[1:] - machine.first_core[:-1]]
     names = [f"n{at}" for at in range(len(sizes))]
     resources = [group.resources for group in machine.hosts for _ in range(group.count)]

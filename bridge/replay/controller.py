@@ -46,12 +46,12 @@ class _Ended(PeerError):
 
 
 @contextlib.contextmanager
-def _heard(error: PeerError) -> Iterator[None]:
+def _heard() -> Iterator[None]:
     """Report a lost reader as an error; elsewhere a broken pipe means that the command's output is not read."""
     try:
         yield
     except ConnectionError:
-        raise error from None
+        raise PeerError(_DAMAGED) from None
 
 
 class Controller:
@@ -121,8 +121,7 @@ class Controller:
 
     def step(self, until_ns: int) -> bool:
         """Run it until it has sent a message, or nothing can happen before an instant; return whether it has sent one. Raises
-        InputError if it could not write its files, which would make its later decisions unexplainable. Raises PeerError if
-        it has died, hangs, or has sent an unexpected message."""
+        InputError if it could not write its files, PeerError if it has died, hangs, or has sent an unexpected message."""
         clock = self._clock
         if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
             return False  # nothing to do
@@ -188,7 +187,7 @@ class Controller:
 
     def words(self, *fields: object) -> list[str]:
         """The same; return all words of the answer."""
-        with _heard(PeerError(_DAMAGED)):
+        with _heard():
             self._pipe(0).write(("\t".join(map(str, fields)) + "\n").encode())
             self._pipe(0).flush()
         return self._answer()
@@ -256,7 +255,7 @@ class Controller:
                         received += part
                     for raw in messages:
                         answer = self.ask(len(raw).to_bytes(4, "big") + raw)
-                        with _heard(PeerError(_DAMAGED)):
+                        with _heard():
                             connection.sendall(answer)
 
     def _await(self, come: bool) -> None:

@@ -1,7 +1,7 @@
 """The course of a replay: the order of events on Slurm's side and on ours.
 
-Instants are those of the workload, ns since its time 0, unless stated otherwise. Events are handled one at a time; at one
-instant first ends, then changes of nodes, then submissions, then withdrawals, and only then slurmctld's own activities.
+Instants are those of the workload, ns since its time 0. At one instant first jobs end, then nodes change, then jobs are
+submitted, then withdrawn, and only then slurmctld acts by itself.
 """
 
 import time

@@ -68,12 +68,7 @@ def counted(text: str) -> int:
 
 
 def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
-    """The names of a host list, in its order.
-
-    Raises
-    ------
-    ValueError
-        If it is not a host list, or has more than ``most`` hosts, which is checked before it is expanded.
+    """The names of a host list, in its order. Raises ValueError if it is none, or has more than ``most`` hosts.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""The Slurm on this computer: its place, whether its messages are supported, and the two parts in C that work with it.
-
-These are compiled by ``cc`` at their first use, and kept next to the kernels' machine code.
-"""
+"""The Slurm on this computer, and the two parts in C that work with it, compiled at their first use and kept."""
 
 import contextlib
 import hashlib
@@ -64,8 +61,7 @@ def clock_library(folder: Path) -> Path:
 
 
 def requests_program(release: str, folder: Path) -> Path:
-    """The program that communicates with slurmctld through libslurm, in ``folder``. Raises InputError if it cannot be
-    built."""
+    """The program that uses libslurm, in ``folder``. Raises InputError if it cannot be built."""
     return _built("requests.c", [], ["-lslurm"], release, folder)
 
 

@@ -103,8 +103,7 @@ class SlurmLevel:
     # ---- progress ----
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run until an answer is needed, ``max_ends`` jobs have ended, or all have. Raises InputError if Slurm does not
-        accept a job, or never starts it. Raises PeerError if slurmctld has died, hangs, or behaves unexpectedly."""
+        """Run until an answer is needed, ``max_ends`` jobs have ended, or all have. Errors as of ``Course.go_on``."""
         upto = self.ended + max_ends
         while True:
             if self._answers.started:

@@ -151,8 +151,7 @@ def whole_messages(received: bytearray) -> Iterator[bytes]:
 
 
 def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
-    """A message's kind and body. Raises SlurmMessageError if it is from another release, or has an unexpected
-    layout."""
+    """A message's kind and body. Raises SlurmMessageError for another release, or an unexpected layout."""
     head = FieldReader(raw)
     found = head.number(2)
     if found != version:

@@ -1,7 +1,5 @@
-"""The node controller acts for all nodes: it receives and answers slurmctld's messages to any of them.
-
-Its sockets are in a folder that only its owner may enter; no port is opened.
-"""
+"""The node controller receives and answers slurmctld's messages to all nodes, on sockets in a folder that only its owner may
+enter; no port is opened."""
 
 import os
 import socket
@@ -178,8 +176,7 @@ class NodeController:
 
 
 class Cleaning:
-    """Nodes that clean up after jobs, each for ``cleanup_ns``. Instants are those of the workload; numbers of jobs are
-    Slurm's."""
+    """Nodes that clean up after jobs, by their numbers in Slurm, each for ``cleanup_ns``."""
 
     def __init__(self, cleanup_ns: int) -> None:
         self._cleanup_ns = cleanup_ns
@@ -195,11 +192,9 @@ class Cleaning:
         self._left[number] -= 1
 
     def end(self, number: int, node: int, now_ns: int) -> bool:
-        """Slurm ends a job on a node, or asks again; return whether nothing of it is left there.
-
-        A real node reports that later, and after the last report Slurm looks for jobs to start. This is reproduced here: the
-        last node reports by itself, and the others when asked.
-        """
+        """Slurm ends a job on a node, or asks again; return whether nothing of it is left there. A real node reports that
+        later, and after the last report Slurm looks for jobs to start: here the last node reports by itself, the others when
+        asked."""
         left = self._left.get(number, 0) - 1
         self._left[number] = left
         if left == 0:

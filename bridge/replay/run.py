@@ -38,7 +38,7 @@ from traces.base.written_file import write_text
 if TYPE_CHECKING:
     from bridge.report.page import Page
 
-#: Such as "Invalid SchedulerParameters bf_interval: 0", or "ignoring SchedulerParameters: default_queue_depth value of -2".
+#: Such as "Invalid SchedulerParameters bf_interval: 0".
 _COMPLAINT = re.compile(r"^\[[^]]*\] (?:error: |warning: )?((?:invalid|ignoring) \w*Parameters\b.*)$", re.I | re.M)
 
 
@@ -111,13 +111,12 @@ def replay(
     keep_tasks: bool = False,
     watch: Watch,
 ) -> Replay:
-    """Run a workload through slurmctld: workload, machine and application level of the scenario, on the nodes of a
-    configuration that are its hosts, in their order. ``folder`` is empty; ``slurm.conf`` and ``slurmctld.log`` stay in
-    it. After an idle time of ``settle_ns`` the date jumps (0: never). The clock runs ``rate`` times as fast as real time
-    (0: it stands still while slurmctld computes). A pass of backfilling occurs ``phase_ns`` after the first submit; by
-    default Slurm has come to rest before, and checks once a second. Nodes clean up for ``cleanup_ns`` after a job, and
-    are not free meanwhile. Raises InputError if Slurm does not accept a job or a parameter, or never starts a job; or a
-    part in C cannot be built. Raises PeerError if slurmctld dies, hangs or behaves unexpectedly."""
+    """Run the workload of a scenario through slurmctld, on the nodes of a configuration, which are its hosts in their order.
+    ``slurm.conf`` and ``slurmctld.log`` stay in ``folder``. After an idle time of ``settle_ns`` the date jumps (0: never). The
+    clock runs ``rate`` times as fast as real time (0: it stands still while slurmctld computes). A pass of backfilling occurs
+    ``phase_ns`` after the first submit; by default Slurm has come to rest before, and checks once a second. Nodes clean up
+    for ``cleanup_ns`` after a job. Raises InputError if Slurm does not accept a job or a parameter, or never starts a job; or
+    a part in C cannot be built. Raises PeerError if slurmctld dies, hangs or behaves unexpectedly."""
     began_s = time.monotonic()
     folder = folder.absolute()
     workload = scenario.workload

@@ -76,9 +76,8 @@ class _Site:
         elif first == "partitionname":
             self._read_partition(words)
         elif first == "nodeset":
-            self.partitions.append(
-                line_of({"NodeSet": _name(words[0][1])} | self._taken(NODE_SETS, words[1:], "node sets"))
-            )
+            taken = self._taken(NODE_SETS, words[1:], "node sets")
+            self.partitions.append(line_of({"NodeSet": _name(words[0][1])} | taken))
         elif first in LINES:
             self.replaced.append(TOP[first].replaced(words[0][1]))
         else:
@@ -92,15 +91,13 @@ class _Site:
         is_tree = name.lower() == "topologyplugin" and value.lower() in ("topology/tree", "tree")
         if is_tree and switches.is_file():
             self.switches = str(switches)
-        else:
-            self.keys |= self._kept(known(TOP, name), value)
-
-    def _kept(self, key: Key, value: str) -> dict[str, str]:
+            return
+        key = known(TOP, name)
         key.check(value)
         if key.form is None:
             self.replaced.append(key.replaced(value))
-            return {}
-        return {key.name: value}
+        else:
+            self.keys[key.name] = value
 
     def _taken(self, table: Mapping[str, Key], words: Words, of: str) -> dict[str, str]:
         taken: dict[str, str] = {}

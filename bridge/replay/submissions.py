@@ -99,7 +99,7 @@ def log_words(workload: Workload) -> LogWords:
 #: User numbers in Slurm begin here; they need not exist on this computer.
 FIRST_USER = 1_000_000
 
-_MB_KB = 1024
+_MB_KB, _MINUTE_NS = 1024, 60 * NS_PER_S
 
 #: Slurm's number for a wait of any length, in seconds.
 _FOR_EVER_S = 365 * 86_400
@@ -145,9 +145,8 @@ def _switch_wait_s(scenario: ReadyScenario) -> int:
 def submissions(
     scenario: ReadyScenario, found: Configuration, words: LogWords, *, recorded_priorities: bool
 ) -> Submissions:
-    """The requests of a scenario's jobs to Slurm, with the texts of their log. With ``recorded_priorities`` they have the
-    priorities of the log, or priorities in the order of the recorded starts. Raises InputError if the log has neither
-    priorities nor starts."""
+    """The requests of a scenario's jobs to Slurm. With ``recorded_priorities`` they have the priorities of the log, or else the
+    order of the recorded starts. Raises InputError if the log has neither."""
     workload = scenario.workload
     notes: Counter[str] = Counter()
     users, user = distinct(workload.user)
@@ -312,13 +311,9 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         names = compressed([nodes[host] for host in hosts.tolist()])
         part = "-" if whole else str(int(counts[hosts[0]]))
         maintenance = "0" if windows.is_reservation[w] else "1"
-        lines.append(
-            ["reserve", reservation_name(w), str(begin_s), str(end_s), names, part, f"-{excluded}", maintenance]
-        )
+        span = [str(begin_s), str(end_s)]
+        lines.append(["reserve", reservation_name(w), *span, names, part, f"-{excluded}", maintenance])
     return lines
-
-
-_MINUTE_NS = 60 * NS_PER_S
 
 
 class Asking:
@@ -349,8 +344,7 @@ class Asking:
             ) from None
 
     def allocate(self, row: int, longer_ns: int) -> SlurmLaunch:
-        """Start a job at once: on its recorded nodes, if they are known and free; with a longer limit. Raises InputError
-        if there are no cores for it."""
+        """Start a job at once: on its recorded nodes, if they are known and free. Raises InputError without cores for it."""
         fields, nodes = self._fields(row, longer_ns), self._asked.nodes[row]
         for choice in [[f"on={nodes}"], []] if nodes else [[]]:
             try:

@@ -7,8 +7,6 @@ from bridge.scenarios.conflicts import DECIDED
 from bridge.scenarios.scenario import Scenario
 from traces.base.options import check
 
-__all__ = ["decided"]
-
 
 def decided(scenario: Scenario) -> Scenario:
     """The scenario with its policy: that of ``batch``, the default one, or the program of ``execution``. Raises InputError if

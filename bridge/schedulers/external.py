@@ -38,15 +38,9 @@ _DYING_S: Final = 1.0
 
 
 class ExternalScheduler:
-    """Another program as the policy of runs, one process for each: a ``bls.policies.contract.OtherProgram``.
-
-    - ``command``: a command line; split into words like a shell would, but run without a shell. The program speaks
-      ``PROTOCOL.md``, section 15.
-    - ``timeout_s``: longest time to connect, and to answer.
-    - ``socket``: ``unix`` or ``tcp`` (on the loopback interface).
-
-    Raises InputError if an argument is not allowed.
-    """
+    """Another program as the policy of runs, one process for each: a ``bls.policies.contract.OtherProgram``. It speaks
+    ``PROTOCOL.md``, section 15. ``timeout_s`` limits connecting and answering; ``socket`` is ``unix`` or ``tcp``. Raises
+    InputError if an argument is not allowed."""
 
     def __init__(self, command: str, timeout_s: float = TIMEOUT.default, socket: str = "unix") -> None:
         self._words = words_of(command, str(BLS_COMMAND))
@@ -79,8 +73,7 @@ class ExternalScheduler:
         return self._cost
 
     def __enter__(self) -> ExternalScheduler:
-        """Start it, and wait for its hello. Raises InputError or PeerError if it cannot be run, or does not speak the
-        protocol."""
+        """Start it, and wait for its hello. Raises InputError or PeerError if it cannot be run, or breaks the protocol."""
         if self._process is not None:
             raise InputError(f"{self.who}: it is running already; allowed: one run at a time")
         self._machine_message, self._waiting, self._running = False, {}, {}
@@ -122,11 +115,8 @@ class ExternalScheduler:
             os.write(self._break, b"!")
 
     def decide(self, view: View) -> list[Choice]:
-        """Report the news, ask for a decision, and return it.
-
-        Raises PeerError if the scheduler breaks a rule, dies, is silent, or cannot go on; the message states the instant.
-        Raises InputError if the scheduler reports that the user has asked for something impossible.
-        """
+        """Report the news, ask for a decision, and return it. Raises PeerError, with the instant, if the scheduler breaks a
+        rule, dies, is silent, or cannot go on; InputError if it reports a request of the user that is impossible."""
         line = self._line
         if line is None:
             raise RuntimeError("an ExternalScheduler decides within a run, or within its own with statement")
@@ -177,8 +167,7 @@ class ExternalScheduler:
             view.hint(known[hint.job], () if hint.cores is None else _numbers(hint.cores), waiting)
 
     def finish(self, view: View) -> None:
-        """Report the news since its last decision. Raises PeerError if it breaks a rule, dies, or does not read its
-        messages."""
+        """Report the news since its last decision. Raises PeerError if it breaks a rule, dies, or does not read."""
         line = self._line
         assert line is not None
         try:

@@ -1,7 +1,6 @@
 """Start a scheduler's program: run as a script, ``launch.py PARENT PIPE PROGRAM ARGUMENT…``, with the standard library only.
 
-A process must itself request to be killed when its parent dies, before its program runs. Code between ``fork`` and ``exec``
-could wait for a lock that another thread held during the fork; in this script there is one thread.
+A process must request to be killed when its parent dies. Between ``fork`` and ``exec`` it could wait for a lock of a thread.
 """
 
 import ctypes

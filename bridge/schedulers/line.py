@@ -1,8 +1,4 @@
-"""The connection to a scheduler: its socket, and how it is asked and answers while the batch engine waits.
-
-Decisions are requested from within the engine, which cannot continue without them. So this module reads and writes the socket
-while nothing else runs.
-"""
+"""The connection to a scheduler, which is asked from within the batch engine: nothing else runs meanwhile."""
 
 import contextlib
 import logging
@@ -71,12 +67,7 @@ class Address:
 
 
 class Line:
-    """One connection, and its session.
-
-    - ``token``: the secret that the other end must send.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic.
-    - ``gone``: whether the other end has closed its stream, or the connection is broken.
-    """
+    """One connection, and its session. ``gone``: whether the other end has closed its stream, or the connection is broken."""
 
     def __init__(self, plug: socket.socket, token: str) -> None:
         plug.setblocking(False)
@@ -114,8 +105,7 @@ class Line:
         return True
 
     def check_silence(self) -> None:
-        """Check that no unrequested message has arrived. Raises ProtocolError if one has, or the other end has closed the
-        connection."""
+        """Raise ProtocolError if a message has arrived without a request, or the other end has closed the connection."""
         if self.read():
             self.check_events()
 
@@ -187,11 +177,9 @@ class Line:
 
 
 def meet(address: Address, token: str, process: SchedulerProcess, timeout_s: float) -> Line:
-    """Wait until the scheduler has connected and sent a valid hello, and welcome it.
-
-    Other programs may send one small frame each; the first refused ones are logged. Raises ProtocolError if its hello is
-    invalid. Raises PeerError if it is refused, ends before it has connected, or does not connect within the time limit.
-    """
+    """Wait until the scheduler has connected and sent a valid hello, and welcome it. Other programs may send one small frame
+    each; the first refused ones are logged. Raises ProtocolError if its hello is invalid, PeerError if it is refused, ends
+    before, or does not connect within the time limit."""
     meeting = _Meeting(address, token)
     try:
         line = meeting.hold(process, time.monotonic() + timeout_s, timeout_s)

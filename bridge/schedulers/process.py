@@ -34,13 +34,8 @@ def words_of(command: str, where: str) -> list[str]:
 
 
 class SchedulerProcess:
-    """A running scheduler; its command is run without a shell.
-
-    - ``address``, ``token``: passed in the environment, which other users cannot read.
-    - ``where``: the option that named it.
-
-    Raises InputError if the system does not run it.
-    """
+    """A running scheduler; its command is run without a shell. ``address`` and ``token`` are passed in the environment, which
+    other users cannot read. Raises InputError, with the option ``where``, if the system does not run it."""
 
     def __init__(self, words: list[str], address: str, token: str, where: str) -> None:
         environment = {**os.environ, ADDRESS_VARIABLE: address, TOKEN_VARIABLE: token}
@@ -67,11 +62,6 @@ class SchedulerProcess:
             raise InputError(f"{where}: {shown(words[0])}: {os.strerror(int(problem))}")
         #: Becomes readable when the process has ended; it is not reaped then.
         self.ended = os.pidfd_open(self._process.pid)
-
-    @property
-    def pid(self) -> int:
-        """Its number, which no other process has until :meth:`close`."""
-        return self._process.pid
 
     def wait(self, patience_s: float) -> bool:
         """Whether it ends within ``patience_s``."""

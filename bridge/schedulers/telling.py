@@ -4,55 +4,20 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, cast
 
+from bls.seen import news as n
 from bls.seen.jobs import JobWidth, SeenJob
 from bls.seen.machine import SeenPartition, SeenWindow
-from bls.seen.news import (
-    AnyNews,
-    CoresGiven,
-    CoresReleased,
-    HostChanged,
-    JobEligible,
-    JobEnded,
-    JobExpected,
-    JobStarted,
-    JobSubmitted,
-)
 from bls.view import View
+from bridge.protocol import scheduler_messages as m
 from bridge.protocol.packing import pack_int32
-from bridge.protocol.scheduler_messages import (
-    Eligible,
-    Ended,
-    Expected,
-    Given,
-    Host,
-    HostGroupOfMachine,
-    How,
-    MachineDescription,
-    PartitionOfMachine,
-    Released,
-    Started,
-    Submitted,
-    WindowOfMachine,
-)
 from bridge.protocol.vocabulary import Message
 from traces.base.time import MAX_NS
 
 #: Attributes of a partition's limits and of a job, by the name of the message's field.
-_OF_LIMITS: Final = tuple(name for name in PartitionOfMachine.__struct_fields__ if name != "hosts")
+_OF_LIMITS: Final = tuple(name for name in m.PartitionOfMachine.__struct_fields__ if name != "hosts")
 _OF_JOB: Final = (
-    *(
-        "attempt",
-        "submit_ns",
-        "estimate_ns",
-        "walltime_ns",
-        "deadline_ns",
-        "cores",
-        "user",
-        "group",
-        "queue",
-        "partition",
-    ),
-    *("qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
+    *("attempt", "submit_ns", "estimate_ns", "walltime_ns", "deadline_ns", "cores", "user", "group", "queue"),
+    *("partition", "qos", "partition_name", "reservation", "depends_on", "think_ns", "application", "memory_kb"),
 )
 
 
@@ -60,13 +25,13 @@ def _column(intervals: Iterable[tuple[int, int]]) -> bytes:
     return pack_int32(list(chain.from_iterable(intervals)))
 
 
-def machine_of(view: View) -> MachineDescription:
+def machine_of(view: View) -> m.MachineDescription:
     """Description of the machine, sent before the first question."""
     platform, rules = view.platform, view.rules
-    return MachineDescription(
+    return m.MachineDescription(
         cores=view.n_cores,
         hosts=tuple(
-            HostGroupOfMachine(
+            m.HostGroupOfMachine(
                 count=group.count, cores=group.cores, speed_gflops=group.speed_gflops, resources=dict(group.resources)
             )
             for group in platform.hosts
@@ -83,13 +48,13 @@ def machine_of(view: View) -> MachineDescription:
     )
 
 
-def _partition(seen: SeenPartition) -> PartitionOfMachine:
+def _partition(seen: SeenPartition) -> m.PartitionOfMachine:
     limits = {name: getattr(seen.limits, name) for name in _OF_LIMITS}
-    return PartitionOfMachine(hosts=_column((host, host + 1) for host in seen.hosts), **limits)
+    return m.PartitionOfMachine(hosts=_column((host, host + 1) for host in seen.hosts), **limits)
 
 
-def _window(seen: SeenWindow) -> WindowOfMachine:
-    return WindowOfMachine(
+def _window(seen: SeenWindow) -> m.WindowOfMachine:
+    return m.WindowOfMachine(
         kind="maintenance" if seen.kind == "maintenance" else "reservation",
         name=seen.name,
         begin_ns=seen.begin_ns,
@@ -99,31 +64,31 @@ def _window(seen: SeenWindow) -> WindowOfMachine:
     )
 
 
-def messages_of(news: Iterable[AnyNews], view: View) -> Iterator[Message]:
+def messages_of(news: Iterable[n.AnyNews], view: View) -> Iterator[Message]:
     """The news, in order."""
     for one in news:
-        if isinstance(one, JobSubmitted):
+        if isinstance(one, n.JobSubmitted):
             yield _submitted(one.job, view.width(one.job), in_mw(view.power_of(one.job)))
-        elif isinstance(one, JobEligible):
-            yield Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
-        elif isinstance(one, JobStarted):
-            yield Started(
+        elif isinstance(one, n.JobEligible):
+            yield m.Eligible(job=one.job.row, eligible_ns=one.job.eligible_ns, estimate_ns=one.job.estimate_ns)
+        elif isinstance(one, n.JobStarted):
+            yield m.Started(
                 job=one.job.row,
                 start_ns=one.job.start_ns,
                 cores=_column(one.cores),
                 expected_end_ns=_expected_end_ns(one.job),
             )
-        elif isinstance(one, JobExpected):
-            yield Expected(job=one.job.row, expected_end_ns=_expected_end_ns(one.job))
-        elif isinstance(one, CoresReleased):
-            yield Released(job=one.job.row, cores=_column(one.cores))
-        elif isinstance(one, CoresGiven):
-            yield Given(job=one.job.row, cores=_column(one.cores))
-        elif isinstance(one, JobEnded):
-            yield Ended(job=one.job.row, end_ns=one.end_ns, how=cast(How, one.how))
+        elif isinstance(one, n.JobExpected):
+            yield m.Expected(job=one.job.row, expected_end_ns=_expected_end_ns(one.job))
+        elif isinstance(one, n.CoresReleased):
+            yield m.Released(job=one.job.row, cores=_column(one.cores))
+        elif isinstance(one, n.CoresGiven):
+            yield m.Given(job=one.job.row, cores=_column(one.cores))
+        elif isinstance(one, n.JobEnded):
+            yield m.Ended(job=one.job.row, end_ns=one.end_ns, how=cast(m.How, one.how))
         else:
-            assert isinstance(one, HostChanged)
-            yield Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
+            assert isinstance(one, n.HostChanged)
+            yield m.Host(host=one.host, down=one.is_down, up_again_ns=one.up_again_ns)
 
 
 def in_mw(watts: float | None) -> int | None:
@@ -135,9 +100,9 @@ def _expected_end_ns(job: SeenJob) -> int:
     return min(job.expected_end_ns, MAX_NS)  # the latest instant
 
 
-def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> Submitted:
+def _submitted(job: SeenJob, width: JobWidth, power_mw: int | None) -> m.Submitted:
     asked = job.request
-    return Submitted(
+    return m.Submitted(
         job=job.row,
         number=job.job_id,
         first=job.origin,

@@ -61,13 +61,9 @@ def socket_path(folder: Path) -> str:
 
 
 def dial(address: str, context: ssl.SSLContext | None = None) -> socket.socket:
-    """Connect a blocking socket to a bridge.
-
-    - ``context``: verifies the bridge; needed for ``tls://host:port``.
-
-    Raises InputError if the address is neither ``unix:/path`` nor ``tcp:host:port`` nor, with a context,
-    ``tls://host:port``. Raises OSError if nothing listens there, or something other than the bridge.
-    """
+    """Connect a blocking socket to a bridge at ``unix:/path`` or ``tcp:host:port``, or with a context, which verifies the
+    bridge, at ``tls://host:port``. Raises InputError for another address. Raises OSError if nothing listens there, or
+    something other than the bridge."""
     if context is not None:
         host, port = tls_address(address, "bridge address")
         plain = socket.create_connection((host, port), HANDSHAKE_S)

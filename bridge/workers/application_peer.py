@@ -16,22 +16,7 @@ from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
 from als.network.state import NO_NETWORK
 from als.plain_loops import PlainLoops, is_plain, run_loop
 from als.schedulers import AnyScheduler
-from bridge.protocol.messages import (
-    ALL_CORES,
-    MAX_WISHES,
-    Cancel,
-    Change,
-    Failed,
-    Hint,
-    Measurement,
-    Outcome,
-    Resume,
-    Scale,
-    SimulateJob,
-    Suspended,
-    WidthChange,
-    Wish,
-)
+from bridge.protocol import messages as m
 from bridge.protocol.network_fields import state_of
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.task_payload import record_slices, transfer_slices
@@ -43,23 +28,17 @@ from traces.base.time import duration_ns
 
 
 class PlainJobs:
-    """Simulates plain jobs, of one loop without commands: in one kernel call, which is possible for most jobs of most runs.
-
-    Columns go from messages to the engine and back as bytes, without numpy: in a process that simulates one job, every object
-    used takes time (``bridge.workers.plain_worker``).
-    """
+    """Simulates plain jobs, of one loop without commands, in one kernel call each. Columns stay bytes, without numpy: in a
+    process for one job, every object used takes time (``bridge.workers.plain_worker``)."""
 
     def __init__(self) -> None:
         self._loops: dict[str, PlainLoops] = {}
 
-    def answers(self, start: SimulateJob, drawing: Drawing) -> list[Message] | None:
-        """The answers to an order; None if it is not plain, or fails: then an ``ApplicationSimulator`` simulates it, or
-        states the error."""
+    def answers(self, start: m.SimulateJob, drawing: Drawing) -> list[Message] | None:
+        """The answers to an order; None if it is not plain, or fails: an ``ApplicationSimulator`` then states the error."""
         recipe = start.recipe
-        commanded = (
-            start.changes or start.hints or start.scales or start.resizes is not None or start.until_ns is not None
-        )
-        if recipe is None or recipe.program or commanded or start.releases:
+        commanded = start.changes or start.hints or start.scales or start.resizes is not None
+        if recipe is None or recipe.program or commanded or start.releases or start.until_ns is not None:
             return None
         cores = len(start.core_speed_gflops) // 8
         try:
@@ -99,7 +78,7 @@ class PlainJobs:
         if start.records:
             records = (columns[name] for name in ("start_ns", "end_ns", "core", "chunk", "lengths"))
             answers += record_slices(start.job, *(column[:tasks] for column in records))
-        outcome = Outcome(
+        outcome = m.Outcome(
             job=start.job,
             attempt=start.attempt,
             end_ns=end_ns,
@@ -124,17 +103,16 @@ class PlainJobs:
 
 @dataclass
 class _Job:
-    start: SimulateJob
+    start: m.SimulateJob
     application: ApplicationSimulator
-    hints: list[Hint]  # not applied yet, ascending
-    resizes: list[WidthChange]  # not applied yet, ascending
-    scales: list[Scale]  # not applied yet, ascending
-    changes: list[Change] = field(default_factory=list)  # not applied yet, ascending
+    hints: list[m.Hint]  # not applied yet, ascending
+    resizes: list[m.WidthChange]  # not applied yet, ascending
+    scales: list[m.Scale]  # not applied yet, ascending
+    changes: list[m.Change] = field(default_factory=list)  # not applied yet, ascending
 
 
 class ApplicationPeer:
-    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`. It requests recipes and generates the tasks
-    itself. Suspended jobs are kept until they are resumed."""
+    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`; it generates the tasks from recipes."""
 
     name = PROCESS_NAME
     releases = hints = resizes = wishes = scales = True
@@ -145,22 +123,22 @@ class ApplicationPeer:
 
     def answers(self, order: Message) -> Iterator[Message]:
         """Yield the answers to an order, in sequence."""
-        if isinstance(order, SimulateJob | Resume):
+        if isinstance(order, m.SimulateJob | m.Resume):
             yield from self._answers(order)
-        elif isinstance(order, Cancel):
+        elif isinstance(order, m.Cancel):
             self._jobs.pop(order.job, None)
 
-    def plain_answers(self, start: SimulateJob) -> list[Message] | None:
-        """The answers to the order of a plain job (:class:`PlainJobs`); None if it is not plain, or fails."""
+    def plain_answers(self, start: m.SimulateJob) -> list[Message] | None:
+        """See :meth:`PlainJobs.answers`."""
         return self._plain.answers(start, self._drawing)
 
-    def _answers(self, order: SimulateJob | Resume) -> Iterator[Message]:
+    def _answers(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
         try:
-            plain = self.plain_answers(order) if isinstance(order, SimulateJob) else None
+            plain = self.plain_answers(order) if isinstance(order, m.SimulateJob) else None
             if plain is not None:
                 yield from plain
                 return
-            job = self._begun(order) if isinstance(order, SimulateJob) else self._jobs[order.job]
+            job = self._begun(order) if isinstance(order, m.SimulateJob) else self._jobs[order.job]
             yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
         except InputError as error:
             yield self._failed(order.job, error.text, "user")  # options are spelled where the text is shown
@@ -169,11 +147,11 @@ class ApplicationPeer:
         except RAISED_BY_PLUGINS as error:  # a plug-in's error, or no memory: another process would fail, too
             yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
 
-    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
+    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> m.Failed:
         self._jobs.pop(job, None)
-        return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
+        return m.Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
 
-    def _begun(self, start: SimulateJob) -> _Job:
+    def _begun(self, start: m.SimulateJob) -> _Job:
         recipe = start.recipe
         assert recipe is not None  # guaranteed by the session, since our hello requests recipes
         speed = unpack_float64(start.core_speed_gflops)
@@ -199,10 +177,10 @@ class ApplicationPeer:
             max_cores=1 + max(places),
             wishes=self._drawing.wishes(recipe, start.wishes),
         )
-        job = self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes), list(start.scales))
-        return job
+        self._jobs[start.job] = _Job(start, application, list(start.hints), list(resizes), list(start.scales))
+        return self._jobs[start.job]
 
-    def _run(self, job: _Job, changes: list[Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
+    def _run(self, job: _Job, changes: list[m.Change], until_ns: int | None, stop_ns: int | None) -> Iterator[Message]:
         application = job.application
         job.changes = sorted(job.changes + changes, key=lambda change: change.at_ns)
         stopping = stop_ns is not None and (until_ns is None or stop_ns < until_ns)
@@ -214,7 +192,7 @@ class ApplicationPeer:
             application.run_to_stop(last)
         elif not application.advance(last) and not application.only_messages:
             assert last is not None
-            yield Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
+            yield m.Suspended(job=job.start.job, now_ns=last, not_before_ns=_not_before(job, last, stop_ns))
             return
         if not application.finished:
             application.advance()  # only notifications of cores are left
@@ -224,7 +202,7 @@ class ApplicationPeer:
         """Apply commands before an instant: at each instant first cores that come and go, then hints, then speeds."""
         application = job.application
         while True:
-            lists: tuple[Sequence[WidthChange | Hint | Scale], ...] = (job.resizes, job.hints, job.scales)
+            lists: tuple[Sequence[m.WidthChange | m.Hint | m.Scale], ...] = (job.resizes, job.hints, job.scales)
             pending = [(one[0].at_ns, place) for place, one in enumerate(lists) if one]
             if not pending or (last is not None and min(pending)[0] >= last):
                 return
@@ -242,13 +220,13 @@ class ApplicationPeer:
                 application.scale(scale.factor, cores, at_ns=at_ns)
 
     def _change(self, job: _Job, before_ns: int | None) -> bool:
-        """Change the speeds of cores before an instant; return whether the application has ended."""
+        """m.Change the speeds of cores before an instant; return whether the application has ended."""
         application = job.application
         while job.changes and (before_ns is None or job.changes[0].at_ns < before_ns):
             change = job.changes.pop(0)
             if application.advance(change.at_ns):
                 return True
-            core = None if change.core == ALL_CORES else change.core
+            core = None if change.core == m.ALL_CORES else change.core
             if change.speed_gflops is None:
                 application.lose(core)
             else:
@@ -258,10 +236,10 @@ class ApplicationPeer:
     def _report(self, job: _Job) -> Iterator[Message]:
         start, state = job.start, job.application.state
         wishes = job.application.wishes
-        if len(wishes) > MAX_WISHES:
-            raise InputError(f"it requests cores {len(wishes)} times; allowed: up to {MAX_WISHES}; use inline")
+        if len(wishes) > m.MAX_WISHES:
+            raise InputError(f"it requests cores {len(wishes)} times; allowed: up to {m.MAX_WISHES}; use inline")
         for at_ns, cores in wishes:
-            yield Wish(job=start.job, at_ns=at_ns, cores=cores)
+            yield m.Wish(job=start.job, at_ns=at_ns, cores=cores)
         del self._jobs[start.job]
         if not self._jobs:
             job.application.forget_all()
@@ -275,7 +253,7 @@ class ApplicationPeer:
                 yield from transfer_slices(start.job, *columns)
         n = len(state.lengths)
         cov = float(length_cov(state.lengths, 0, n))
-        yield Outcome(
+        yield m.Outcome(
             job=start.job,
             attempt=start.attempt,
             end_ns=job.application.end_ns,
@@ -297,7 +275,7 @@ class ApplicationPeer:
         )
 
 
-def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int) -> None:
+def _resize(application: ApplicationSimulator, resize: m.WidthChange, cost_ns: int) -> None:
     """Add cores to an application, and have it release others, except those already released, and its last one."""
     places = unpack_int32(resize.places).tolist()
     columns = unpack_float64(resize.speed_gflops).tolist(), unpack_int64(resize.latency_ns).tolist()
@@ -311,13 +289,18 @@ def _resize(application: ApplicationSimulator, resize: WidthChange, cost_ns: int
 
 def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
     """The promise of a suspended job: the last end of its current chunks, if nothing changes before."""
-    lists: tuple[Sequence[Change | WidthChange | Hint | Scale], ...] = (job.changes, job.resizes, job.hints, job.scales)
+    lists: tuple[Sequence[m.Change | m.WidthChange | m.Hint | m.Scale], ...] = (
+        job.changes,
+        job.resizes,
+        job.hints,
+        job.scales,
+    )
     pending = [one[0].at_ns for one in lists if one]
     known = [at_ns for at_ns in (stop_ns, *pending) if at_ns is not None]
     return max(now_ns, min([job.application.not_before_ns, *known]))
 
 
-def _measured(application: ApplicationSimulator, start: SimulateJob) -> Measurement | None:
+def _measured(application: ApplicationSimulator, start: m.SimulateJob) -> m.Measurement | None:
     """The measurements of a job that has a graph."""
     if start.network is None:
         return None
@@ -327,4 +310,4 @@ def _measured(application: ApplicationSimulator, start: SimulateJob) -> Measurem
     measure_graph(values, application.state, start.start_ns, application.end_ns, fastest, cut)
     named = zip((name for name, _ in GRAPH_METRICS), values.tolist(), strict=True)
     found: dict[str, Any] = {name: value if math.isfinite(value) else None for name, value in named}
-    return Measurement(**found | {name: int(found[name]) for name in ("transfers", "transfer_wait_ns")})
+    return m.Measurement(**found | {name: int(found[name]) for name in ("transfers", "transfer_wait_ns")})

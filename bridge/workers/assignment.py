@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from bridge.encoding import replaced
 from bridge.protocol.messages import Change, Hello, Outcome, Records, SimulateJob, Transfers, Wish
 from bridge.protocol.task_payload import TaskPayload
-from bridge.workers.connection import Connection
+from bridge.workers.connection import TRAFFIC, Connection
 from bridge.workers.listener import STRANGERS
 
 log = logging.getLogger("twolevel.bridge")
@@ -83,11 +83,9 @@ class Worker:
 
     name: str  # its worker id
     since: float  # time of its launch, its last message, or its first job after being idle, in the loop's time, s
-    # hello, connection: None until its hello
-    hello: Hello | None = None
+    hello: Hello | None = None  # as its connection: None until its hello
     connection: Connection | None = None
-    # its jobs by row, in the order in which they were given
-    jobs: dict[int, HeldJob] = field(default_factory=dict)
+    jobs: dict[int, HeldJob] = field(default_factory=dict)  # by row, in the order in which they were given
     pouring: list[HeldJob] = field(default_factory=list)  # jobs whose tasks are still to be sent
     served: int = 0  # number of finished jobs
     ended: asyncio.Event = field(default_factory=asyncio.Event)  # set when its process is known to have ended
@@ -96,8 +94,7 @@ class Worker:
 
 
 class Assignment:
-    """Connected workers by number of held jobs. ``limit``: number of workers that may hold a job at once. ``depth``: number
-    of jobs that one worker may hold."""
+    """Connected workers by number of held jobs: at most ``limit`` may hold jobs at once, and each at most ``depth``."""
 
     def __init__(self, limit: int, depth: int) -> None:
         self._limit, self._depth = limit, depth
@@ -177,39 +174,21 @@ class Place:
     names: set[str] = field(default_factory=set)  # the workers that exist or are starting
     stillborn: int = 0  # number of consecutive processes that ended before they were admitted
     lost: bool = False  # whether it was lost before the end of the run
-    # launched, jobs, retries, messages, bytes_sent, bytes_received: processes started, jobs that they have finished, jobs lost
-    # with a process and simulated again; traffic of all ended connections of this place
     launched: int = 0
-    jobs: int = 0
-    retries: int = 0
-    messages: int = 0
+    jobs: int = 0  # finished here
+    retries: int = 0  # jobs lost with a process and simulated again
+    messages: int = 0  # traffic of all ended connections of this place
     bytes_sent: int = 0
     bytes_received: int = 0
 
-    def count(self, connection: Connection) -> None:
-        """Add the traffic of a connection that has ended."""
-        self.messages += connection.messages
-        self.bytes_sent += connection.bytes_sent
-        self.bytes_received += connection.bytes_received
-
     def cost(self) -> dict[str, Any]:
         """Costs for ``run.json``."""
-        return {
-            "host": self.name,
-            "workers": self.workers,
-            "processes": self.launched,
-            "jobs": self.jobs,
-            "retries": self.retries,
-            "messages": self.messages,
-            "bytes_sent": self.bytes_sent,
-            "bytes_received": self.bytes_received,
-            "lost": self.lost,
-        }
+        counted = {name: getattr(self, name) for name in ("jobs", "retries", *TRAFFIC, "lost")}
+        return {"host": self.name, "workers": self.workers, "processes": self.launched, **counted}
 
 
 def room_for(processes: int) -> int:
-    """The number of connections for ``processes`` processes that is possible; raises the limit on open files if allowed, and
-    logs a warning if it is lower."""
+    """The possible number of connections for ``processes`` processes; logs a warning if it is lower."""
     room, files = _room(processes)
     if room < processes:
         log.warning("%d application processes at once, not %d: only %d files may be open", room, processes, files)

@@ -2,24 +2,30 @@
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 from typing import Any
 
 from bridge.protocol.framing import READ_AT_MOST
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, Refusal, Session
+from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+#: Attributes of connections, and of their sums: numbers of messages and bytes in both directions.
+TRAFFIC = ("messages", "bytes_sent", "bytes_received")
+
+
+def add_traffic(total: Any, connection: "Connection") -> None:
+    """Add the traffic of a connection that has ended to the same attributes of ``total``."""
+    for name in TRAFFIC:
+        setattr(total, name, getattr(total, name) + getattr(connection, name))
+
+
 class Connection:
-    """One end of one connection.
-
-    Messages are written together once the event loop is idle, so that many small messages cost one system call.
-
-    - ``session``: checks every message.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic in both directions.
-    - ``ended``: whether the other end has closed its stream, or the stream is broken.
-    """
+    """One end of one connection; ``session`` checks every message. Messages are written together once the event loop is idle,
+    so that many small ones cost one system call. ``ended``: whether the stream is closed or broken."""
 
     def __init__(self, session: Session[Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.session = session
@@ -52,6 +58,11 @@ class Connection:
         data = self.session.send(message)
         self.messages += 1
         self.send_bytes(data)
+
+    def send_in(self, states: Collection[ConnectionState], message: Message) -> None:
+        """Send a message if the connection is in one of these states."""
+        if self.session.state in states:
+            self.send(message)
 
     def send_bytes(self, data: bytes) -> None:
         """Add bytes of the session to those to be written."""

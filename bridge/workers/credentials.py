@@ -1,12 +1,11 @@
 """Credentials of a run and its other hosts: a token in a file, and a certificate that is made for the run.
 
-TLS is the standard library's. It cannot make certificates, so the ``openssl`` command makes a self-signed one for each run;
-its key is in a file of this process only until it has been read. A host has the certificate in a file and refuses every other
-one. Only this module imports ``ssl``.
+``openssl`` makes a self-signed certificate for each run; its key is in a file only until it has been read. A host has the
+certificate in a file and refuses every other one. Only this module imports ``ssl``.
 """
 
-import base64
 import contextlib
+import hashlib
 import os
 import re
 import secrets
@@ -31,7 +30,6 @@ CERTIFICATE_ENDING: Final = ".crt"
 
 #: Number of characters of a token: too many to guess, and few enough for the first frame.
 _TOKEN: Final = (32, 200)
-
 _MAKE_TOKEN: Final = "to make one: (umask 077; openssl rand -hex 32 > {})"
 
 #: Validity of a certificate in days; it is compared byte by byte, and its dates are not checked.
@@ -43,11 +41,10 @@ _OPENSSL_S: Final = 60.0
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
 #: A file with exactly one certificate.
-_ALONE: Final = re.compile(rb"\s*" + _BEGIN + rb"([A-Za-z0-9+/=\s]+)" + _END + rb"\s*")
+_ALONE: Final = re.compile(rb"\s*" + _BEGIN + rb"[A-Za-z0-9+/=\s]+" + _END + rb"\s*")
 
-#: The subject of a run's certificate, and its DER form: one common name, as UTF-8.
+#: The subject and the issuer of a run's certificate: one common name.
 _SUBJECT: Final = "twolevel run"
-_NAME: Final = bytes.fromhex("311530130603550403") + b"\x0c\x0c" + _SUBJECT.encode()
 
 #: Largest file that is read as a token, bytes.
 _MOST_BYTES: Final = 65_536
@@ -57,8 +54,7 @@ _NO_CHECK_TIME: Final = 0x200000
 
 
 def read_token(path: str, where: str = "") -> str:
-    """The token in a file that only its owner may read. Raises InputError if there is none, others may read it, or its
-    content is not a token; the message explains how to make one."""
+    """The token in a file that only its owner may read. Raises InputError, which explains how to make one, otherwise."""
     where = where or str(TOKEN_FILE)
     make = _MAKE_TOKEN.format(path)
     try:
@@ -85,12 +81,8 @@ def read_token(path: str, where: str = "") -> str:
 
 
 class Certificate:
-    """A certificate made for one run, in a file for the other hosts; closing removes the file.
-
-    - ``path``: the file. A certificate of an earlier run is replaced if the file has nothing else; no other file ever is.
-
-    Raises InputError if it cannot be made or written.
-    """
+    """A certificate made for one run, in a file for the other hosts; closing removes the file. The certificate of an earlier
+    run is replaced, no other file. Raises InputError if it cannot be made or written."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -132,68 +124,45 @@ def _check_replaceable(path: str) -> None:
         return
     except (OSError, ValueError) as error:
         raise InputError(f"{CERTIFICATE}: {shown_path(path)}: {getattr(error, 'strerror', None) or error}") from None
-    if len(text) > _MOST_BYTES or not _is_of_run(text):
+    if len(text) > _MOST_BYTES or _ALONE.fullmatch(text) is None or not _is_of_run(text):
         raise InputError(
             f"{CERTIFICATE}: {shown_path(path)} exists and is not the certificate of a run; allowed: a new file, or the "
             "certificate of an earlier run"
         )
 
 
-def _is_of_run(text: bytes) -> bool:
-    """Whether a file has exactly one certificate, self-signed by a run."""
-    found = _ALONE.fullmatch(text)
-    if found is None:
-        return False
-    try:
-        der = base64.b64decode(b"".join(found[1].split()), validate=True)
-        ((_, whole),) = _parts(der)
-        _, to_be_signed = _parts(whole)[0]
-        names = [content for _, content in _parts(to_be_signed)]
-        issuer, subject = names[3], names[5]  # after version, number, algorithm; and after the dates
-    except (ValueError, IndexError):
-        return False
-    return issuer == subject == _NAME
+def _is_of_run(pem: bytes) -> bool:
+    """Whether a certificate is self-signed by a run."""
+    words = ["x509", "-noout", "-subject", "-issuer", "-nameopt", "RFC2253"]
+    read = _openssl(str(CERTIFICATE), words, pem)
+    return read.returncode == 0 and read.stdout.decode().split("\n") == [
+        f"subject=CN={_SUBJECT}",
+        f"issuer=CN={_SUBJECT}",
+        "",
+    ]
 
 
-def _parts(der: bytes) -> list[tuple[int, bytes]]:
-    # The tags and contents of a sequence in DER.
-    found, at = [], 0
-    while at < len(der):
-        tag, size = der[at], der[at + 1]
-        at += 2
-        if size >= 0x80:
-            wide = size - 0x80
-            size = int.from_bytes(der[at : at + wide], "big")
-            at += wide
-        if at + size > len(der):
-            raise ValueError("cut off")
-        found.append((tag, der[at : at + size]))
-        at += size
-    return found
-
-
-def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
-    """Make a self-signed certificate and its key, as files.
-
-    - ``key``, ``certificate``: in a folder that only its owner may enter.
-    - ``where``: the option that needs it, for messages.
-    - ``uses``: its purposes, as OpenSSL names them: ``serverAuth``, ``clientAuth``.
-
-    Raises InputError if there is no ``openssl``, or it fails.
-    """
+def _openssl(where: str, words: Sequence[str], given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run openssl. Raises InputError, which begins with ``where``, if there is none, or it does not end in time."""
     openssl = shutil.which("openssl")
     if openssl is None:
         raise InputError(
             f"{where}: there is no openssl command, which makes the certificate of the run; install openssl"
         )
-    words = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
+    try:
+        return subprocess.run([openssl, *words], capture_output=True, timeout=_OPENSSL_S, check=False, input=given)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"{where}: openssl cannot make a certificate: {error}") from None
+
+
+def make_certificate(key: Path, certificate: Path, where: str, uses: Sequence[str]) -> None:
+    """Make a self-signed certificate and its key, as files in a folder that only its owner may enter. ``uses``:
+    ``serverAuth`` or ``clientAuth``. Raises InputError, which begins with ``where``, if there is no openssl, or it fails."""
+    words = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-sha256", "-nodes"]
     words += ["-keyout", str(key), "-out", str(certificate), "-days", str(_DAYS), "-subj", f"/CN={_SUBJECT}"]
     # Not a CA: whoever trusts this certificate must not trust others signed with it.
     words += ["-addext", "basicConstraints=critical,CA:FALSE", "-addext", f"extendedKeyUsage={','.join(uses)}"]
-    try:
-        made = subprocess.run(words, capture_output=True, timeout=_OPENSSL_S, check=False, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"{where}: openssl cannot make a certificate: {error}") from None
+    made = _openssl(where, words)
     if made.returncode:
         said = made.stderr.decode("utf-8", "replace").strip().splitlines()
         raise InputError(f"{where}: openssl cannot make a certificate: {said[-1] if said else made.returncode}")
@@ -227,6 +196,12 @@ def pinned_context(pem: str, alpn: str) -> ssl.SSLContext:
     if pem.count(_BEGIN.decode()) != 1:
         raise InputError(f"{known} certificates; allowed: one, the run's")
     return context
+
+
+def sha256_of(path: str) -> str:
+    """The checksum of a file, in hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def why_not(error: Exception) -> str:

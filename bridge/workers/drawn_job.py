@@ -31,6 +31,13 @@ class DrawnJob:
         tasks = [len(self.lengths)] if self.part_tasks is None else self.part_tasks
         return np.concatenate([[0], np.cumsum(tasks)])
 
+    def edges_of(self, part: int) -> tuple[Array, ...]:
+        """Source, target and bytes of the edges of a part, with tasks counted within it; none without a graph."""
+        if self.edges is None:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+        few = slice(int(self.edges.first[part]), int(self.edges.first[part + 1]))
+        return tuple(column[few] for column in self.edges[1:])
+
 
 class Drawing:
     """Generates the tasks of jobs, most of which share a few techniques and programs."""
@@ -40,8 +47,7 @@ class Drawing:
         self._programs: dict[tuple[str, float], tuple[Program, Programs]] = {}
 
     def drawn(self, recipe: Recipe, technique: str) -> DrawnJob:
-        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError if
-        a technique, a program or a graph cannot be used."""
+        """The tasks of a job; of one loop by ``technique`` if its recipe has no program. Raises InputError or PluginError."""
         if not recipe.program:
             lengths = drawn(
                 normal_lengths(recipe.variation),
@@ -73,23 +79,19 @@ class Drawing:
 
     def scheduler_of(self, name: str) -> AnyScheduler:
         """The scheduler with this name."""
-        known = self._schedulers.get(name)
-        if known is None:
-            known = self._schedulers[name] = scheduler(name, where="technique")
-        return known
+        if name not in self._schedulers:
+            self._schedulers[name] = scheduler(name, where="technique")
+        return self._schedulers[name]
 
     def _program(self, text: str, variation: float) -> tuple[Program, Programs]:
-        known = self._programs.get((text, variation))
-        if known is None:
+        if (text, variation) not in self._programs:
             program = Program.from_json(text)
-            known = self._programs[text, variation] = (program, Programs([program], variation))
-        return known
+            self._programs[text, variation] = (program, Programs([program], variation))
+        return self._programs[text, variation]
 
 
 def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
     """A phase in the form that the engine needs."""
-    if isinstance(phase, Serial):
-        return None
     if isinstance(phase, Graph):
         return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
-    return phase.found_technique()
+    return None if isinstance(phase, Serial) else phase.found_technique()

@@ -1,41 +1,25 @@
 """The command ``twolevel worker``: run application processes on this host for a run on another one.
 
-It starts and kills processes as the run orders, with its own fork server, and reports how they ended. The processes connect
-to the run themselves.
+Its fork server starts and kills processes as the run orders. The processes connect to the run themselves.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from bridge.options.declared import CERTIFICATE
-from bridge.protocol.host_messages import (
-    HOST_ALPN,
-    Admitted,
-    Declined,
-    Dismissed,
-    Gone,
-    HostBook,
-    Join,
-    Kill,
-    Launch,
-    NeededFile,
-    Over,
-    Ready,
-    Unborn,
-)
+from bridge.protocol import host_messages as h
 from bridge.protocol.messages import PROTOCOL_VERSION
 from bridge.protocol.session import ProtocolError, Session
 from bridge.protocol.tables import ConnectionState, Role
 from bridge.protocol.vocabulary import Message
 from bridge.workers.address import HANDSHAKE_S, PARTING_TLS_S, keep_alive, tls_address
 from bridge.workers.connection import Connection, Streams
-from bridge.workers.credentials import TlsError, pinned_context, read_token, why_not
+from bridge.workers.credentials import TlsError, pinned_context, read_token, sha256_of, why_not
 from bridge.workers.interruptible import run_interruptibly
 from bridge.workers.launchers import Launcher
 from traces.base.errors import InputError, PeerError, TwolevelError, shown
@@ -70,9 +54,8 @@ def serve_run(
     package: str,
     say: Callable[[str], None],
 ) -> None:
-    """Run application processes here for the run that listens at an address, until it ends.
+    """Run application processes here for the run that listens at ``tls://HOST:PORT``, until it ends.
 
-    - ``address``: ``tls://HOST:PORT``.
     - ``token_file``, ``certificate``: the files that authenticate this host and the run.
     - ``workers``: number of processes that simulate at once.
     - ``patience_s``: how long to wait for the run to begin, s.
@@ -82,7 +65,7 @@ def serve_run(
     host, ends early, or needs something that is missing here.
     """
     tls_address(address, "worker")
-    join = Join(
+    join = h.Join(
         version=PROTOCOL_VERSION,
         token=read_token(token_file),
         package=package,
@@ -103,7 +86,7 @@ class _NotYet(Exception):
 class _Host:
     """This host, as the owner of its processes."""
 
-    def __init__(self, address: str, certificate: str, join: Join, say: Callable[[str], None]) -> None:
+    def __init__(self, address: str, certificate: str, join: h.Join, say: Callable[[str], None]) -> None:
         self._address, self._certificate, self._join, self._say = address, certificate, join, say
         self._connection: Connection | None = None
         self._launcher: Launcher | None = None
@@ -150,7 +133,7 @@ class _Host:
             pem = Path(self._certificate).read_text(encoding="ascii")
             if pem.startswith(_BEGIN) and _END not in pem:
                 raise _NotYet(f"{CERTIFICATE}: {shown(self._certificate)} is not complete yet")
-            context = pinned_context(pem, HOST_ALPN)
+            context = pinned_context(pem, h.HOST_ALPN)
         except FileNotFoundError:
             raise _NotYet(f"{CERTIFICATE}: there is no file {shown(self._certificate)}; the run makes it") from None
         except (OSError, ValueError) as error:
@@ -168,7 +151,7 @@ class _Host:
             raise _NotYet(f"{what}: {why_not(error)}") from None
         except OSError as error:
             raise _NotYet(error.strerror or str(error)) from None
-        return pem, Connection(Session(HostBook, Role.HOST), *streams)
+        return pem, Connection(Session(h.HostBook, Role.HOST), *streams)
 
     async def _received(self, connection: Connection) -> Message | None:
         """The next message of the run; None if its connection has ended."""
@@ -180,21 +163,21 @@ class _Host:
             return None
         return event if isinstance(event, Message) else None
 
-    async def _admitted(self, connection: Connection) -> Admitted:
+    async def _admitted(self, connection: Connection) -> h.Admitted:
         connection.send(self._join)
         try:
             async with asyncio.timeout(_ANSWER_S):
                 answer = await self._received(connection)
         except TimeoutError:
             raise PeerError(f"the run at {self._address} did not answer within {_ANSWER_S:g} s") from None
-        if isinstance(answer, Admitted):
+        if isinstance(answer, h.Admitted):
             return answer
-        if isinstance(answer, Dismissed):
+        if isinstance(answer, h.Dismissed):
             hint = f"; it is not the token of {self._address}" if answer.blame == "stranger" else ""
             raise PeerError(f"the run at {self._address} refused this host: {answer.reason}{hint}")
         raise PeerError(f"the run at {self._address} ended before it answered")
 
-    async def _prepare(self, connection: Connection, admitted: Admitted, pem: str) -> Over | None:
+    async def _prepare(self, connection: Connection, admitted: h.Admitted, pem: str) -> h.Over | None:
         """Load everything that the run needs; return the run's message if it ended meanwhile."""
         try:
             for needed in admitted.files:
@@ -207,26 +190,20 @@ class _Host:
                 if self._failure is not None:
                     raise self._failure
                 if receiving.done():
-                    order = await receiving
-                    if isinstance(order, Dismissed):
-                        raise PeerError(f"the run at {self._address} dismissed this host: {order.reason}")
-                    if isinstance(order, Over):
-                        return order
-                    raise PeerError(f"the run at {self._address} is gone")
+                    return self._over(await receiving)
                 await opening
             finally:
                 for task in (opening, receiving):
                     task.cancel()
                 await asyncio.gather(opening, receiving, return_exceptions=True)
         except TwolevelError as error:
-            if connection.session.state is ConnectionState.PREPARING:
-                connection.send(Declined(reason=" ".join(str(error).split())[:500]))
+            connection.send_in((ConnectionState.PREPARING,), _declined(error))
             raise
-        connection.send(Ready())
+        connection.send(h.Ready())
         self._say(f"joined the run at {self._address} with {self._join.workers} workers")
         return None
 
-    async def _serve(self, connection: Connection) -> Over:
+    async def _serve(self, connection: Connection) -> h.Over:
         """Carry out the run's orders until its end."""
         launcher = self._launcher
         assert launcher is not None
@@ -234,50 +211,53 @@ class _Host:
             order = await self._received(connection)
             if self._failure is not None:
                 raise self._failure
-            if isinstance(order, Launch):
+            if isinstance(order, h.Launch):
                 self._launched += 1
                 launcher.launch(order.worker)
-            elif isinstance(order, Kill):
+            elif isinstance(order, h.Kill):
                 launcher.kill(order.worker)
-            elif isinstance(order, Over):
-                return order
-            elif isinstance(order, Dismissed):
-                raise PeerError(f"the run at {self._address} dismissed this host: {order.reason}")
             else:
-                raise PeerError(f"the run at {self._address} is gone; its processes here were ended")
+                return self._over(order, "; its processes here were ended")
+
+    def _over(self, last: Message | None, lost: str = "") -> h.Over:
+        """The run's last message. Raises PeerError if it dismissed this host, or its connection was lost."""
+        if isinstance(last, h.Over):
+            return last
+        if isinstance(last, h.Dismissed):
+            raise PeerError(f"the run at {self._address} dismissed this host: {last.reason}")
+        raise PeerError(f"the run at {self._address} is gone{lost}")
 
     # Ends of processes
 
     def _send(self, message: Message) -> None:
-        connection = self._connection
-        if connection is not None and connection.session.state is ConnectionState.READY:
-            connection.send(message)
+        if self._connection is not None:
+            self._connection.send_in((ConnectionState.READY,), message)
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
         """See ``Owner``."""
-        self._send(Gone(worker=worker, how=how[:500], blameless=blameless))
+        self._send(h.Gone(worker=worker, how=how[:500], blameless=blameless))
 
     def unborn(self, worker: str, why: str) -> None:
         """See ``Owner``."""
-        self._send(Unborn(worker=worker, why=why[:500]))
+        self._send(h.Unborn(worker=worker, why=why[:500]))
 
     def fail(self, error: TwolevelError) -> None:
         """See ``Owner``: this host cannot have processes any more."""
         self._failure = self._failure or error
-        connection = self._connection
-        if connection is None:
-            return
-        if connection.session.state in (ConnectionState.PREPARING, ConnectionState.READY):
-            connection.send(Declined(reason=" ".join(str(error).split())[:500]))
-        connection.close()
+        if self._connection is not None:
+            self._connection.send_in((ConnectionState.PREPARING, ConnectionState.READY), _declined(error))
+            self._connection.close()
 
 
-def _check_file(needed: NeededFile) -> None:
+def _declined(error: TwolevelError) -> h.Declined:
+    return h.Declined(reason=" ".join(str(error).split())[:500])
+
+
+def _check_file(needed: h.NeededFile) -> None:
     try:
-        with open(needed.path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256")
+        digest = sha256_of(needed.path)
     except OSError as error:
         host = socket.gethostname()
         raise PeerError(f"host {host}: {needed.path}, which the run needs: {error.strerror}") from None
-    if digest.hexdigest() != needed.sha256:
+    if digest != needed.sha256:
         raise PeerError(f"host {socket.gethostname()}: {needed.path} differs from the run's file")

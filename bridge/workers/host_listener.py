@@ -1,7 +1,6 @@
 """The listener for other hosts: TLS, then a token, then everything else.
 
-As for connections on this host, only a few unauthenticated ones may exist at once, for a limited time, and each costs the run
-at most a log line; unfinished handshakes count, too.
+As on this host, only a few unauthenticated connections may exist at once, for a limited time; unfinished handshakes count.
 """
 
 import asyncio
@@ -48,13 +47,11 @@ class _Handshake:
 class HostListener(Listener):
     """The socket to which other hosts, and their application processes, connect.
 
-    - ``token``: the secret of application processes; a host receives it when it is admitted.
-    - ``admit``, ``serve``: for application processes, see :class:`bridge.workers.listener.Listener`.
-    - ``host_token``: the secret of hosts.
-    - ``admit_host``: called with a join with the right token and version; returns the answer, or the reason of a refusal.
-    - ``serve_host``: called with an admitted join and its connection; when it returns, the connection is closed.
-    - ``awaited``: number of application processes of hosts whose hello is still to come; they cannot be distinguished from
-      strangers, so the limit on strangers is raised by this number.
+    - ``token``, ``admit``, ``serve``: for application processes, see :class:`bridge.workers.listener.Listener`.
+    - ``host_token``, ``admit_host``, ``serve_host``: the same for hosts; ``admit_host`` returns the answer, or the reason of a
+      refusal.
+    - ``awaited``: number of application processes of hosts whose hello is still to come; the limit on strangers, from which
+      they cannot be distinguished, is raised by it.
     """
 
     def __init__(
@@ -72,7 +69,6 @@ class HostListener(Listener):
         self._host_token, self._admit_host, self._serve_host = host_token, admit_host, serve_host
         self._awaited_elsewhere = awaited
         self._context: Any = None
-        self._over = False
         self._listening: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
         self._visitors: dict[asyncio.Task[None], socket.socket | None] = {}  # with the socket until it is handled
@@ -95,10 +91,6 @@ class HostListener(Listener):
         self._accepting = asyncio.create_task(self._accept(self._listening))
         written = f"[{host}]" if ":" in host else host
         return f"tls://{written}:{self._listening.getsockname()[1]}"
-
-    def run_over(self) -> None:
-        """Count refusals after the end of the run without logging them: they are most likely late processes of this run."""
-        self._over = True
 
     async def close(self) -> None:
         """Accept no more connections, and close all."""
@@ -220,10 +212,6 @@ class HostListener(Listener):
 
     def _named(self, connection: Connection) -> str:
         return f"a connection from {connection.peer}"
-
-    def _refuse(self, name: str, reason: str) -> None:
-        if not self._over:
-            super()._refuse(name, reason)
 
 
 def _peer(plug: socket.socket) -> str:

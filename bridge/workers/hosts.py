@@ -1,14 +1,12 @@
 """The other hosts of a run: admission, orders, and losses.
 
-Each host has one connection, over which processes are started and killed there, and on which it reports how they ended; each
-of its processes has another one, like the processes of this host.
+Over the connection of a host, processes are started and killed, and their ends reported; each process has another one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
 import re
@@ -17,26 +15,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.options.declared import LISTEN
-from bridge.protocol.host_messages import (
-    MAX_FILES,
-    Admitted,
-    Declined,
-    Gone,
-    Join,
-    Kill,
-    Launch,
-    NeededFile,
-    Over,
-    Ready,
-    Unborn,
-)
+from bridge.protocol import host_messages as h
 from bridge.protocol.messages import OVER, PROTOCOL_VERSION, Hello
 from bridge.protocol.session import ProtocolError
 from bridge.protocol.tables import ConnectionState
 from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment, Place
-from bridge.workers.connection import Connection
-from bridge.workers.credentials import Certificate, read_token
+from bridge.workers.connection import Connection, add_traffic
+from bridge.workers.credentials import Certificate, read_token, sha256_of
 from bridge.workers.host_listener import HostListener
 from bridge.workers.launchers import READY_S
 from traces.base.errors import InputError
@@ -53,6 +39,8 @@ _PARTING_S: Final = 6.0
 #: Time that a host may take to prepare, in addition to its own limit, s.
 _LATE_S: Final = 60.0
 
+#: States in which a host may be sent the end of the run.
+_ADMITTED: Final = (ConnectionState.READY, ConnectionState.PREPARING)
 
 #: End of the names in a choice among techniques.
 _BETWEEN: Final = re.compile(r"[,()]")
@@ -67,7 +55,7 @@ class HostsRequest:
     token_file: str
     certificate: str
     package: str  # the version of ``twolevel``, which every host must have
-    files: tuple[NeededFile, ...] = ()  # files that every host must have
+    files: tuple[h.NeededFile, ...] = ()  # files that every host must have
 
 
 class _Remote:
@@ -76,32 +64,22 @@ class _Remote:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
-    def _send(self, message: Message) -> None:
-        if self.connection.session.state is ConnectionState.READY:
-            self.connection.send(message)
-
     def launch(self, worker: str) -> None:
         """See ``Processes``."""
-        self._send(Launch(worker=worker))
+        self.connection.send_in((ConnectionState.READY,), h.Launch(worker=worker))
 
     def greeted(self, worker: str) -> None:
         """See ``Processes``: such a process cannot be distinguished from a stranger until its hello."""
 
     def kill(self, worker: str) -> None:
         """See ``Processes``."""
-        self._send(Kill(worker=worker))
+        self.connection.send_in((ConnectionState.READY,), h.Kill(worker=worker))
 
 
 class Hosts:
-    """The other hosts of a run.
-
-    - ``owner``: notified of lost hosts and ended processes.
-    - ``token``: the secret of application processes, which hosts receive.
-    - ``admit``, ``serve``: for application processes, see ``Listener``.
-    - ``technique``: loaded by hosts in advance.
-    - ``per_worker``: number of processes that may exist for each that simulates.
-    - ``depth``: number of jobs that a process may hold.
-    """
+    """The other hosts of a run. ``owner`` is notified of lost hosts and ended processes; ``token``, ``admit`` and ``serve`` are
+    those of application processes (``Listener``). Hosts load ``technique`` in advance. ``per_worker`` processes may exist for
+    each that simulates, and each may hold ``depth`` jobs."""
 
     def __init__(
         self,
@@ -117,12 +95,12 @@ class Hosts:
     ) -> None:
         self._owner, self._wanted, self._token, self._technique = owner, wanted, token, technique
         self._per_worker, self._depth = per_worker, depth
-        host_token = read_token(wanted.token_file)
-        self._listener = HostListener(
+        #: The socket to which they connect.
+        self.listener = HostListener(
             token,
             admit,
             serve,
-            host_token=host_token,
+            host_token=read_token(wanted.token_file),
             admit_host=self._admit_host,
             serve_host=self._serve_host,
             awaited=owner.awaited_elsewhere,
@@ -138,11 +116,6 @@ class Hosts:
         self.command = ""
 
     @property
-    def listener(self) -> HostListener:
-        """The socket to which they connect."""
-        return self._listener
-
-    @property
     def waiting(self) -> bool:
         """Whether no host takes part or is preparing."""
         return not self._there
@@ -152,12 +125,12 @@ class Hosts:
         wanted = self._wanted
         # openssl takes a moment, in which nothing else needs to happen.
         self._certificate = Certificate(wanted.certificate)
-        address = await self._listener.open_tls(wanted.listen, self._certificate.context)
+        address = await self.listener.open_tls(wanted.listen, self._certificate.context)
         files = f"--token-file {wanted.token_file} --certificate {wanted.certificate}"
         self.command = f"twolevel worker {address} {files}"
         log.warning("on every host that is to take part: %s", self.command)
 
-    def _admit_host(self, join: Join) -> Admitted | str:
+    def _admit_host(self, join: h.Join) -> h.Admitted | str:
         if self._closing:
             return OVER
         ours = self._wanted.package
@@ -166,11 +139,11 @@ class Hosts:
         preparing = sum(place.alive for place in self._preparing)
         if not self._owner.room_more(preparing + join.workers * self._per_worker):
             return f"host {join.host}: no room for {join.workers} more workers: too few files may be open at once"
-        return Admitted(
+        return h.Admitted(
             version=PROTOCOL_VERSION, token=self._token, technique=self._technique, files=self._wanted.files
         )
 
-    async def _serve_host(self, join: Join, connection: Connection) -> None:
+    async def _serve_host(self, join: h.Join, connection: Connection) -> None:
         known = [place.name for place in self.places]
         name, number = join.host, 1
         while name in known:
@@ -184,7 +157,7 @@ class Hosts:
         how = "its connection ended"
         try:
             while isinstance(event := await connection.receive(), Message):
-                if isinstance(event, Declined):
+                if isinstance(event, h.Declined):
                     how = f"it cannot take part: {event.reason}"
                 else:
                     self._heed(place, event)
@@ -195,7 +168,7 @@ class Hosts:
         finally:
             del self._there[place]
             self._preparing.pop(place, None)
-            place.count(connection)
+            add_traffic(place, connection)
             place.lost = not self._closing
             if not self._there:
                 self._none_left.set()
@@ -203,24 +176,22 @@ class Hosts:
                 self._owner.lost(place, how)
 
     def _heed(self, place: Place, event: Message) -> None:
-        if isinstance(event, Ready):
+        if isinstance(event, h.Ready):
             self._preparing.pop(place, None)
             self._owner.joined(place)
-        elif (
-            isinstance(event, Gone | Unborn) and event.worker.partition("@")[2] == place.name
-        ):  # only about its own processes
-            if isinstance(event, Gone):
-                self._owner.gone(event.worker, event.how, blameless=event.blameless)
-            else:
-                self._owner.unborn(event.worker, event.why)
+        elif getattr(event, "worker", "").partition("@")[2] != place.name:
+            return  # not about its own processes
+        elif isinstance(event, h.Gone):
+            self._owner.gone(event.worker, event.how, blameless=event.blameless)
+        elif isinstance(event, h.Unborn):
+            self._owner.unborn(event.worker, event.why)
 
     def dismiss(self, place: Place) -> None:
         """Dismiss a host that can no longer be used."""
         place.alive = 0
         connection = self._there.get(place)
         if connection is not None:
-            if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
-                connection.send(Over(complete=False))
+            connection.send_in(_ADMITTED, h.Over(complete=False))
             connection.close()
 
     def watch(self, now_s: float, *, stopped: bool) -> None:
@@ -234,17 +205,16 @@ class Hosts:
     async def close(self, *, patient: bool) -> None:
         """Dismiss every host, and clean up. ``patient``: whether the run was completed."""
         self._closing = True
-        self._listener.run_over()
+        self.listener.fall_silent()
         for connection in self._there.values():
-            if connection.session.state in (ConnectionState.READY, ConnectionState.PREPARING):
-                connection.send(Over(complete=patient))
+            connection.send_in(_ADMITTED, h.Over(complete=patient))
         try:
             if self._there:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_PARTING_S):
                         await self._none_left.wait()
         finally:
-            await self._listener.close()
+            await self.listener.close()
             if self._certificate is not None:
                 self._certificate.close()
 
@@ -253,21 +223,17 @@ class Hosts:
         return [place.cost() for place in self.places]
 
 
-def needed_files(names: Iterable[str]) -> tuple[NeededFile, ...]:
-    """The named files with their checksums, so that hosts with other versions of them are refused.
-
-    - ``names``: names as sent to workers: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such names, or
-      a program as JSON that contains them. Paths are absolute.
-
-    Raises InputError if there are too many.
-    """
+def needed_files(names: Iterable[str]) -> tuple[h.NeededFile, ...]:
+    """The named files with their checksums, so that hosts with other versions of them are refused. ``names`` are those sent
+    to workers: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such names, or a program as JSON that
+    contains them. Paths are absolute. Raises InputError if there are too many."""
     texts = (
         text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])
     )
     paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
-    if len(paths) > MAX_FILES:
-        raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {MAX_FILES}")
-    return tuple(NeededFile(path=path, sha256=_digest(path)) for path in paths)
+    if len(paths) > h.MAX_FILES:
+        raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {h.MAX_FILES}")
+    return tuple(h.NeededFile(path=path, sha256=sha256_of(path)) for path in paths)
 
 
 def _texts(content: Any) -> Iterator[str]:
@@ -294,8 +260,3 @@ def _file_of(text: str) -> str:
             return path
         path = path.rpartition(":")[0]
     return ""
-
-
-def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

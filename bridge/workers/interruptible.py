@@ -13,11 +13,9 @@ T = TypeVar("T")
 def run_interruptibly(
     work: Coroutine[Any, Any, T], interruptible: Callable[[Callable[[], object]], None] = lambda interrupt: None
 ) -> T:
-    """Run a coroutine in a new event loop.
-
-    An interrupt (SIGINT, or SIGTERM as Slurm sends it) cancels it; KeyboardInterrupt is raised when it has ended.
-    ``interruptible`` receives a function that interrupts from another thread; it raises RuntimeError after the loop has ended.
-    """
+    """Run a coroutine in a new event loop. An interrupt (SIGINT, or SIGTERM as Slurm sends it) cancels it; KeyboardInterrupt is
+    raised when it has ended. ``interruptible`` receives a function that interrupts from another thread; it raises RuntimeError
+    after the loop has ended."""
     with asyncio.Runner() as runner:
         loop = runner.get_loop()
         task = loop.create_task(work)

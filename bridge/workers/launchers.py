@@ -1,7 +1,4 @@
-"""The launcher of application processes. The processes connect to the bridge themselves.
-
-It notifies its owner when a process has ended; the owner itself sees whether and when one connects.
-"""
+"""The launcher of application processes, which notifies its owner of their ends. They connect to the bridge themselves."""
 
 import asyncio
 import contextlib
@@ -31,7 +28,6 @@ _REMEMBERED_S = 1.0
 #: Settings that prevent the start of threads, which a fork would not copy completely; none of them is needed.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
-
 #: The server gets the module path of this process, regardless of the working directory.
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from bridge.workers.forkserver import main; main()"
 
@@ -56,12 +52,10 @@ class Launcher:
     """Starts and kills application processes, named by worker ids, by way of ``bridge.workers.forkserver``.
 
     - ``address``, ``token``: passed to workers in the environment, where other users cannot read them.
-    - ``technique``: a technique that the server loads in advance.
-    - ``command``: starts a custom application simulator, split into words like a shell would, but run without a shell; None:
-      the built-in one.
+    - ``technique``, ``program``: loaded by the server in advance; the program is JSON, or empty for none.
+    - ``command``: starts a custom application simulator, without a shell; None: the built-in one.
     - ``awaited``: updated here: the processes that were started and have not sent a hello, names by process ids.
     - ``certificate``: of a bridge on another host; empty for one on this host.
-    - ``program``: a program, as JSON, that the server loads in advance; empty for none.
     """
 
     def __init__(
@@ -75,9 +69,8 @@ class Launcher:
         certificate: str = "",
         program: str = "",
     ) -> None:
-        self._program = program
-        self._awaited, self._certificate = awaited, certificate
-        self._owner, self._address, self._token, self._technique = owner, address, token, technique
+        self._owner, self._address, self._token, self._awaited = owner, address, token, awaited
+        self._technique, self._program, self._certificate = technique, program, certificate
         self._words = shlex.split(command or "")
         self._server: asyncio.subprocess.Process | None = None
         self._reports: asyncio.Task[None] | None = None
@@ -143,7 +136,7 @@ class Launcher:
                         + (f" for the {self._deaths}th time" if self._deaths > 1 else "")
                     )
                 await self._start_server()
-                self._dismiss_if_closing()
+                self._end_server_if_closing()
                 for worker in list(self._workers):  # they died with it
                     self._drop(worker)
                     self._owner.gone(worker, f"ended with {SERVER_NAME}", blameless=True)
@@ -155,8 +148,7 @@ class Launcher:
             self._ready.set()
             self._all_gone.set()
 
-    def _dismiss_if_closing(self) -> None:
-        # Kill a server that was started during closing, since only this task knows it.
+    def _end_server_if_closing(self) -> None:
         if self._closing and self._server is not None and self._server.stdin is not None:
             self._server.stdin.close()
 
@@ -188,7 +180,7 @@ class Launcher:
         self._send("start" if self._words else "fork", worker, self._address, self._token, *self._words)
 
     def greeted(self, worker: str) -> None:
-        """Note that a worker has sent its hello, or never will."""
+        """See ``Processes``."""
         for pid in [pid for pid, name in self._awaited.items() if name == worker]:
             del self._awaited[pid]
 
@@ -198,8 +190,7 @@ class Launcher:
             self._send("kill", worker)
 
     async def close(self, *, patient: bool) -> None:
-        """End all processes. ``patient``: whether to wait a moment for those that were asked to quit before all are
-        killed."""
+        """End all processes. ``patient``: whether to wait a moment for those that were asked to quit."""
         self._closing = True
         if self._server is None:
             return

@@ -1,8 +1,7 @@
 """The listener: accepts connections, and admits those that send a valid hello.
 
-A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log
-(``twolevel.bridge``); if there are many, not even that. A connection of a process that the run has started is not a stranger:
-it is never closed in favour of others, and its launcher reports its end.
+A stranger may send one small frame and be silent for a while, and costs the run at most a line in the log. A connection of
+a process that the run has started is never closed in favour of others, and its launcher reports its end.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
 from bridge.scratch import Scratch
 from bridge.workers.address import socket_path
-from bridge.workers.connection import Connection
+from bridge.workers.connection import Connection, add_traffic
 from traces.base.errors import shown
 
 _CREDENTIALS: Final = struct.Struct("3i")  # process, user, group
@@ -37,17 +36,19 @@ _LOCAL, _REMOTE, _INODE = 1, 2, 9
 def process_at(end: socket.socket) -> int:
     """The process that has connected to a Unix socket, even if it has ended since; 0 if unknown."""
     try:
-        data = end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        return int(_CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0])
     except OSError:
         return 0
-    pid: int = _CREDENTIALS.unpack(data)[0]
-    return pid
 
 
 def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
     """The one of these processes of this machine at the other end of a TCP connection (IPv4); 0 if none is."""
+
+    def listed(address: tuple[str, int]) -> str:
+        return f"{int.from_bytes(socket.inet_aton(address[0]), sys.byteorder):08X}:{address[1]:04X}"
+
     try:
-        here, there = _listed(end.getsockname()), _listed(end.getpeername())
+        here, there = listed(end.getsockname()), listed(end.getpeername())
         with open(_TABLE, encoding="ascii") as table:
             rows = [line.split() for line in table if there in line]
     except OSError:
@@ -56,19 +57,11 @@ def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
     return next((pid for pid in candidates if wanted & _opened(pid)), 0) if wanted else 0
 
 
-def _listed(address: tuple[str, int]) -> str:
-    host, port = address[:2]
-    return f"{int.from_bytes(socket.inet_aton(host), sys.byteorder):08X}:{port:04X}"
-
-
 def _opened(pid: int) -> set[str]:
-    folder = f"/proc/{pid}/fd"
     found = set()
-    try:
-        for name in os.listdir(folder):
-            found.add(os.readlink(f"{folder}/{name}"))
-    except OSError:  # it has ended, or closed one of them
-        pass
+    with contextlib.suppress(OSError):  # it has ended, or closed one of them
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            found.add(os.readlink(entry.path))
     return found
 
 
@@ -112,8 +105,6 @@ class Listener:
     - ``serve``: called with an admitted hello and its connection; when it returns, the connection is closed.
     - ``awaited``: the processes whose hello is expected: their names by their ids, or by those of their process groups.
     - ``wrong``: called with the refusal of a hello of one of these.
-    - ``refused``: number of connections that were not admitted.
-    - ``messages``, ``bytes_sent``, ``bytes_received``: traffic of all ended connections.
     """
 
     def __init__(
@@ -130,24 +121,23 @@ class Listener:
         self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the oldest first
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._quiet = False
-        self.refused = self.messages = self.bytes_sent = self.bytes_received = 0
+        self.refused = 0  # number of connections that were not admitted
+        self.messages = self.bytes_sent = self.bytes_received = 0  # traffic of all ended connections
 
     async def open(self, kind: str) -> str:
         """Listen on a ``unix`` or ``tcp`` socket; return the address, as ``PROTOCOL.md`` writes it."""
         # In two steps: asyncio yields once while it starts serving, and a task cancelled there would lose the server.
+        how = {"limit": READ_AT_MOST, "backlog": _BACKLOG, "start_serving": False}
         if kind == "tcp":
-            self._server = await asyncio.start_server(
-                self._connected, "127.0.0.1", 0, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
-            )
-            await self._server.start_serving()
-            return f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        self._folder = Scratch()
-        path = socket_path(self._folder.path)
-        self._server = await asyncio.start_unix_server(
-            self._connected, path, limit=READ_AT_MOST, backlog=_BACKLOG, start_serving=False
-        )
+            self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0, **how)
+            address = f"tcp:127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        else:
+            self._folder = Scratch()
+            path = socket_path(self._folder.path)
+            self._server = await asyncio.start_unix_server(self._connected, path, **how)
+            address = f"unix:{path}"
         await self._server.start_serving()
-        return f"unix:{path}"
+        return address
 
     def fall_silent(self) -> None:
         """Count refusals from now on without logging them: the run was given up, so they are most likely its own processes."""
@@ -189,8 +179,7 @@ class Listener:
     def _receive(self, task: asyncio.Task[None], stranger: Stranger) -> None:
         """Add an unknown connection; of too many, the one that has been silent longest is closed."""
         while len(self._strangers) >= self._most_strangers():
-            oldest = next(iter(self._strangers))
-            self._strangers.pop(oldest).abort()
+            self._strangers.pop(next(iter(self._strangers))).abort()
         self._strangers[task] = stranger
 
     def _most_strangers(self) -> int:
@@ -212,9 +201,7 @@ class Listener:
         finally:
             self._connections.pop(task, None)
             connection.close()  # this sends the last messages, which are counted below
-            self.messages += connection.messages
-            self.bytes_sent += connection.bytes_sent
-            self.bytes_received += connection.bytes_received
+            add_traffic(self, connection)
         return hello is not None
 
     def _whose(self, writer: asyncio.StreamWriter) -> str:

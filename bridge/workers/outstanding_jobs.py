@@ -1,7 +1,6 @@
 """Outstanding jobs: those that were submitted and not yet reported, and the messages of workers about them.
 
-They wait in the order in which the batch level will need them, and go to the worker with the fewest jobs. If that is lost,
-they go to another one, up to :data:`RETRIES` times.
+They go to the worker with the fewest jobs, first those that the batch level needs first.
 """
 
 import asyncio
@@ -11,18 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Final
 
 from bridge.encoding import replaced
-from bridge.protocol.messages import (
-    Failed,
-    Hello,
-    Outcome,
-    Promise,
-    Records,
-    Resume,
-    SimulateJob,
-    Suspended,
-    Transfers,
-    Wish,
-)
+from bridge.protocol import messages as m
 from bridge.protocol.session import LocalProtocolError
 from bridge.protocol.task_payload import check_payload
 from bridge.workers.assignment import HeldJob, JobReport, Order, Place, Worker
@@ -36,18 +24,9 @@ RETRIES: Final = 3
 
 
 class OutstandingJobs:
-    """The jobs of a run from their submission to their report, and whether the run can continue.
-
-    - ``spawn``: runs a coroutine concurrently; must pass its error to :meth:`fail`.
-    - ``conserves_work``: whether the workers conserve work, so that the bounds of orders hold; None: the first hello states
-      it.
-    - ``reports``: reports that were not taken yet, by row.
-    - ``promises``: later promises that were not taken yet, by row.
-    - ``expected``: number of jobs still to be reported, submitted or not.
-    - ``failure``: why the run cannot continue.
-    - ``retries``, ``suspends``, ``injected``: jobs simulated again, times that a job was suspended and resumed, and changes to
-      cores that were sent.
-    """
+    """The jobs of a run from their submission to their report, and whether the run can continue. ``spawn`` runs a coroutine
+    concurrently, and must pass its error to :meth:`fail`. ``conserves_work``: whether the workers conserve work, so that the
+    bounds of orders hold; None: the first hello states it."""
 
     def __init__(self, spawn: Callable[[Coroutine[Any, Any, None]], None], conserves_work: bool | None) -> None:
         self._spawn = spawn
@@ -56,10 +35,11 @@ class OutstandingJobs:
         self._failures: dict[int, int] = {}
         self._arrived = asyncio.Event()
         self.conserves_work = conserves_work
-        self.reports: dict[int, JobReport] = {}
-        self.promises: dict[int, int] = {}
-        self.expected = 0
-        self.failure: Exception | None = None
+        self.reports: dict[int, JobReport] = {}  # not taken yet, by row
+        self.promises: dict[int, int] = {}  # later ones, not taken yet, by row
+        self.expected = 0  # number of jobs still to be reported, submitted or not
+        self.failure: Exception | None = None  # why the run cannot continue
+        # jobs simulated again, times that a job was suspended and resumed, and changes to cores that were sent
         self.retries = self.suspends = self.injected = 0
         #: Called when there is a job to hand out, and when more jobs are expected.
         self.submitted: Callable[[], None] = lambda: None
@@ -96,7 +76,7 @@ class OutstandingJobs:
         self.failure = self.failure or error
         self._arrived.set()
 
-    def learn(self, hello: Hello) -> None:
+    def learn(self, hello: m.Hello) -> None:
         """Note the first admitted hello, which decides whether bounds of earlier orders hold."""
         if self.conserves_work is None:
             self.conserves_work = hello.conserves_work
@@ -133,7 +113,7 @@ class OutstandingJobs:
                 self._spawn(self._pour(worker))
 
     @staticmethod
-    def _start(worker: Worker, order: Order, start: SimulateJob) -> Connection:
+    def _start(worker: Worker, order: Order, start: m.SimulateJob) -> Connection:
         connection, hello = worker.connection, worker.hello
         assert connection is not None
         assert hello is not None
@@ -185,33 +165,35 @@ class OutstandingJobs:
         """Handle the message of a worker about a job that it holds."""
         row = message.job
         job = worker.jobs[row]
-        if isinstance(message, Outcome):
+        if isinstance(message, m.Outcome):
             self._finish(place, worker, message)
-        elif isinstance(message, Records | Transfers):
+        elif isinstance(message, m.Records | m.Transfers):
             check_payload(job.payload, message)
-            of_kind: list[Any] = job.records if isinstance(message, Records) else job.transfers
+            of_kind: list[Any] = job.records if isinstance(message, m.Records) else job.transfers
             of_kind.append(message)
-        elif isinstance(message, Wish):
+        elif isinstance(message, m.Wish):
             job.wishes.append(message)
-        elif isinstance(message, Promise):
+        elif isinstance(message, m.Promise):
             self.promises[row] = message.not_before_ns
             self._arrived.set()
-        elif isinstance(message, Suspended):
+        elif isinstance(message, m.Suspended):
             self._go_on(worker, job, message)
-        elif isinstance(message, Failed):
+        elif isinstance(message, m.Failed):
             kind = InputError if message.blame == "user" else PeerError
             where = "" if place.here else f" on host {place.name}"
             self.fail(kind(f"job {job.order.job_number}: the application simulator{where} reports: {message.reason}"))
 
-    def _go_on(self, worker: Worker, job: HeldJob, message: Suspended) -> None:
+    def _go_on(self, worker: Worker, job: HeldJob, message: m.Suspended) -> None:
         # It knew the changes up to this instant; now send the following ones.
         assert worker.connection is not None
         ahead, stop_ns = job.order.next_changes(message.now_ns), job.order.start.stop_ns
         self.suspends += 1
         self.injected += len(ahead.changes)
-        worker.connection.send(Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns))
+        worker.connection.send(
+            m.Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns)
+        )
 
-    def _finish(self, place: Place, worker: Worker, outcome: Outcome) -> None:
+    def _finish(self, place: Place, worker: Worker, outcome: m.Outcome) -> None:
         row = outcome.job
         self.reports[row] = place.assignment.take(worker, row).reported(outcome)
         place.jobs += 1

@@ -1,8 +1,8 @@
 """A worker of the fork server: the messages of ``bridge.workers.worker`` for plain jobs, without a session.
 
-The cost of a process for one job is the memory that it writes to: Python counts the references to an object in the object,
-so that the page of every used object is copied. A session, which checks every message, uses a hundred pages. The bridge checks
-every message that it sends and receives, so this process does not. A session takes over at the first order that is not plain.
+A process for one job costs the memory that it writes to: Python counts references to an object in the object, so the page of
+every used object is copied, and a session uses a hundred pages. The bridge checks every message, so this process need not. A
+session takes over at the first order that is not plain.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ from bridge.workers.worker import BlockingConnection, go_on, hello_of, run, serv
 
 if TYPE_CHECKING:
     import ssl
-
 
 _TOKEN: Final = "warm-up"
 _S: Final = 10**9
@@ -172,7 +171,7 @@ async def _bridge(connection: BlockingConnection, technique: str, program: str) 
 
 def warm_up(context: ssl.SSLContext | None, technique: str, program: str = "") -> PlainWorker:
     """Serve a few small jobs in this process, and return the worker that has served them. Faults of the technique or program
-    are not reported here, but when a run orders them. ``context``: as of :class:`PlainWorker`."""
+    are reported only when a run orders them."""
     ours, theirs = socket.socketpair()
     bridge, worker = BlockingConnection(Session(ApplicationBook, Role.BRIDGE, _TOKEN), ours), PlainWorker(context)
     orders = threading.Thread(target=run, args=(_bridge(bridge, technique, program),))

@@ -27,8 +27,7 @@ def die_with_parent(parent: int, by: signal.Signals = signal.SIGKILL) -> None:
 
 
 def how_ended(code: int) -> str:
-    """How a process ended, such as "was killed by SIGKILL". ``code``: exit status, or the negative number of the signal that
-    killed it."""
+    """How a process ended, such as "was killed by SIGKILL". ``code``: exit status, or negative number of the signal."""
     if code >= 0:
         return f"exited with status {code}"
     try:

@@ -1,8 +1,7 @@
 """The supervisor: sets up the application processes and their connections, handles their messages, and closes everything.
 
-One asyncio loop owns everything here. ``outstanding_jobs`` keeps the waiting jobs, and ``workforce`` the processes: one that
-dies, hangs or breaks the protocol is replaced, and its jobs are simulated again elsewhere. The outcomes of jobs do not depend
-on this.
+One asyncio loop owns all. A process that dies, hangs or breaks the protocol is replaced, and its jobs are simulated again
+elsewhere, which does not change their outcomes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from bridge.protocol.messages import OVER, Hello
 from bridge.protocol.session import ProtocolError, Refusal
 from bridge.protocol.vocabulary import Message
 from bridge.workers.assignment import Assignment, Place, Worker, room_for
-from bridge.workers.connection import Connection
+from bridge.workers.connection import TRAFFIC, Connection, add_traffic
 from bridge.workers.launchers import Launcher
 from bridge.workers.listener import Listener
 from bridge.workers.outstanding_jobs import OutstandingJobs
@@ -71,17 +70,15 @@ class Needs:
 
 
 class Supervisor:
-    """Application processes that serve jobs.
+    """Application processes that serve jobs: submit them to ``jobs``, and take their reports there.
 
     - ``workers``: number that simulate at once on this host; with other hosts it may be 0.
     - ``jobs_per_worker``: number of jobs after which a process is replaced; None is never.
     - ``timeout_s``: a worker with a job is killed after this time without a message.
     - ``command``: a command line that starts an application simulator; None: the built-in one.
     - ``socket``: ``unix`` or ``tcp``.
-    - ``technique``: a technique that the built-in simulator loads in advance.
-    - ``program``: the same for a program, as JSON; empty for none.
+    - ``technique``, ``program``: loaded by the built-in simulator in advance; the program is JSON, or empty for none.
     - ``hosts``: options of other hosts, which may join; None: this host only.
-    - ``jobs``: the simulated jobs: submit them there, and take their reports.
     """
 
     def __init__(
@@ -97,19 +94,16 @@ class Supervisor:
         needs: Needs,
         hosts: HostsRequest | None = None,
     ) -> None:
-        self._command = command
-        self._socket = socket
-        self._technique, self._program = technique, program
+        self._command, self._socket, self._technique, self._program = command, socket, technique, program
         # A process per job is started before there is a job for it.
         self._per_worker, self._depth = (1, _DEPTH) if jobs_per_worker is None else (2, 1)
-        self._simulating, self._wanted = workers, hosts
+        self._simulating, self._wanted, self._needs = workers, hosts, needs
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._token = secrets.token_hex(16)
         self._awaited: dict[int, str] = {}  # processes without a hello
         self._listener = Listener(self._token, self._admit, self._serve, self._awaited, self._wrong)
         self._launcher: Launcher | None = None
         self._hosts: Hosts | None = None
-        self._needs = needs
         self.jobs = OutstandingJobs(self._spawn, True if command is None else None)
         self._workforce = Workforce(self.jobs, jobs_per_worker, timeout_s, command)
 
@@ -127,10 +121,7 @@ class Supervisor:
             "suspends": self.jobs.suspends,
             "resumes": self.jobs.suspends,
             "injected": self.jobs.injected,
-            "refused": sum(door.refused for door in doors),
-            "messages": sum(door.messages for door in doors),
-            "bytes_sent": sum(door.bytes_sent for door in doors),
-            "bytes_received": sum(door.bytes_received for door in doors),
+            **{name: sum(getattr(door, name) for door in doors) for name in ("refused", *TRAFFIC)},
             **hosts,
         }
 
@@ -141,10 +132,7 @@ class Supervisor:
         return self._simulating + others
 
     async def open(self, expected_jobs: int) -> None:
-        """Listen, and start processes for ``expected_jobs`` jobs.
-
-        Raises InputError or PeerError if that is impossible.
-        """
+        """Listen, and start processes for ``expected_jobs`` jobs. Raises InputError or PeerError if that is impossible."""
         self.jobs.expected = expected_jobs
         self._workforce.alone_since = loop_s()
         if self._wanted is not None:
@@ -181,8 +169,7 @@ class Supervisor:
         await self._hosts.open()
 
     async def close(self, *, patient: bool) -> None:
-        """Clean up: end processes, close sockets, remove files. ``patient``: whether workers may end by themselves, which
-        busy ones would not do soon."""
+        """Clean up: end processes, close sockets, remove files. ``patient``: whether workers may end by themselves."""
         if not patient:
             self._listener.fall_silent()
         self._workforce.close(patient=patient)
@@ -259,7 +246,7 @@ class Supervisor:
         except Exception as error:
             self.jobs.fail(error)
         finally:
-            place.count(connection)
+            add_traffic(place, connection)
         await self._part(worker, place)
 
     async def _part(self, worker: Worker, place: Place) -> None:

@@ -12,22 +12,9 @@ import sys
 from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from bridge.protocol import messages as m
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
-from bridge.protocol.messages import (
-    ADDRESS_VARIABLE,
-    OVER,
-    PROTOCOL_VERSION,
-    TOKEN_VARIABLE,
-    WORKER_VARIABLE,
-    Hello,
-    Quit,
-    Records,
-    Refused,
-    SimulateJob,
-    Transfers,
-    Welcome,
-)
 from bridge.protocol.session import NEED_DATA, ConnectionClosed, ProtocolError, Refusal, Session
 from bridge.protocol.tables import Role
 from bridge.protocol.vocabulary import Message
@@ -60,16 +47,10 @@ class Peer(Protocol):
 
 
 class BlockingConnection:
-    """One end of one connection, on a blocking socket; waiting messages are written together before the next read.
+    """A :class:`bridge.workers.connection.Connection` on a blocking socket: its methods block instead of awaiting, so that
+    :func:`run` can run a coroutine that awaits nothing else. Waiting messages are written together before the next read.
 
-    It is for a process that only answers orders: a forked process of one job mostly costs the memory that it writes to, as
-    that has to be copied, and an event loop adds a quarter. It has the methods of
-    :class:`bridge.workers.connection.Connection`, but they block instead of awaiting. :func:`run` runs a coroutine that awaits
-    nothing else.
-
-    - ``session``: checks every message.
-    - ``plug``: to the other end.
-    - ``ended``: whether the other end has closed its stream, or the stream is broken.
+    A forked process of one job mostly costs the memory that it writes to, and an event loop would add a quarter.
     """
 
     def __init__(self, session: Session[ApplicationBook], plug: socket.socket) -> None:
@@ -102,7 +83,7 @@ class BlockingConnection:
                 self._plug.sendall(data)
 
     async def drain(self) -> None:
-        """As :meth:`flush`."""
+        """Write the waiting messages."""
         self.flush()
 
     def close(self) -> None:
@@ -116,8 +97,7 @@ class BlockingConnection:
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that never suspends: all that it awaits blocks instead. Raises RuntimeError if it suspends, as it
-    would need an event loop."""
+    """Run a coroutine whose awaited work blocks. Raises RuntimeError if it suspends, as it would need an event loop."""
     try:
         work.send(None)
     except StopIteration:
@@ -127,14 +107,9 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def serve(connection: Connection | BlockingConnection, token: str, worker: str, peer: Peer | None = None) -> None:
-    """Serve one bridge until it sends a quit or closes the connection.
-
-    - ``connection``: to the bridge; its session is an application's.
-    - ``token``, ``worker``: as of ``PROTOCOL.md``.
-    - ``peer``: the simulator; default: the engine of :mod:`als`. It draws the tasks of jobs by itself, and conserves work.
-
-    Raises PeerError if the bridge refuses this process, or breaks the protocol.
-    """
+    """Serve one bridge until it sends a quit or closes the connection. ``token`` and ``worker`` are those of ``PROTOCOL.md``;
+    ``peer`` is the simulator, by default the engine of :mod:`als`. Raises PeerError if the bridge refuses this process, or
+    breaks the protocol."""
     peer = ApplicationPeer() if peer is None else peer
     try:
         connection.send(hello_of(peer, token, worker))
@@ -143,58 +118,42 @@ async def serve(connection: Connection | BlockingConnection, token: str, worker:
         connection.close()
 
 
-def hello_of(peer: Peer, token: str, worker: str) -> Hello:
-    """Return the hello of a simulator."""
-    return Hello(
-        version=PROTOCOL_VERSION,
-        token=token,
-        worker=worker,
-        name=peer.name,
-        tasks="recipe",
-        conserves_work=True,
-        releases=peer.releases,
-        hints=peer.hints,
-        resizes=peer.resizes,
-        wishes=peer.wishes,
-        scales=peer.scales,
-    )
+def hello_of(peer: Peer, token: str, worker: str) -> m.Hello:
+    """Return the hello of a simulator, which draws the tasks of jobs by itself, and conserves work."""
+    abilities = {name: getattr(peer, name) for name in ("releases", "hints", "resizes", "wishes", "scales")}
+    known: dict[str, Any] = {"version": m.PROTOCOL_VERSION, "token": token, "worker": worker, "name": peer.name}
+    return m.Hello(tasks="recipe", conserves_work=True, **known, **abilities)
 
 
 async def go_on(connection: Connection | BlockingConnection, peer: Peer) -> None:
     """Answer the orders of a bridge that has had the hello; errors are as those of :func:`serve`."""
     while True:
         try:
-            event = await connection.receive()
+            order = await connection.receive()
         except ProtocolError:
             if connection.ended:
                 return  # the bridge is gone: there is no one to report to
             raise
-        if isinstance(event, ConnectionClosed | Quit):
+        if isinstance(order, m.Refused) and order.reason != m.OVER:
+            raise PeerError(f"the bridge refused this process: {order.reason}")
+        if isinstance(order, ConnectionClosed | m.Quit | m.Refused):
             return
-        if isinstance(event, Refused) and event.reason == OVER:
-            return
-        if isinstance(event, Refused):
-            raise PeerError(f"the bridge refused this process: {event.reason}")
-        if not isinstance(event, Welcome | Refusal):
-            await _answer(connection, peer, event)
-
-
-async def _answer(connection: Connection | BlockingConnection, peer: Peer, order: Message) -> None:
-    if isinstance(order, SimulateJob) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
-        connection.flush()
-    for answer in peer.answers(order):
-        connection.send(answer)
-        if isinstance(answer, Records | Transfers):
-            await connection.drain()
+        if isinstance(order, m.Welcome | Refusal):
+            continue
+        if isinstance(order, m.SimulateJob) and order.recipe is not None and order.recipe.n > _LONG_TASKS:
+            connection.flush()
+        for answer in peer.answers(order):
+            connection.send(answer)
+            if isinstance(answer, m.Records | m.Transfers):
+                await connection.drain()
 
 
 def run_peer(peer: Peer) -> None:
     """Serve the bridge that has started this process, until it is done; an error is the last line on stderr."""
-    missing = [name for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE) if name not in os.environ]
-    if missing:
+    names = m.ADDRESS_VARIABLE, m.TOKEN_VARIABLE, m.WORKER_VARIABLE
+    if missing := [name for name in names if name not in os.environ]:
         sys.exit(f"{peer.name}: {missing[0]} is not set; a bridge sets it when it starts an application simulator")
-    address, token, worker = (os.environ[name] for name in (ADDRESS_VARIABLE, TOKEN_VARIABLE, WORKER_VARIABLE))
-
+    address, token, worker = (os.environ[name] for name in names)
     try:
         run(serve(BlockingConnection(Session(ApplicationBook, Role.APPLICATION), dial(address)), token, worker, peer))
     except (OSError, TwolevelError) as error:

@@ -1,7 +1,4 @@
-"""The workforce: the application processes of a run on all hosts, and their replacement.
-
-Launchers and hosts report the ends of processes; those that die, hang or break the protocol are replaced.
-"""
+"""The workforce: the application processes of a run on all hosts. Those that die, hang or break the protocol are replaced."""
 
 from __future__ import annotations
 
@@ -42,36 +39,22 @@ def loop_s() -> float:
 
 
 class Workforce:
-    """The application processes of a run; a ``bridge.workers.launchers.Owner``.
-
-    - ``jobs``: the jobs to be simulated.
-    - ``jobs_per_worker``: number of jobs after which a process is replaced; None is never.
-    - ``timeout_s``: a worker with a job is killed after this time without a message.
-    - ``command``: the user's command line of the application simulator; None: the built-in one.
-    - ``places``: this host, if it takes part, and those that are ready.
-    - ``place_of``: the place of each process that is not known to have ended, by worker.
-    - ``workers``: the active ones, by name.
-    - ``hosts``: the other hosts, once the run listens for them.
-    - ``alone_since``: when the last place was lost, s.
-    - ``closing``: whether the run has ended or was given up.
-    - ``met``: whether any process has sent a hello.
-    """
+    """The application processes of a run; a ``bridge.workers.launchers.Owner``. Parameters as of
+    :class:`bridge.workers.supervisor.Supervisor`."""
 
     def __init__(
         self, jobs: OutstandingJobs, jobs_per_worker: int | None, timeout_s: float, command: str | None
     ) -> None:
-        self._jobs, self._jobs_per_worker, self._timeout_s = jobs, jobs_per_worker, timeout_s
-        self._command = command
+        self._jobs, self._jobs_per_worker, self._timeout_s, self._command = jobs, jobs_per_worker, timeout_s, command
         self._parting: dict[str, float] = {}  # workers that were sent a quit, and the time
-        self.places: list[Place] = []
-        self.place_of: dict[str, Place] = {}
-        self.workers: dict[str, Worker] = {}
+        self.places: list[Place] = []  # this host, if it takes part, and those that are ready
+        self.place_of: dict[str, Place] = {}  # of each process that is not known to have ended
+        self.workers: dict[str, Worker] = {}  # the active ones
+        self.hosts: Hosts | None = None  # once the run listens for them
         self.launched = 0
-        self.hosts: Hosts | None = None
-        self.alone_since = 0.0
-        self.closing = False
-        self.met = False
-        self._unmet_since = 0.0
+        self.alone_since = self._unmet_since = 0.0  # when the last place was lost; since when no process has connected
+        self.closing = False  # whether the run has ended or was given up
+        self.met = False  # whether any process has sent a hello
         jobs.submitted, jobs.expects_more = self.dispatch, self.recruit
 
     def recruit(self) -> None:
@@ -128,9 +111,7 @@ class Workforce:
 
     def awaited_elsewhere(self) -> int:
         """Number of processes on other hosts whose hello is still to come."""
-        return sum(
-            worker.connection is None and not self.place_of[worker.name].here for worker in self.workers.values()
-        )
+        return sum(one.connection is None and not self.place_of[one.name].here for one in self.workers.values())
 
     def joined(self, place: Place) -> None:
         """Add a host that is ready."""
@@ -276,5 +257,5 @@ class Workforce:
         self._jobs.hand_out(self.places)
 
     def fail(self, error: Exception) -> None:
-        """Stop the run: no process can be started any more, or for another reason."""
+        """See ``Owner``."""
         self._jobs.fail(error)

@@ -203,7 +203,7 @@ def test_a_job_that_fails(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "plugin.py").write_text(GREEDY)
-    monkeypatch.setattr(application_peer, "MAX_WISHES", 3)
+    monkeypatch.setattr(application_peer.m, "MAX_WISHES", 3)
     if isinstance(order, Exception):
 
         def broken(*arguments: Any, error: Exception = order, **options: Any) -> Any:

@@ -75,13 +75,10 @@ class JobSchedulers:
         return technique
 
     def size(self, core: int, request: int, left: int, chunks: int, now_ns: int, *last: float) -> tuple[int, int]:
-        """The number of tasks for a core; ``core``, ``request`` and ``left`` are those of ``als.techniques.contract``.
-
-        With ``left`` 0 the technique is only notified of the last chunk. ``chunks``: number assigned so far in the whole job.
-        ``last``: the core's last chunk: its size, work (ns), total time (ns) and squares. Returns the size, and the first
-        task of the chunk, counted within the loop; -1: the next one. Raises PluginError if the technique's answer is
-        impossible.
-        """
+        """The number of tasks for a core, and the first task of the chunk within the loop, -1 for the next one. ``core``,
+        ``request`` and ``left`` are those of ``als.techniques.contract``; with ``left`` 0 the technique is only notified of
+        the last chunk. ``chunks``: number assigned so far in the job. ``last``: size, work (ns), total time (ns) and squares
+        of the core's last chunk. Raises PluginError if the technique's answer is impossible."""
         self._pass_to(now_ns)
         technique, facts = self._technique, self._facts
         facts[f.NOW_NS] = float(self._start.start_ns + now_ns)
@@ -122,10 +119,8 @@ class JobSchedulers:
         self._pass_to(now_ns)
         drawn, start = self._drawn, self._start
         tasks = slice(int(drawn.part_first[part]), int(drawn.part_first[part + 1]))
-        edges = None
-        if drawn.edges is not None:
-            few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
-            edges = Edges(np.array([0, few.stop - few.start]), *(column[few] for column in drawn.edges[1:]))
+        columns = drawn.edges_of(part)
+        edges = None if drawn.edges is None else Edges(np.array([0, len(columns[0])]), *columns)
         alone = ApplicationSimulator(
             drawn.lengths[tasks],
             self._speed,

@@ -20,18 +20,7 @@ from als.schedulers import AnyScheduler
 from als.techniques import Selection
 from bridge.adapters.simgrid.asked import JobSchedulers, technique_of
 from bridge.adapters.simgrid.process import Installation, JobProcess
-from bridge.protocol.messages import (
-    ALL_CORES,
-    Cancel,
-    Change,
-    Failed,
-    Measurement,
-    NetworkFields,
-    Outcome,
-    Resume,
-    SimulateJob,
-    Suspended,
-)
+from bridge.protocol import messages as m
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.task_payload import record_slices, transfer_slices
 from bridge.protocol.vocabulary import Message
@@ -40,7 +29,7 @@ from traces.base.errors import RAISED_BY_PLUGINS, InputError, PeerError, PluginE
 from traces.compiled import Array
 
 
-def engine_settings(network: NetworkFields | None) -> list[str]:
+def engine_settings(network: m.NetworkFields | None) -> list[str]:
     """SimGrid's options for a network's model; its flow models differ only in numbers. The full solver is used: the lazy
     one overloads links where flows of several links begin at one instant."""
     if network is None or network.kind == "none":
@@ -57,7 +46,9 @@ def engine_settings(network: NetworkFields | None) -> list[str]:
     return [f"--cfg=network/{name}:{value}" for name, value in numbers.items()]
 
 
-def network_order(network: NetworkFields | None, core_host: list[int], platform: Path | None) -> dict[str, Any] | None:
+def network_order(
+    network: m.NetworkFields | None, core_host: list[int], platform: Path | None
+) -> dict[str, Any] | None:
     """The network that ``inside.platform`` builds for the hosts of the cores; None if data take no time. The network of a
     SimGrid platform file replaces the topology. Raises InputError if SimGrid has no such network."""
     if network is None or network.kind == "none":
@@ -106,7 +97,7 @@ MAX_ACTORS: Final = 8192
 
 @dataclass
 class _Job:
-    start: SimulateJob
+    start: m.SimulateJob
     drawn: DrawnJob
     asked: JobSchedulers
     process: JobProcess
@@ -127,9 +118,9 @@ class SimGridPeer:
 
     def answers(self, order: Message) -> Iterator[Message]:
         """Yield the answers to an order, in sequence."""
-        if isinstance(order, SimulateJob | Resume):
+        if isinstance(order, m.SimulateJob | m.Resume):
             yield from self._answers(order)
-        elif isinstance(order, Cancel):
+        elif isinstance(order, m.Cancel):
             self._end(order.job)
 
     def close(self) -> None:
@@ -137,9 +128,9 @@ class SimGridPeer:
         for job in list(self._jobs):
             self._end(job)
 
-    def _answers(self, order: SimulateJob | Resume) -> Iterator[Message]:
+    def _answers(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
         try:
-            if isinstance(order, SimulateJob):
+            if isinstance(order, m.SimulateJob):
                 job = self._jobs[order.job] = self._begun(order)
             else:
                 job = self._jobs[order.job]
@@ -152,7 +143,7 @@ class SimGridPeer:
             suspended_ns, ended = job.process.run()
             if suspended_ns is not None:
                 now_ns = job.start.start_ns + suspended_ns
-                yield Suspended(job=order.job, now_ns=now_ns, not_before_ns=now_ns)
+                yield m.Suspended(job=order.job, now_ns=now_ns, not_before_ns=now_ns)
                 return
             assert ended is not None
             yield from _report(job, ended)
@@ -164,9 +155,9 @@ class SimGridPeer:
         except RAISED_BY_PLUGINS as error:
             yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
 
-    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> Failed:
+    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> m.Failed:
         self._end(job)
-        return Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
+        return m.Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
 
     def _end(self, key: int) -> None:
         job = self._jobs.pop(key, None)
@@ -178,7 +169,7 @@ class SimGridPeer:
                     if technique is not None:
                         technique.forget_all()
 
-    def _begun(self, start: SimulateJob) -> _Job:
+    def _begun(self, start: m.SimulateJob) -> _Job:
         recipe = start.recipe
         assert recipe is not None  # guaranteed by the session, since our hello requests recipes
         speed = unpack_float64(start.core_speed_gflops)
@@ -211,20 +202,20 @@ def _since(instant_ns: int | None, start_ns: int) -> int | None:
     return None if instant_ns is None else instant_ns - start_ns
 
 
-def _checked(changes: Sequence[Change]) -> Sequence[Change]:
+def _checked(changes: Sequence[m.Change]) -> Sequence[m.Change]:
     if any(not change.speed_gflops for change in changes):  # for a while, or for good
         raise PeerError("SimGrid: a lost core; allowed: cores that are available from the start to the end")
     return changes
 
 
-def _listed(start: SimulateJob, changes: Sequence[Change]) -> list[tuple[int, int, float]]:
+def _listed(start: m.SimulateJob, changes: Sequence[m.Change]) -> list[tuple[int, int, float]]:
     """Instant, core and speed of each change."""
     n_cores = len(start.core_speed_gflops) // 8
     return [
         (change.at_ns - start.start_ns, core, change.speed_gflops)
         for change in changes
         if change.speed_gflops is not None  # true for checked changes
-        for core in (range(n_cores) if change.core == ALL_CORES else (change.core,))
+        for core in (range(n_cores) if change.core == m.ALL_CORES else (change.core,))
     ]
 
 
@@ -241,7 +232,7 @@ def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
             "learns": technique is not None and technique.learns,
         }
         if kind in ("rounds", "planned"):
-            part["edges"] = _edges(drawn, number)
+            part["edges"] = list(zip(*(column.tolist() for column in drawn.edges_of(number)), strict=True))
             part["by_rank"] = isinstance(phase, GraphPart) and phase.by_rank
         yield part
 
@@ -267,14 +258,6 @@ def _kind(phase: AnyScheduler | GraphPart | None) -> str:
     return "rounds"
 
 
-def _edges(drawn: DrawnJob, part: int) -> list[tuple[int, int, float]]:
-    if drawn.edges is None:
-        return []
-    few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
-    source, target, n_bytes = (column[few].tolist() for column in drawn.edges[1:])
-    return list(zip(source, target, n_bytes, strict=True))
-
-
 def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
     start, lengths = job.start, job.drawn.lengths
     began, done = (_instants(ended[name], start.start_ns) for name in ("start_ns", "end_ns"))
@@ -285,7 +268,7 @@ def _report(job: _Job, ended: dict[str, Any]) -> Iterator[Message]:
         yield from record_slices(start.job, began, done, core, chunk, lengths)
         yield from transfer_slices(start.job, *transfers)
     cov = float(length_cov(lengths, 0, len(lengths)))
-    yield Outcome(
+    yield m.Outcome(
         job=start.job,
         attempt=start.attempt,
         end_ns=int(finish.max()),
@@ -312,14 +295,14 @@ def _instants(since_start_ns: list[int], start_ns: int) -> Array:
     return np.where(column < 0, -1, column + start_ns)
 
 
-def _transfers(rows: list[list[Any]], start: SimulateJob) -> tuple[Array, ...]:
+def _transfers(rows: list[list[Any]], start: m.SimulateJob) -> tuple[Array, ...]:
     columns = list(zip(*rows, strict=True)) or [()] * 5
     source, target = (np.array(column, np.int64) for column in columns[:2])
     sent, arrived = (np.array(column, np.int64) + start.start_ns for column in columns[3:])
     return source, target, np.array(columns[2], np.float64), sent, arrived
 
 
-def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[Array, ...]) -> Measurement | None:
+def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[Array, ...]) -> m.Measurement | None:
     """The measurements of a job that has a graph."""
     start, lengths = job.start, job.drawn.lengths
     if start.network is None:
@@ -331,7 +314,7 @@ def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[A
     if start.core_host is not None:
         host = unpack_int32(start.core_host)[np.array(ended["core"])]
         across = host[transfers[0]] != host[transfers[1]]
-    return Measurement(
+    return m.Measurement(
         critical_path_ns=critical_ns,
         parallelism=work / longest if longest > 0.0 else None,
         slr=took_ns / critical_ns if critical_ns > 0.0 and not ended["stopped"] else None,
@@ -347,11 +330,10 @@ def _longest_gflop(drawn: DrawnJob) -> float:
     first, total = drawn.part_first.tolist(), 0.0
     for part, (begin, stop) in enumerate(pairwise(first)):
         gflop, n = drawn.lengths[begin:stop], stop - begin
-        if drawn.edges is None or drawn.edges.first[part] == drawn.edges.first[part + 1]:
+        source, target, n_bytes = drawn.edges_of(part)
+        if not len(source):
             total += float(gflop.max())
             continue
-        few = slice(int(drawn.edges.first[part]), int(drawn.edges.first[part + 1]))
-        source, target, n_bytes = (column[few] for column in drawn.edges[1:])
         out_first, in_first, order, missing = (np.zeros(size, np.int64) for size in (n + 1, n + 1, n, n))
         index_edges(source, target, n, out_first, in_first, np.zeros(len(source), np.int64))
         topological_order(out_first, target, in_first, n, order, missing)

@@ -68,8 +68,7 @@ def _said(python: str, program: str, environment: dict[str, str]) -> str:
 
 
 class JobProcess:
-    """One job in its own process; ``order`` is the argument of ``inside.world``, ``asked`` answers its cores and
-    parts."""
+    """One job in its own process; ``order`` is the argument of ``inside.world``; ``asked`` answers its questions."""
 
     def __init__(self, installation: Installation, order: dict[str, Any], asked: JobSchedulers) -> None:
         self._asked = asked

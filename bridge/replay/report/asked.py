@@ -38,17 +38,11 @@ FOLDER = "report"
 _TABLES = ("tasks_table", "trace")
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A finished replay."""
-
-    side: Side  # its schedule
-    cost: Mapping[str, Any]  # its cost, from its record
-
-
-def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> Finished:
-    """The replay in a folder, which must be that of a scenario; ``arguments`` as in its record. Raises InputError if there is
-    none, it was made with other options, or it has a report and ``force`` is off."""
+def finished(
+    folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool
+) -> tuple[Side, Mapping[str, Any]]:
+    """Schedule and cost of the replay in a folder, which must be that of a scenario; ``arguments`` as in its record. Raises
+    InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
     if not isinstance(record.get("replay"), dict):
         raise InputError(f"{REPORT_ONLY}: {folder} has a run of our engine; allowed: a replay")
@@ -67,7 +61,7 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
         raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
     killed = int(record["metrics"].get("state_killed") or 0)
-    return Finished(of_table(SLURM, frame, killed), record["replay"])
+    return of_table(SLURM, frame, killed), record["replay"]
 
 
 def put_report(folder: Path, write: Callable[[Path], None]) -> None:
@@ -150,21 +144,19 @@ def attempts(
 
 
 def _attempt(scenario: ReadyScenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
-    own = folder / "repeat"
+    own, side, failure = folder / "repeat", None, ""
     own.mkdir()
-    began_s, n = time.monotonic(), len(scenario.workload)
+    began_s = time.monotonic()
     try:
-        done = choice.replay(scenario, own, repeat=repeat, keep_tasks=False, watch=watch)
+        side = of_result(SLURM, choice.replay(scenario, own, repeat=repeat, keep_tasks=False, watch=watch).result)
     except TwolevelError as error:
         if not choice.rate:
             raise
-        return Attempt(
-            choice.rate, repeat, n, time.monotonic() - began_s, None, " ".join(on_command_line(error.text).split())
-        )
+        failure = " ".join(on_command_line(error.text).split())
     finally:
         shutil.rmtree(own, ignore_errors=True)
-    side = of_result(SLURM, done.result)
-    return Attempt(choice.rate, repeat, n, time.monotonic() - began_s, side.makespan_ns, side=side)
+    makespan_ns, elapsed_s = None if side is None else side.makespan_ns, time.monotonic() - began_s
+    return Attempt(choice.rate, repeat, len(scenario.workload), elapsed_s, makespan_ns, failure, side)
 
 
 def _judged(one: Attempt, exact: Attempt) -> Attempt:
@@ -198,8 +190,7 @@ class ReportRequest:
         watch: Watch,
         say: Callable[[str], None],
     ) -> None:
-        """Run everything else that is needed, and write the report into a new folder. Raises TwolevelError if an exact
-        repeat fails."""
+        """Run everything else that is needed, and write the report into a new folder. Errors as of :func:`attempts`."""
         ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
             found = attempts(
@@ -207,10 +198,11 @@ class ReportRequest:
             )
         self._write(scenario, ours, found, done.cost, folder)
 
-    def write_again(self, scenario: ReadyScenario, finished: Finished, folder: Path, known_jobs: Array) -> None:
+    def write_again(
+        self, scenario: ReadyScenario, slurm: Side, cost: Mapping[str, Any], folder: Path, known_jobs: Array
+    ) -> None:
         """Write the report of an earlier replay into a new folder; Slurm is not needed."""
-        first = _first(finished.side, scenario, finished.cost)
-        self._write(scenario, self._ours(scenario, known_jobs), [first], finished.cost, folder)
+        self._write(scenario, self._ours(scenario, known_jobs), [_first(slurm, scenario, cost)], cost, folder)
 
     def _ours(self, scenario: ReadyScenario, known_jobs: Array) -> list[Side]:
         scenarios = engines(scenario, self.ways, known_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
 #: Labels of the log's schedule, and of Slurm's.
 LOG, SLURM = "log", "Slurm"
-
 
 #: Columns of a schedule.
 _COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
@@ -128,10 +128,8 @@ def _of_attempts(label: str, jobs: pd.DataFrame, killed: int) -> Side:
 
 
 def parse_beside(text: str, where: str) -> tuple[tuple[str, str], ...]:
-    """Variants of our engine: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters.
-
-    Raises InputError if one is empty or occurs twice; unknown policies are refused later.
-    """
+    """Variants of our engine: ``fcfs+easy,sjf`` is (policy, backfilling) of each; a policy may have parameters. Raises
+    InputError if one is empty or occurs twice; unknown policies are refused later."""
     found = []
     for word in split_names(text):
         bls, _, depth = word.rpartition("+")
@@ -189,9 +187,8 @@ def _schedule(side: Side, n_cores: int) -> Schedule:
 
 
 def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
-    """The measures of a schedule by name; times in ns, None if no job has a value. ``makespan_ns`` is max end − min start;
-    ``utilisation`` and ``throughput`` (jobs that start and end within) refer to the interval. Jobs that were running at time
-    0 count only for makespan and utilisation."""
+    """The measures of a schedule by name; times in ns, None if no job has a value. ``utilisation`` and ``throughput`` (jobs
+    that start and end within) refer to the interval. Jobs that ran at time 0 count only for makespan and utilisation."""
     counted = side.measured
     wait, slowdown = counted.wait_ns, counted.slowdown
     high = int(np.count_nonzero(slowdown > HIGH_SLOWDOWN))
@@ -231,18 +228,15 @@ def differences(side: Side, reference: Side) -> pd.DataFrame:
 def median_side(sides: Sequence[Side], label: str) -> Side:
     """From several schedules of the same jobs, one with the median start and the median run time of each job; for an even
     number the lower of the two. Jobs that ran in all."""
-    common = sides[0].job_id
-    for one in sides[1:]:
-        common = np.intersect1d(common, one.job_id, assume_unique=True)
+    first, common = sides[0], functools.reduce(np.intersect1d, (one.job_id for one in sides))
     at = [np.searchsorted(one.job_id, common) for one in sides]
     middle = (len(sides) - 1) // 2
-    start = np.sort(np.stack([one.start_ns[rows] for one, rows in zip(sides, at, strict=True)]), axis=0)[middle]
-    run = np.sort(np.stack([one.run_ns[rows] for one, rows in zip(sides, at, strict=True)]), axis=0)[middle]
-    first, rows = sides[0], at[0]
-    not_run = len(first.job_id) + first.not_run - len(common)
-    submit, cores, begin = first.submit_ns[rows], first.cores[rows], first.begin_ns[rows]
-    preset = None if first.preset is None else first.preset[rows]
-    return Side(label, common, submit, start, start + run, cores, first.killed, not_run, first.attempts, preset, begin)
+    start = np.sort([one.start_ns[rows] for one, rows in zip(sides, at, strict=True)], axis=0)[middle]
+    run = np.sort([one.run_ns[rows] for one, rows in zip(sides, at, strict=True)], axis=0)[middle]
+    columns = {name: getattr(first, name)[at[0]] for name in ("job_id", "submit_ns", "cores", "begin_ns")}
+    not_run, preset = len(first.job_id) + first.not_run - len(common), first.preset
+    columns |= {"start_ns": start, "end_ns": start + run, "preset": None if preset is None else preset[at[0]]}
+    return replace(first, label=label, not_run=not_run, **columns)
 
 
 def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
@@ -254,8 +248,7 @@ def submissions(submit_ns: Array, of_day_ns: int) -> pd.DataFrame:
 
 
 def classes(side: Side) -> pd.DataFrame:
-    """Jobs by width, which doubles from row to row, and length in hours (Table I); from the smallest width of any
-    job."""
+    """Jobs by width, which doubles from row to row from the smallest one, and length in hours (Table I)."""
     widths = [1]
     while widths[-1] < int(side.cores.max()):
         widths.append(2 * widths[-1])

@@ -106,7 +106,7 @@ def written(name: str, value: Any) -> str:
         return ""
     if name.endswith("_ns"):
         return format_ns(round(value))
-    if name in ("utilisation",):
+    if name == "utilisation":
         return f"{value:.3f}"
     if name.endswith("_share"):
         return f"{value:.1%}"

@@ -15,9 +15,8 @@ from .world import SimulatedPart, World, ask, put
 
 
 class Desk:
-    """Requests that have arrived, and their answers; ``serve(core)`` answers with :meth:`answer`, at once or later.
-    SimGrid runs all actors that wake at one instant before those that they wake: after an actor has yielded once, all
-    other actors of its instant have arrived."""
+    """Requests that have arrived, and their answers; ``serve(core)`` answers with :meth:`answer`, at once or later. After an
+    actor has yielded once, all other actors that SimGrid wakes at its instant have arrived."""
 
     def __init__(self, n_cores: int, serve: Callable[[int], None]) -> None:
         self._serve = serve

@@ -1,9 +1,5 @@
-"""A job's machine as a SimGrid platform: a host without network for each core, and the hosts that send data.
-
-Each core is a host of its own, since each may have another speed and another profile of speeds. Data are sent between the
-hosts of the machine, in SimGrid's own zones. SimGrid 4 has other names for the functions that make zones, hosts and links:
-both versions are supported.
-"""
+"""A job's machine as a SimGrid platform: hosts that send data, in SimGrid's own zones, and a host without network for each
+core, as each may have another profile of speeds. SimGrid 4 has other names for some functions: both versions are supported."""
 
 import re
 from typing import Any
