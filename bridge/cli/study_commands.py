@@ -11,9 +11,10 @@ import typer
 
 from als.options import ALS, VARIATION
 from bls.options import BLS, DECISIONS
+from bridge.cli import INTERRUPTED
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.cli import INTERRUPTED
+from bridge.cli.parameters import argument, option, switch
 from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.scenarios.scenario import Scenario
@@ -29,27 +30,23 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[
-    str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
+    str | None, option("WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm.")
 ]
 StudyOutOption = Annotated[
-    str,
-    typer.Option(
-        "--out", "-o", metavar="DIR", help="Folder for the results. An unfinished run of the same study is continued."
-    ),
+    str, option("DIR", "Folder for the results. An unfinished run of the same study is continued.", "--out", "-o")
 ]
 
 
 @bundled
 def study_command(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
+    file: Annotated[str, argument("FILE", "A study in TOML (docs/reference/studies.md).")],
     out: StudyOutOption,
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures of the study.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Start again and discard finished cells.")] = False,
+    figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
+    force: Annotated[bool, switch("--force", "Start again and discard finished cells.")] = False,
 ) -> None:
     """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
     from bridge.runs.directory import named_folder
@@ -175,8 +172,7 @@ def grid_command(
     als: Annotated[str, d.TECHNIQUES] = d.TECHNIQUES.default,
     variation: Annotated[str | None, d.VARIATIONS] = None,
     seeds: Annotated[
-        str | None,
-        typer.Option(metavar="SEEDS", help="Number of seeds, or a list, e.g. '0-4 9'; default: only --seed."),
+        str | None, option("SEEDS", "Number of seeds, or a list, e.g. '0-4 9'; default: only --seed.")
     ] = None,
     replicate: Annotated[str | None, d.REPLICATE] = d.REPLICATE.default,
     warmup: Annotated[str | None, d.WARMUP] = d.WARMUP.default,
@@ -198,10 +194,9 @@ def grid_command(
 @bundled
 def repeat_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a study or a grid.")],
+    results: Annotated[str, argument("DIR", "Results of a study or a grid.")],
     out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keep the results of the repetition in this folder."),
+        str | None, option("DIR", "Keep the results of the repetition in this folder.", "--out", "-o")
     ] = None,
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,

@@ -22,7 +22,7 @@ import bridge
 import traces.figures.run.gantt
 from bls import sample_path
 from bridge.citation import APPROACH, Person, software
-from bridge.cli import doctor, kernel_commands
+from bridge.cli import doctor, installation_commands
 from bridge.replay import installed
 from traces import InputError
 from traces.checks.jobs import InvariantError
@@ -228,7 +228,7 @@ def test_a_run_that_fails_its_check_says_so_and_leaves_nothing(here: Path, monke
 def test_nothing_is_left_to_compile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
     monkeypatch.setattr("traces.compiled.jit_enabled", lambda: True)
-    kernel_commands.warm_up_command(everything=True)
+    installation_commands.warm_up_command(everything=True)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "machine code of all 2 modules came with the package: there is nothing to compile\n"
