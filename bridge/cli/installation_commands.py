@@ -52,9 +52,9 @@ def doctor_command() -> None:
 
 def cite_command(bibtex: Annotated[bool, switch("--bibtex", "Print BibTeX.")] = False) -> None:
     """Print references to the two-level paper and to this version of the software."""
-    from bridge.citation import APPROACH, software
+    from bridge.citation import references
 
-    print("\n\n".join(work.bibtex() if bibtex else work.text() for work in (APPROACH, software())))
+    print(references(bibtex=bibtex))
 
 
 #: How many modules there are for each process that compiles: one takes a second to start, and a module a second to compile.
