@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from als.options import ALS, VARIATION
-from bls.options import BLS, DECISIONS
+from bls.options import BACKFILL, BLS, DECISIONS
 from bridge.cli import INTERRUPTED
 
 # Everything else is imported by the command that needs it, so that --help is quick.
@@ -32,21 +33,20 @@ DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[
     str | None, option("WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm.")
 ]
-StudyOutOption = Annotated[
-    str, option("DIR", "Folder for the results. An unfinished run of the same study is continued.", "--out", "-o")
-]
+_OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
 
 @bundled
 def study_command(
     *,
     file: Annotated[str, argument("FILE", "A study in TOML (docs/reference/studies.md).")],
-    out: StudyOutOption,
+    out: Annotated[str, _OUT],
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
-    force: Annotated[bool, switch("--force", "Start again and discard finished cells.")] = False,
+    force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
     from bridge.runs.directory import named_folder
@@ -160,14 +160,18 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 
 
 #: Options that all cells of a grid share, without its lists and without options that a study replaces.
-OF_CELLS = TakenOptions(without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
+OF_CELLS = TakenOptions(
+    without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"),
+    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several: separated by commas"),),
+    raw_of=Scenario,
+)
 
 
 @bundled
 def grid_command(
     *,
     workload: Annotated[str, d.WORKLOAD],
-    out: Annotated[str, d.OUT],
+    out: Annotated[str, _OUT],
     bls: Annotated[str, d.POLICIES] = d.POLICIES.default,
     als: Annotated[str, d.TECHNIQUES] = d.TECHNIQUES.default,
     variation: Annotated[str | None, d.VARIATIONS] = None,
@@ -178,8 +182,8 @@ def grid_command(
     warmup: Annotated[str | None, d.WARMUP] = d.WARMUP.default,
     shake: Annotated[str | None, d.SHAKE] = d.SHAKE.default,
     shared: Annotated[Mapping[str, Any], OF_CELLS],
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
-    force: Annotated[bool, d.FORCE] = d.FORCE.default,
+    workers: Annotated[int | None, replace(d.WORKERS, first=True)] = d.WORKERS.default,
+    force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Simulate every combination of policies, techniques and variations; write their tables and figures."""
     from bridge.runs.directory import named_folder
