@@ -33,35 +33,12 @@ if TYPE_CHECKING:
     from traces import TwolevelError, timedeltas
 
 __all__ = [
-    "simulate",
-    "sweep",
-    "study",
-    "read",
-    "report",
-    "table",
-    "Workload",
-    "Platform",
-    "HostGroup",
-    "Network",
-    "load_platform",
-    "Scenario",
-    "JobSelection",
-    "Machine",
-    "Batch",
-    "Application",
-    "ApplicationMap",
-    "Power",
-    "Execution",
-    "Policy",
-    "Technique",
-    "PythonTechnique",
-    "Planner",
-    "Simulation",
-    "simulate_graph",
-    "read_graph",
-    "timedeltas",
-    "TwolevelError",
-]
+    "simulate", "sweep", "study", "read", "report", "table",
+    "Workload", "Platform", "HostGroup", "Network", "load_platform",
+    "Scenario", "JobSelection", "Machine", "Batch", "Application", "ApplicationMap", "Power", "Execution",
+    "Policy", "Technique", "PythonTechnique", "Planner",
+    "Simulation", "simulate_graph", "read_graph", "timedeltas", "TwolevelError",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

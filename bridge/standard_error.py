@@ -38,26 +38,16 @@ def put_text(text: str) -> None:
     print("\n".join(map(_one_line, text.split("\n"))))
 
 
-class _Words(io.FileIO):
-    """Stderr that drops what it cannot write."""
+class _Standard(io.FileIO):
+    """Stdout, which is named in its errors, or stderr, which drops what it cannot write."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
             while (written := super().write(data)) is None:  # a terminal that another program made non-blocking
                 select.select([], [self], [])
-        except OSError:
-            return memoryview(data).nbytes
-        return written
-
-
-class _Data(io.FileIO):
-    """Stdout that is named in its errors."""
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        try:
-            while (written := super().write(data)) is None:
-                select.select([], [self], [])
         except OSError as error:
+            if self.fileno() == _STDERR:
+                return memoryview(data).nbytes
             error.filename = "standard output"
             raise
         return written
@@ -73,10 +63,10 @@ def keep_standard_streams() -> None:
     while (opened := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(opened, True)
     os.close(opened)
-    for name, descriptor, kind in (("stdout", _STDOUT, _Data), ("stderr", _STDERR, _Words)):
+    for name, descriptor in (("stdout", _STDOUT), ("stderr", _STDERR)):
         before = getattr(sys, name)
         if before is getattr(sys, f"__{name}__"):
-            stream = _text(kind(descriptor, "w", closefd=False), before)
+            stream = _text(_Standard(descriptor, "w", closefd=False), before)
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
 

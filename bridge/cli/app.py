@@ -146,13 +146,40 @@ def _run(words: list[str], debug: bool) -> Any:
         return _fault(error.text if isinstance(error, TwolevelError) else of_system(error), code_of(error))
 
 
+#: How similar an option or a command is at least that the message of a wrong one names; 1: the same.
+_NEAR = 0.75
+
+
 def _usage(error: Any) -> str:
     # The message of a wrong command line; of a retired option its replacement.
+    from difflib import get_close_matches
+
     from traces.base.retired import retired
 
-    name = str(getattr(error, "option_name", None) or "")
-    replaced = retired(name.lstrip("-")) if type(error).__name__ == "NoSuchOption" else ""
-    return f"{name} {replaced}" if replaced else str(error.format_message())
+    message, context = str(error.format_message()), error.ctx
+    command = (
+        "twolevel" if context is None else f"twolevel{context.command_path.removeprefix(context.find_root().info_name)}"
+    )
+    if type(error).__name__ == "NoSuchOption":
+        name = error.option_name
+        if replaced := retired(name.lstrip("-")):
+            return f"{name} {replaced}"
+        known = {one.lstrip("-"): one for part in context.command.params for one in (*part.opts, *part.secondary_opts)}
+        words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
+        words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
+        near = [known[word] for word in words]
+        which = f"did you mean {' or '.join(near)}?" if near else f"{command} --help-all lists all options"
+        return f"No such option: {name}; {which}"
+    if message.startswith("No such command"):
+        name = message.split("'")[1]
+        groups = {one: command.commands for one, command in context.command.commands.items() if _has_commands(command)}
+        if meant := [f"{command} {one} {name}" for one, commands in groups.items() if name in commands]:
+            return f"No such command '{name}'; did you mean {' or '.join(meant)}?"
+    return message
+
+
+def _has_commands(command: Any) -> bool:
+    return hasattr(command, "commands")
 
 
 def _lost_output() -> int:

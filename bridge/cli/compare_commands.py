@@ -5,10 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import PUE, SIGNALS
+from bridge.cli.parameters import argument, option
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
 from bridge.standard_error import lined_up, say
@@ -17,21 +16,18 @@ from bridge.standard_error import lined_up, say
 @bundled
 def compare_command(
     *,
-    a: Annotated[str, typer.Argument(metavar="DIR_A", help="Results of twolevel run.")],
-    b: Annotated[str, typer.Argument(metavar="DIR_B", help="Results of another run of the same workload.")],
+    a: Annotated[str, argument("DIR_A", "Results of twolevel run.")],
+    b: Annotated[str, argument("DIR_B", "Results of another run of the same workload.")],
     job: Annotated[
         str | None,
-        typer.Option(
-            metavar="JOB",
-            help="Print the chain of delays of one job: its number, its name, or its Slurm ID, e.g. 900_2.",
-        ),
+        option("JOB", "Print the chain of delays of one job: its number, its name, or its Slurm ID, e.g. 900_2."),
     ] = None,
     top: Annotated[int, TOP] = TOP.default,
     reward: Annotated[
         str | None,
-        typer.Option(
-            metavar="RUN:WAIT",
-            help="Reward per core-hour of longer run time and of longer wait, for jobs that may be slowed, e.g. 0.02:0.005.",
+        option(
+            "RUN:WAIT",
+            "Reward per core-hour of longer run time and of longer wait, for jobs that may be slowed, e.g. 0.02:0.005.",
         ),
     ] = None,
     signals: Annotated[

@@ -1,4 +1,4 @@
-"""The commands ``figures``, ``metrics``, ``power``, ``story`` and ``report``, which show results."""
+"""The commands that show results, a run in progress, or a platform."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
+from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
 from bridge.options.bundles import bundled
 from bridge.standard_error import lined_up, put, put_text, say
 
@@ -19,30 +20,19 @@ if TYPE_CHECKING:
 
 
 def figures_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a run, a study or a grid.")],
+    results: Annotated[str, argument("DIR", "Results of a run, a study or a grid.")],
     only: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name of a figure (docs/reference/figures.md); may be repeated; default: all that apply.",
-        ),
+        option("NAME", "Name of a figure (docs/reference/figures.md); may be repeated; default: all that apply."),
     ] = None,
-    out: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the files; default: figures in DIR.")
-    ] = None,
+    out: Annotated[str | None, option("DIR", "Folder for the files; default: figures in DIR.", "--out", "-o")] = None,
     form: Annotated[
-        str, typer.Option("--format", metavar="FORMATS", help="File formats, separated by commas: png, svg, pdf.")
+        str, option("FORMATS", "File formats, separated by commas: png, svg, pdf.", "--format")
     ] = "svg,png",
-    jobs: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Only these jobs of a run, e.g. 1542-1546.")
-    ] = None,
-    cores: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Only these cores of a run, e.g. 64-127.")
-    ] = None,
-    width: Annotated[
-        str | None, typer.Option(metavar="LENGTH", help="Width of each figure, e.g. 3.5in, 89mm or 252pt.")
-    ] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Draw no titles; captions.txt has them.")] = False,
+    jobs: Annotated[str | None, option("NUMBERS", "Only these jobs of a run, e.g. 1542-1546.")] = None,
+    cores: Annotated[str | None, option("NUMBERS", "Only these cores of a run, e.g. 64-127.")] = None,
+    width: Annotated[str | None, option("LENGTH", "Width of each figure, e.g. 3.5in, 89mm or 252pt.")] = None,
+    no_title: Annotated[bool, switch("--no-title", "Draw no titles; captions.txt has them.")] = False,
 ) -> None:
     """Draw the figures of a run or a study, and write their captions; existing files are replaced."""
     from bridge.runs.directory import named_folder
@@ -74,18 +64,15 @@ def figures_command(
 
 
 #: Where the values of single jobs are written.
-_JOBS = typer.Option(
-    "--jobs", metavar="FILE", help="Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet)."
-)
+_JOBS = option("FILE", "Write the values of each job to a CSV file, or to a Parquet file (FILE.parquet).", "--jobs")
 
 
 @bundled
 def power_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The output folder of a twolevel run with --power.")],
+    results: Annotated[str, argument("DIR", "The output folder of a twolevel run with --power.")],
     output: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="FILE", help="Draw the power over time: a png, svg or pdf file."),
+        str | None, option("FILE", "Draw the power over time: a png, svg or pdf file.", "--out", "-o")
     ] = None,
     signals: Annotated[
         str | None,
@@ -108,7 +95,7 @@ def power_command(
         known = {name: run.metrics[name] for name in METRICS if name in run.metrics}
         if not known:
             raise InputError(f"{results}: its power is not known; simulate again with {POWER}")
-        put_text(lined_up([(name, _plain(value)) for name, value in (known | metrics).items()]) + "\n")
+        _put_metrics(known | metrics)
     for name, text in cost_rows(metrics):
         say(f"{name}: {text}")
     _write_jobs(jobs, run, columns)
@@ -121,10 +108,10 @@ def power_command(
 @bundled
 def metrics_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The output folder of a twolevel run.")],
+    results: RUN,
     fair_start: Annotated[bool, FAIR_START] = False,
     jobs: Annotated[str | None, _JOBS] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON.")] = False,
+    as_json: AS_JSON = False,
 ) -> None:
     """Print the metrics of a run, and compute fair start times. Times are in ns, energies in J, power in W."""
     from bridge.runs.afterwards import Afterwards, StoredRun
@@ -138,12 +125,12 @@ def metrics_command(
 
         put_text(json.dumps(found) + "\n")
     else:
-        put_text(lined_up([(name, _plain(value)) for name, value in found.items()]) + "\n")
+        _put_metrics(found)
     _write_jobs(jobs, run, columns)
 
 
-def _plain(value: object) -> str:
-    return "–" if value is None else str(value)
+def _put_metrics(values: Mapping[str, object]) -> None:
+    put_text(lined_up([(name, "–" if value is None else str(value)) for name, value in values.items()]) + "\n")
 
 
 def _check_jobs(jobs: str | None, computed: bool, option: str) -> None:
@@ -169,22 +156,17 @@ def _write_jobs(path: str | None, run: StoredRun, columns: Mapping[str, Any]) ->
 
 
 def table_command(
-    results: Annotated[
-        list[str],
-        typer.Argument(metavar="DIR...", help="A study (the --out of study or grid), or one or several runs."),
-    ],
+    results: Annotated[list[str], argument("DIR...", "A study (the --out of study or grid), or one or several runs.")],
     metrics: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help="Metrics separated by commas (docs/reference/metrics.md), e.g. makespan,mean_wait; default: the main ones.",
+        option(
+            "NAMES",
+            "Metrics separated by commas (docs/reference/metrics.md), e.g. makespan,mean_wait; default: the main ones.",
         ),
     ] = "",
-    form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="md, csv or latex.")] = "md",
-    output: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help="Write the table to FILE; default: stdout.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
+    form: Annotated[str, option("FORMAT", "md, csv or latex.", "--format")] = "md",
+    output: Annotated[str | None, option("FILE", "Write the table to FILE; default: stdout.", "--out", "-o")] = None,
+    force: REPLACE_FILE = False,
 ) -> None:
     """Print a table of metrics for a paper: one row per combination, means over seeds with 95 % confidence intervals."""
     from bridge.front.tables import table
@@ -206,13 +188,8 @@ def table_command(
 
 
 def story_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
-    job: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB", help="The job: its number in the workload, its name, or its Slurm ID, e.g. 900_2."
-        ),
-    ],
+    results: RUN,
+    job: Annotated[str, argument("JOB", "The job: its number in the workload, its name, or its Slurm ID, e.g. 900_2.")],
 ) -> None:
     """Print what happened to one job, one line per event: its submit, why it waited, its start and its end."""
     from bridge.runs.story import story_of_results
@@ -231,15 +208,11 @@ _LIVE_S = 5
 
 
 def report_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a run, study, grid, comparison or replay.")],
-    other: Annotated[
-        str | None, typer.Argument(metavar="[DIR_B]", help="Another run, to report a comparison of both.")
-    ] = None,
-    output: Annotated[
-        str | None, typer.Option("--out", "-o", metavar="FILE", help=f"The report; default: {_NAME} in DIR.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")] = False,
-    live: Annotated[bool, typer.Option("--live", help="Update the report of a running study until it ends.")] = False,
+    results: Annotated[str, argument("DIR", "Results of a run, study, grid, comparison or replay.")],
+    other: Annotated[str | None, argument("[DIR_B]", "Another run, to report a comparison of both.")] = None,
+    output: Annotated[str | None, option("FILE", f"The report; default: {_NAME} in DIR.", "--out", "-o")] = None,
+    force: REPLACE_FILE = False,
+    live: Annotated[bool, switch("--live", "Update the report of a running study until it ends.")] = False,
 ) -> None:
     """Write a report of a result: one HTML file for a browser, which needs no network."""
     from bridge.front.results import page_maker
@@ -298,3 +271,45 @@ def _follow(folder: Path, target: Path, *, force: bool) -> None:
         say(f"twolevel: nobody is at work on {folder} any more; {target} shows what has ended of it")
         raise typer.Exit(_DIED)
     say("the study is done")
+
+
+def watch_command(
+    results: Annotated[str, argument("DIR", "The --out of a twolevel run.")],
+    once: Annotated[bool, switch("--once", "Print the state once and exit.")] = False,
+    as_json: Annotated[bool, switch("--json", "Print each state as one line of JSON.")] = False,
+) -> None:
+    """Show a run that is in progress in another terminal: clock, queue, utilisation, map of the hosts."""
+    from bridge.live.watch import watch_run
+
+    raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
+
+
+@bundled
+def platform_command(
+    *,
+    like: Annotated[
+        str | None,
+        option("WORKLOAD", "Machine named in this workload; or demand-response; default: that of the two-level paper."),
+    ] = None,
+) -> None:
+    """Print a platform in TOML, as a template: that of the two-level paper, of another paper, or of a log."""
+    from bls.machine.platform import PUBLISHED
+    from bls.workloads import read_workload
+    from bridge.scenarios.machine import platform_for
+
+    name = "paper" if like is None else like
+    machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)
+    print(machine.to_toml(), end="")
+
+
+def gantt_command(
+    results: Annotated[str, argument("DIR", "Results of twolevel run --tasks.")],
+    output: Annotated[str, option("FILE", "The figure: a png, svg or pdf file.", "--out", "-o")],
+    jobs: Annotated[str | None, option("NUMBERS", "Job numbers, e.g. 1542-1546; default: all.")] = None,
+    cores: Annotated[str | None, option("NUMBERS", "Cores, e.g. 64-127; default: all.")] = None,
+    title: Annotated[str | None, option("TEXT", "Title of the chart; default: workload, policy × technique.")] = None,
+) -> None:
+    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
+    from bridge.runs.figures import draw_run_figure
+
+    put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))

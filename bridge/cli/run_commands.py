@@ -1,4 +1,4 @@
-"""The commands of ``twolevel``: each takes what the user typed, has it done, and says where the results are."""
+"""The list of commands of ``twolevel``, and the command ``run``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput
 from bridge.scenarios.scenario import Scenario
-from bridge.standard_error import lined_up, put, say
+from bridge.standard_error import lined_up, say
 from traces.base.options import values
 
 if TYPE_CHECKING:
@@ -27,95 +27,67 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Command:
-    """A command: the module of its function, what the list of commands says of it, and the example below its help."""
+    """A command: the module ``HOME_commands`` of its function, its line in the list of commands, the words of its example."""
 
     home: str
     short_help: str
-    example: str
+    example: str = ""
 
     def function(self, name: str) -> Any:
-        return getattr(import_module(self.home), f"{name.replace('-', '_')}_command")
+        return getattr(import_module(f"bridge.cli.{self.home}_commands"), f"{name.replace('-', '_')}_command")
 
 
 #: Name → command; the function is called ``NAME_command``. ``workload`` and ``trace`` are groups of commands.
 COMMANDS: dict[str, _Command] = {
     "run": _Command(
-        "bridge.cli.run_commands",
-        "Simulate a workload.",
-        "twolevel run sample --bls sjf --als gss --variation 0.25 --seed 1 --out results",
+        "run", "Simulate a workload.", "sample --bls sjf --als gss --variation 0.25 --seed 1 --out results"
     ),
-    "replay": _Command(
-        "bridge.cli.replay_commands",
-        "Run a workload through the real Slurm.",
-        "twolevel replay sample --select first:50 --out replay",
-    ),
+    "replay": _Command("replay", "Run a workload through the real Slurm.", "sample --select first:50 --out replay"),
     "worker": _Command(
-        "bridge.cli.worker_commands",
+        "worker",
         "Run application processes for a simulation on another host.",
-        "twolevel worker tls://node1:7411 --token-file token --workers 8 --patience 10min",
+        "tls://node1:7411 --token-file token --workers 8 --patience 10min",
     ),
-    "watch": _Command("bridge.cli.run_commands", "Show the progress of a run.", "twolevel watch results --once"),
+    "watch": _Command("result", "Show the progress of a run.", "results --once"),
     "grid": _Command(
-        "bridge.cli.study_commands",
+        "study",
         "Simulate every combination of both levels.",
-        "twolevel grid sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
+        "sample --bls fcfs,sjf --als static,gss --variation 0,0.25 --seeds 10 --out study",
     ),
-    "study": _Command(
-        "bridge.cli.study_commands",
-        "Run a study described in a file.",
-        "twolevel study study.toml --out results --workers 2",
-    ),
-    "repeat": _Command("bridge.cli.study_commands", "Run a study again and compare.", "twolevel repeat results"),
+    "study": _Command("study", "Run a study described in a file.", "study.toml --out results --workers 2"),
+    "repeat": _Command("study", "Run a study again and compare.", "results"),
     "loop": _Command(
-        "bridge.cli.single_commands",
+        "single",
         "Simulate one loop, or print chunk sizes.",
-        "twolevel loop --n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
+        "--n 1000 --cores 16 --als gss --lengths gamma:cov=0.5 --out loop",
     ),
     "graph": _Command(
-        "bridge.cli.single_commands",
+        "single",
         "Simulate one task graph.",
-        "twolevel graph cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
+        "cholesky:tiles=8 --hosts 4 --cores 16 --als heft --network lv08 --out graph",
     ),
-    "compare": _Command(
-        "bridge.cli.compare_commands", "Compare two runs, job by job.", "twolevel compare static gss --job 320"
-    ),
-    "story": _Command(
-        "bridge.cli.result_commands", "Print what happened to one job, and why.", "twolevel story results 42"
-    ),
-    "platform": _Command(
-        "bridge.cli.run_commands", "Print a platform in TOML.", "twolevel platform --like sample > my.toml"
-    ),
-    "gantt": _Command(
-        "bridge.cli.run_commands",
-        "Draw a Gantt chart of a run.",
-        "twolevel gantt results --jobs 40-60 --cores 64-127 -o figure.png",
-    ),
+    "compare": _Command("compare", "Compare two runs, job by job.", "static gss --job 320"),
+    "story": _Command("result", "Print what happened to one job, and why.", "results 42"),
+    "platform": _Command("result", "Print a platform in TOML.", "--like sample > my.toml"),
+    "gantt": _Command("result", "Draw a Gantt chart of a run.", "results --jobs 40-60 --cores 64-127 -o figure.png"),
     "power": _Command(
-        "bridge.cli.result_commands",
+        "result",
         "Show the power of a run, its costs and emissions.",
-        "twolevel power results --signals signals.csv --pue 1.4 -o power.svg",
+        "results --signals signals.csv --pue 1.4 -o power.svg",
     ),
-    "metrics": _Command(
-        "bridge.cli.result_commands", "Print the metrics of a run.", "twolevel metrics results --fair-start"
-    ),
+    "metrics": _Command("result", "Print the metrics of a run.", "results --fair-start"),
     "figures": _Command(
-        "bridge.cli.result_commands",
-        "Draw the figures of a run or a study.",
-        "twolevel figures results --only utilisation --only heat --format svg",
+        "result", "Draw the figures of a run or a study.", "results --only utilisation --only heat --format svg"
     ),
     "table": _Command(
-        "bridge.cli.result_commands",
+        "result",
         "Print metrics as a table for a paper.",
-        "twolevel table study --metrics makespan,mean_wait --format latex -o table.tex",
+        "study --metrics makespan,mean_wait --format latex -o table.tex",
     ),
-    "report": _Command(
-        "bridge.cli.result_commands", "Write an HTML report of a result.", "twolevel report results -o page.html"
-    ),
-    "warm-up": _Command("bridge.cli.kernel_commands", "Compile the kernels now.", "twolevel warm-up --all"),
-    "doctor": _Command("bridge.cli.run_commands", "Check the installation.", "twolevel doctor"),
-    "cite": _Command(
-        "bridge.cli.cite_commands", "Print how to cite this software.", "twolevel cite --bibtex >> references.bib"
-    ),
+    "report": _Command("result", "Write an HTML report of a result.", "results -o page.html"),
+    "warm-up": _Command("installation", "Compile the kernels now.", "--all"),
+    "doctor": _Command("installation", "Check the installation."),
+    "cite": _Command("installation", "Print how to cite this software.", "--bibtex >> references.bib"),
 }
 
 #: Name → the module of its commands, and its typer there.
@@ -151,7 +123,7 @@ def command_line(first_word: str) -> typer.Typer:
     app.callback()(_root)
     for name, command in COMMANDS.items():
         if alone in (None, name):
-            example = f"Example: {command.example}"
+            example = f"Example: twolevel {name} {command.example}".rstrip()
             add = app.command(name, cls=QuickCommand, short_help=command.short_help, epilog=example)
             add(_unused if first_word in _OF_ALL else command.function(name))
     for name, (home, group) in _GROUPS.items():
@@ -310,10 +282,7 @@ def _run(
 
     if trace is not None:
         trace.check_cores(ready.platform.n_cores)
-    with (
-        fresh_directory(target, force) as folder,
-        Broadcast(folder, len(ready.workload), live=output.live) as watch,
-    ):
+    with fresh_directory(target, force) as folder, Broadcast(folder, len(ready.workload), live=output.live) as watch:
         keep = output.tasks or (trace is not None and trace.needs_tasks(ready.platform.machine()))
         result = run(ready, keep_tasks=keep, watch=watch, check=output.check)
         written = write_run(result, folder, arguments, tasks=output.tasks, trace=trace, nodes=output.nodes)
@@ -327,60 +296,3 @@ def _run(
     if same is not None and same.others:
         where = f"twolevel compare {output.same_as} {target} says where"
         raise InputError(f"{SAME_AS}: not the tables of {output.same_as}: {', '.join(same.others)}; {where}")
-
-
-def watch_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="The --out of a twolevel run.")],
-    once: Annotated[bool, typer.Option("--once", help="Print the state once and exit.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print each state as one line of JSON.")] = False,
-) -> None:
-    """Show a run that is in progress in another terminal: clock, queue, utilisation, map of the hosts."""
-    from bridge.live.watch import watch_run
-
-    raise typer.Exit(watch_run(Path(results), once=once, as_json=as_json))
-
-
-@bundled
-def platform_command(
-    *,
-    like: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORKLOAD",
-            help="The machine named in this workload; or demand-response. Default: the machine of the two-level paper.",
-        ),
-    ] = None,
-) -> None:
-    """Print a platform in TOML, as a template: that of the two-level paper, of another paper, or of a log."""
-    from bls.machine.platform import PUBLISHED
-    from bls.workloads import read_workload
-    from bridge.scenarios.machine import platform_for
-
-    name = "paper" if like is None else like
-    machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)
-    print(machine.to_toml(), end="")
-
-
-def gantt_command(
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run --tasks.")],
-    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The figure: a png, svg or pdf file.")],
-    jobs: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Job numbers, e.g. 1542-1546; default: all.")
-    ] = None,
-    cores: Annotated[str | None, typer.Option(metavar="NUMBERS", help="Cores, e.g. 64-127; default: all.")] = None,
-    title: Annotated[
-        str | None, typer.Option(help="Title of the chart; default: workload, policy × technique.")
-    ] = None,
-) -> None:
-    """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
-    from bridge.runs.figures import draw_run_figure
-
-    put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))
-
-
-def doctor_command() -> None:
-    """Check the installation: versions, kernel cache, OTF2 library, other packages with the same names."""
-    from bridge.cli.doctor import report
-
-    if code := report():
-        raise typer.Exit(code)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from als.options import ALS, VARIATION
-from bls.options import BLS, DECISIONS
+from bls.options import BACKFILL, BLS, DECISIONS
+from bridge.cli import INTERRUPTED
 
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.cli import INTERRUPTED
+from bridge.cli.parameters import argument, option, switch
 from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.scenarios.scenario import Scenario
@@ -29,27 +31,22 @@ if TYPE_CHECKING:
 
 DataOption = Annotated[list[str] | None, d.DATA]
 ClusterOption = Annotated[
-    str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
+    str | None, option("WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm.")
 ]
-StudyOutOption = Annotated[
-    str,
-    typer.Option(
-        "--out", "-o", metavar="DIR", help="Folder for the results. An unfinished run of the same study is continued."
-    ),
-]
+_OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
+_FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 
 
 @bundled
 def study_command(
     *,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A study in TOML (docs/reference/studies.md).")],
-    out: StudyOutOption,
+    file: Annotated[str, argument("FILE", "A study in TOML (docs/reference/studies.md).")],
+    out: Annotated[str, _OUT],
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures of the study.")] = True,
-    force: Annotated[bool, typer.Option("--force", help="Start again and discard finished cells.")] = False,
+    figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
+    force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
     from bridge.runs.directory import named_folder
@@ -163,27 +160,30 @@ def _show_results(study: Study, target: Path, results: pd.DataFrame, *, figures:
 
 
 #: Options that all cells of a grid share, without its lists and without options that a study replaces.
-OF_CELLS = TakenOptions(without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"), raw_of=Scenario)
+OF_CELLS = TakenOptions(
+    without=(d.WORKLOAD, BLS, ALS, VARIATION, DECISIONS, "execution"),
+    instead=(replace(BACKFILL, help=f"{BACKFILL.help}; several: separated by commas"),),
+    raw_of=Scenario,
+)
 
 
 @bundled
 def grid_command(
     *,
     workload: Annotated[str, d.WORKLOAD],
-    out: Annotated[str, d.OUT],
+    out: Annotated[str, _OUT],
     bls: Annotated[str, d.POLICIES] = d.POLICIES.default,
     als: Annotated[str, d.TECHNIQUES] = d.TECHNIQUES.default,
     variation: Annotated[str | None, d.VARIATIONS] = None,
     seeds: Annotated[
-        str | None,
-        typer.Option(metavar="SEEDS", help="Number of seeds, or a list, e.g. '0-4 9'; default: only --seed."),
+        str | None, option("SEEDS", "Number of seeds, or a list, e.g. '0-4 9'; default: only --seed.")
     ] = None,
     replicate: Annotated[str | None, d.REPLICATE] = d.REPLICATE.default,
     warmup: Annotated[str | None, d.WARMUP] = d.WARMUP.default,
     shake: Annotated[str | None, d.SHAKE] = d.SHAKE.default,
     shared: Annotated[Mapping[str, Any], OF_CELLS],
-    workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
-    force: Annotated[bool, d.FORCE] = d.FORCE.default,
+    workers: Annotated[int | None, replace(d.WORKERS, first=True)] = d.WORKERS.default,
+    force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Simulate every combination of policies, techniques and variations; write their tables and figures."""
     from bridge.runs.directory import named_folder
@@ -198,10 +198,9 @@ def grid_command(
 @bundled
 def repeat_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a study or a grid.")],
+    results: Annotated[str, argument("DIR", "Results of a study or a grid.")],
     out: Annotated[
-        str | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Keep the results of the repetition in this folder."),
+        str | None, option("DIR", "Keep the results of the repetition in this folder.", "--out", "-o")
     ] = None,
     data: DataOption = None,
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,

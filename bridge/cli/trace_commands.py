@@ -4,28 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 # Everything else is imported by the command that needs it, so that --help is quick.
-from bridge.options.bundles import bundled
+from bridge.cli.parameters import AS_JSON, RUN, argument, group
 from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
 from traces.base.options import PART_JOBS, Panel
 
-trace_app = typer.Typer(
-    help="Describe a trace, cut a part out, or convert it.", no_args_is_help=True, rich_markup_mode=None
-)
-
-_Results = Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")]
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
 _FORMATS = replace(TRACE_FORMATS, bare="")
 
 
-@trace_app.command("info", short_help="Describe a trace or a run.", epilog="Example: twolevel trace info results")
-@bundled
 def info_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run, or an OTF2 archive.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    results: Annotated[str, argument("DIR", "Results of twolevel run, or an OTF2 archive.")],
+    as_json: AS_JSON = False,
 ) -> None:
     """Describe the tables and traces of a run, or an OTF2 archive: locations, regions, events, time span, sizes."""
     import json
@@ -37,15 +28,9 @@ def info_command(
     print(json.dumps(found, indent=2, ensure_ascii=False) if as_json else lined_up(info_rows(found)))
 
 
-@trace_app.command(
-    "cut",
-    short_help="Write a part of a run as a trace.",
-    epilog="Example: twolevel trace cut results --trace-window 2h..3h --trace-cores 0-63 --trace perfetto --out part",
-)
-@bundled
 def cut_command(
     *,
-    results: _Results,
+    results: RUN,
     out: Annotated[str, _OUT],
     trace_window: Annotated[str | None, TRACE_WINDOW] = TRACE_WINDOW.default,
     trace_cores: Annotated[str | None, TRACE_CORES] = TRACE_CORES.default,
@@ -70,15 +55,9 @@ def cut_command(
         put(path)
 
 
-@trace_app.command(
-    "convert",
-    short_help="Write a run as a trace in another format.",
-    epilog="Example: twolevel trace convert results --trace perfetto --out perfetto",
-)
-@bundled
 def convert_command(
     *,
-    results: _Results,
+    results: RUN,
     out: Annotated[str, _OUT],
     trace: Annotated[str, _FORMATS] = TRACE_FORMATS.default,
     trace_detail: Annotated[str, TRACE_DETAIL] = TRACE_DETAIL.default,
@@ -90,3 +69,16 @@ def convert_command(
 
     for path in write_part(Path(results), out, trace, trace_detail, WHOLE, say):
         put(path)
+
+
+trace_app = group(
+    "trace",
+    "Describe a trace, cut a part out, or convert it.",
+    (info_command, "Describe a trace or a run.", "results"),
+    (
+        cut_command,
+        "Write a part of a run as a trace.",
+        "results --trace-window 2h..3h --trace-cores 0-63 --trace perfetto --out part",
+    ),
+    (convert_command, "Write a run as a trace in another format.", "results --trace perfetto --out perfetto"),
+)

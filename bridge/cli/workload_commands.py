@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
-from bridge.options.bundles import bundled
+from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, group, option, switch
 from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
@@ -20,17 +18,8 @@ from bridge.standard_error import put, put_text, say
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
 
-workload_app = typer.Typer(
-    help="Describe, transform, generate and download workloads.", no_args_is_help=True, rich_markup_mode=None
-)
-
-_OutputOption = Annotated[
-    str, typer.Option("--out", "-o", metavar="FILE", help="The workload: a file ending in .swf or .swf.gz.")
-]
-_ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")]
-_ReaderOption = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD; default: by its name.")
-]
+_OutputOption = Annotated[str, option("FILE", "The workload: a file ending in .swf or .swf.gz.", "--out", "-o")]
+_ReaderOption = Annotated[str | None, option("NAME", "Format of WORKLOAD; default: by its name.", "--format")]
 _NUMBERS = "e.g. 3 5-9, or unknown"
 
 
@@ -41,7 +30,7 @@ class _Rewriting:
     output: _OutputOption
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
     reader: _ReaderOption = None
-    force: _ReplaceOption = False
+    force: REPLACE_FILE = False
 
     def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
         """Read workloads and write what is made of them; whether the file can be written is checked before."""
@@ -61,19 +50,16 @@ def info_command(
     *,
     workload: Annotated[str, WORKLOAD],
     platform: Annotated[
-        str | None,
-        replace(PLATFORM, rule="as many cores as in the log's header (MaxProcs), or as its widest job"),
+        str | None, replace(PLATFORM, rule="as many cores as in the log's header (MaxProcs), or as its widest job")
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     select: Annotated[str, SELECT] = SELECT.default,
     reader: _ReaderOption = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Plot an overview in a png, svg or pdf file.")
-    ] = None,
+    plot: Annotated[str | None, option("FILE", "Plot an overview in a png, svg or pdf file.")] = None,
     rejects: Annotated[
-        bool, typer.Option("--rejects", help="List the first rejected lines for each reason: line, field, text.")
+        bool, switch("--rejects", "List the first rejected lines for each reason: line, field, text.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AS_JSON = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import as_text, describe
@@ -111,10 +97,7 @@ def info_command(
 
 
 def cut_command(
-    *,
-    workload: Annotated[str, WORKLOAD],
-    select: Annotated[str, SELECT] = SELECT.default,
-    written: _Rewriting,
+    *, workload: Annotated[str, WORKLOAD], select: Annotated[str, SELECT] = SELECT.default, written: _Rewriting
 ) -> None:
     """Write a part of a workload, or all of it, as SWF; time 0 is the start of the window."""
     from bls.workloads.reshape import cut
@@ -124,7 +107,7 @@ def cut_command(
 
 def merge_command(
     *,
-    workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
+    workloads: Annotated[list[str], argument("WORKLOAD...", "Workload files; or 'sample'.")],
     align: Annotated[str, ALIGN] = ALIGN.default,
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
@@ -140,13 +123,9 @@ def merge_command(
 def scale_command(
     *,
     workload: Annotated[str, WORKLOAD],
-    load: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Divide the times between submits by this.")
-    ] = None,
-    speed: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Divide run times and estimates by this.")
-    ] = None,
-    cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Multiply the widths of jobs by this.")] = None,
+    load: Annotated[float | None, option("FACTOR", "Divide the times between submits by this.")] = None,
+    speed: Annotated[float | None, option("FACTOR", "Divide run times and estimates by this.")] = None,
+    cores: Annotated[float | None, option("FACTOR", "Multiply the widths of jobs by this.")] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
@@ -158,14 +137,12 @@ def scale_command(
 def filter_command(
     *,
     workload: Annotated[str, WORKLOAD],
-    users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
-    queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
-    partitions: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Partitions, {_NUMBERS}.")] = None,
-    cores: Annotated[str | None, typer.Option(metavar="RANGE", help="Numbers of cores, e.g. 8-64, 8- or -64.")] = None,
-    run: Annotated[str | None, typer.Option(metavar="RANGE", help="Run times, e.g. 10m-2h, 10m- or -2h.")] = None,
-    status: Annotated[
-        str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
-    ] = None,
+    users: Annotated[str | None, option("NUMBERS", f"Users, {_NUMBERS}.")] = None,
+    queues: Annotated[str | None, option("NUMBERS", f"Queues, {_NUMBERS}.")] = None,
+    partitions: Annotated[str | None, option("NUMBERS", f"Partitions, {_NUMBERS}.")] = None,
+    cores: Annotated[str | None, option("RANGE", "Numbers of cores, e.g. 8-64, 8- or -64.")] = None,
+    run: Annotated[str | None, option("RANGE", "Run times, e.g. 10m-2h, 10m- or -2h.")] = None,
+    status: Annotated[str | None, option("WHICH", "completed, failed, cancelled, unknown; or numbers.")] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload that meet all conditions, as SWF, with unchanged times."""
@@ -188,16 +165,13 @@ def filter_command(
 
 def export_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
-    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf, .swf.gz or .csv.")],
-    form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys.")
-    ] = "swf",
+    results: RUN,
+    output: Annotated[str, option("FILE", "A file ending in .swf, .swf.gz or .csv.", "--out", "-o")],
+    form: Annotated[str, option("NAME", "swf, or batsim: jobs.csv of Batsim, for evalys.", "--format")] = "swf",
     log: Annotated[
-        str | None,
-        typer.Option("--workload", metavar="WORKLOAD", help="The simulated log, for users, groups and queues."),
+        str | None, option("WORKLOAD", "The simulated log, for users, groups and queues.", "--workload")
     ] = None,
-    force: _ReplaceOption = False,
+    force: REPLACE_FILE = False,
 ) -> None:
     """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
@@ -215,13 +189,10 @@ def generate_command(
     output: _OutputOption,
     wanted: GenerationRequest,
     requests: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Write the requests of jobs per node to a file for run --requests; needs --gpus."
-        ),
+        str | None, option("FILE", "Write the requests of jobs per node to a file for run --requests; needs --gpus.")
     ] = None,
     reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    force: REPLACE_FILE = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
     from bridge.cli.workload_files import (
@@ -256,20 +227,15 @@ def generate_command(
 
 def fetch_command(
     *,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Name of the log; without it, list all logs.")
-    ] = None,
-    output: Annotated[
-        str,
-        typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf.gz, or an existing folder."),
-    ] = ".",
+    name: Annotated[str | None, argument("[NAME]", "Name of the log; without it, list all logs.")] = None,
+    output: Annotated[str, option("FILE", "A file ending in .swf.gz, or an existing folder.", "--out", "-o")] = ".",
     base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive with the same folders.")
+        str | None, option("URL", "A mirror of the archive with the same folders.", "--base-url")
     ] = None,
-    sha256: Annotated[str | None, typer.Option(metavar="SUM", help="Expected checksum of the file.")] = None,
+    sha256: Annotated[str | None, option("SUM", "Expected checksum of the file.")] = None,
     timeout: Annotated[float, FETCH_TIMEOUT] = FETCH_TIMEOUT.default,
-    as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
-    force: _ReplaceOption = False,
+    as_json: Annotated[bool, switch("--json", "List as JSON.")] = False,
+    force: REPLACE_FILE = False,
 ) -> None:
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
@@ -298,18 +264,15 @@ def fetch_command(
     put(brought.path)
 
 
-#: Each command: its function, what the list of commands says of it, and the example below its help.
-_COMMANDS: tuple[tuple[Callable[..., None], str, str], ...] = (
-    (info_command, "Describe a workload.", "info sample"),
-    (cut_command, "Write a part of a workload.", "cut sample --select window:6h+4h -o morning.swf"),
-    (merge_command, "Merge several workloads.", "merge sample sample --align start --numbers same -o twice.swf.gz"),
-    (scale_command, "Write a denser, faster or wider workload.", "scale sample --load 1.2 -o denser.swf"),
-    (filter_command, "Write some jobs of a workload.", "filter sample --cores 8-64 --run 10m- -o some.swf"),
-    (export_command, "Write a finished run as a workload.", "export results --format batsim -o jobs.csv"),
-    (generate_command, "Generate a workload like another.", "generate --like sample -n 1000 --seed 7 -o made.swf"),
-    (fetch_command, "Download a log of the Parallel Workloads Archive.", "fetch kth -o logs"),
+workload_app = group(
+    "workload",
+    "Describe, transform, generate and download workloads.",
+    (info_command, "Describe a workload.", "sample"),
+    (cut_command, "Write a part of a workload.", "sample --select window:6h+4h -o morning.swf"),
+    (merge_command, "Merge several workloads.", "sample sample --align start --numbers same -o twice.swf.gz"),
+    (scale_command, "Write a denser, faster or wider workload.", "sample --load 1.2 -o denser.swf"),
+    (filter_command, "Write some jobs of a workload.", "sample --cores 8-64 --run 10m- -o some.swf"),
+    (export_command, "Write a finished run as a workload.", "results --format batsim -o jobs.csv"),
+    (generate_command, "Generate a workload like another.", "--like sample -n 1000 --seed 7 -o made.swf"),
+    (fetch_command, "Download a log of the Parallel Workloads Archive.", "kth -o logs"),
 )
-for _command, _short, _example in _COMMANDS:
-    _name = _command.__name__.removesuffix("_command")
-    _add = workload_app.command(_name, short_help=_short, epilog=f"Example: twolevel workload {_example}")
-    _add(bundled(_command))

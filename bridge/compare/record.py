@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 METRICS = ("makespan_ns", "mean_wait_ns")
 
 
-_NOT_GIVEN = "not given"
-
-
 class RunFolder(NamedTuple):
     """A result of ``twolevel run``: where it is, its record, its table of jobs, and events of running jobs if there are any."""
 
@@ -57,11 +54,15 @@ def compare_runs(a: RunFolder, b: RunFolder) -> Comparison:
     return compare_jobs(a.jobs, b.jobs, (a.events, b.events), ids_of(a.record, a.jobs))
 
 
+#: Values that stand for an option that is not given; of a list there may be none.
+_EMPTY: tuple[object, ...] = (None, "", [])
+
+
 def _text(value: Any) -> str:
-    if value is None or value in ("", []):
-        return _NOT_GIVEN
+    if value is None or value == "":
+        return "not given"
     if isinstance(value, list):
-        return " ".join(map(str, value))
+        return " ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
@@ -81,9 +82,8 @@ def differing(a: RunFolder, b: RunFolder) -> dict[str, tuple[str, str]]:
     options = [run.record["arguments"] for run in (a, b)]
     for name in dict.fromkeys([*options[0], *options[1]]):
         pair = options[0].get(name), options[1].get(name)
-        words = _text(pair[0]), _text(pair[1])
-        if pair[0] != pair[1] and words != (_NOT_GIVEN, _NOT_GIVEN):  # a record may say so, or nothing
-            found[name] = words
+        if pair[0] != pair[1] and not (pair[0] in _EMPTY and pair[1] in _EMPTY):  # a record may say so, or nothing
+            found[name] = _text(pair[0]), _text(pair[1])
     if a.record.get("platform") != b.record.get("platform"):
         pair = _machine(a.record), _machine(b.record)
         found["machine"] = pair if pair[0] != pair[1] else (pair[0], "another of as many hosts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,15 +12,20 @@ from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
 from bridge.studies.study_record import read_study_record
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError
 from traces.base.given_file import near_files
 
 if TYPE_CHECKING:
+    from bls.power.costs import EnergyCosts
     from bls.workloads.workload import Workload
     from bridge.report.page import Page
     from bridge.runs.result import Result
     from bridge.studies.grid import GridRows
     from bridge.studies.study import Study
+
+
+#: The records in folders of results.
+_RECORDS = ("run.json", STUDY, COMPARISON)
 
 
 class ReadRun(StoredRun):
@@ -29,6 +34,19 @@ class ReadRun(StoredRun):
     def report(self) -> Page:
         """Return its report page: ``save(path)`` writes it, and a notebook shows it."""
         return page_maker(self.folder)()
+
+    def costs(self, signals: str | Path) -> EnergyCosts:
+        """Compute costs and emissions, as ``Result.costs``."""
+        from bls.power.costs import costs
+        from bls.power.signals import read_signals
+
+        return costs(self.finished_power, read_signals(signals))
+
+    def facility(self, pue: str) -> Mapping[str, float | None]:
+        """Compute the energy and the power of the whole facility, as ``Result.facility``."""
+        from bls.power.costs import facility_metrics, parse_pue
+
+        return facility_metrics(self.finished_power, parse_pue(pue))
 
 
 def read(path: str | Path) -> ReadRun | Report | Study | Workload:
@@ -43,15 +61,22 @@ def read(path: str | Path) -> ReadRun | Report | Study | Workload:
     Returns
     -------
     ReadRun, Report, Study or Workload
-        A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)`` and ``report()``; a study's folder ``results``, ``plot`` and
-        ``report()``; a study's file can be given to ``twolevel.study``, a workload to ``twolevel.simulate``.
+        A run has ``jobs``, ``tasks``, ``metrics``, ``story(job)``, ``costs(signals)``, ``facility(pue)`` and ``report()``; a
+        study's folder ``results``, ``plot`` and ``report()``; a study's file can be given to ``twolevel.study``, a workload to
+        ``twolevel.simulate``.
 
     Raises
     ------
     InputError
         If it is none of these, or cannot be read.
     """
+    if not isinstance(path, str | Path):
+        raise InputError(
+            f"read: given a {type(path).__name__}; allowed: the folder of a result, a study's file, or a workload"
+        )
     folder = Path(path)
+    if folder.name in _RECORDS and folder.is_file():
+        raise InputError(f"{path} is the record of a result; allowed: its folder, {folder.parent}")
     if folder.is_dir():
         if (folder / STUDY).is_file():
             return _stored_study(folder)
@@ -99,7 +124,9 @@ def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str
     if other is not None:
         raise InputError("other: given with a result in memory; allowed with two folders of runs")
     if not hasattr(result, "report"):
-        raise one_of("result", type(result).__name__, ("a folder", "Result", "GridRows", "Report", "ReadRun"))
+        raise InputError(
+            f"report: given a {type(result).__name__}; allowed: a result of simulate, sweep, study or read, or its folder"
+        )
     return result.report()
 
 
@@ -132,6 +159,6 @@ def page_maker(folder: Path, other: Path | None = None) -> Callable[[], Page]:
             f"{folder} is a file; allowed: the folder that twolevel run, study, grid, compare or replay has written"
         )
     raise InputError(
-        f"{folder} is no result of twolevel: it has none of run.json, {STUDY}, {COMPARISON}; allowed: the --out of run, study, "
-        "grid, compare or replay"
+        f"{folder} is no result of twolevel: it has none of {', '.join(_RECORDS)}; allowed: the --out of run, study, grid, "
+        "compare or replay"
     )

@@ -1,5 +1,6 @@
 """``import twolevel as tl``, and ``twolevel table``."""
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -79,6 +80,15 @@ def test_results_are_read(results: Path) -> None:
     study = tl.read(results / "grid")
     assert (study.total, study.failed, len(study.results)) == (10, 0, 10)
     assert len(tl.read("sample")) == 320
+    for read, words in (
+        (lambda: tl.read(results / "sjf" / "run.json"), "is the record of a result; allowed: its folder"),
+        (lambda: tl.read(3), "given a int; allowed: the folder of a result"),
+        (lambda: tl.report(3), "given a int; allowed: a result of simulate, sweep, study or read"),
+        (lambda: tl.report(fresh, results / "sjf"), "given with a result in memory"),
+        (lambda: run.facility("1.2"), "has no power.parquet"),
+    ):
+        with pytest.raises(tl.TwolevelError, match=words):
+            read()
     for one in (run, study, fresh, results / "grid"):
         tl.report(one).save(results / "page.html")
         assert (results / "page.html").read_text().startswith("<!doctype html>")
@@ -107,6 +117,12 @@ def test_a_table_of_runs(results: Path) -> None:
         line.split(" | ")[0] for line in twolevel("table", copy, results / "sjf", "--metrics", "jobs").out.splitlines()
     ][2:4] == [f"| {copy}", f"| {results / 'sjf'}"]
     assert "is given twice" in twolevel("table", copy, copy).err
+    # Options that differ are columns, but for those that cannot change a number, and those that only one record has.
+    record = json.loads((copy / "run.json").read_text())
+    record["arguments"] |= {"bls": "fcfs", "trace": ["otf2"], "workers": 2, "keep_decisions": True, "observe": ["a"]}
+    del record["arguments"]["slack"]
+    (copy / "run.json").write_text(json.dumps(record))
+    assert tl.table([copy, results / "sjf"], "jobs").splitlines()[0] == "| bls | jobs |"
     assert all(form in twolevel("table", results / "sjf", "--format", "xlsx").err for form in ("csv", "md", "latex"))
     assert "makespn" in twolevel("table", results / "sjf", "--metrics", "makespn").err
 

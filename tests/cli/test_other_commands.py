@@ -21,8 +21,8 @@ from tables import table_text
 import bridge
 import traces.figures.run.gantt
 from bls import sample_path
-from bridge.citation import APPROACH, Person, software
-from bridge.cli import doctor, kernel_commands
+from bridge.citation import references
+from bridge.cli import doctor, installation_commands
 from bridge.replay import installed
 from traces import InputError
 from traces.checks.jobs import InvariantError
@@ -32,20 +32,15 @@ from traces.tables import read_jobs, read_rows
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 
 
-def _people(authors: list[dict[str, str]]) -> tuple[Person, ...]:
-    return tuple(Person(one.get("family-names", one.get("name", "")), one.get("given-names", "")) for one in authors)
-
-
 def test_it_is_what_the_citation_file_says() -> None:
-    paper = CITATION["preferred-citation"]
-    assert paper["type"] == "conference-paper"
-    assert APPROACH.kind == "inproceedings"
-    assert APPROACH.authors == _people(paper["authors"])
-    assert (APPROACH.title, APPROACH.year) == (paper["title"], paper["year"])
-    assert (APPROACH.conference, APPROACH.publisher) == (paper["conference"]["name"], paper["publisher"]["name"])
-    assert software().authors == _people(CITATION["authors"])
-    assert (software().title, software().version) == (CITATION["title"], CITATION["version"])
-    assert CITATION["version"] == version("twolevel")
+    paper, (own,) = CITATION["preferred-citation"], CITATION["authors"]
+    of_both = [paper["title"], str(paper["year"]), paper["conference"]["name"], paper["publisher"]["name"]]
+    of_both += [CITATION["title"], CITATION["version"], own["name"]]
+    text, bibtex = references(bibtex=False), references(bibtex=True)
+    assert [words for words in of_both if words not in text or words not in bibtex] == []
+    assert " and ".join(f"{one['family-names']}, {one['given-names']}" for one in paper["authors"]) in bibtex
+    assert [one["family-names"] in text for one in paper["authors"]] == [True] * 3
+    assert (paper["type"], CITATION["version"]) == ("conference-paper", version("twolevel"))
 
 
 def test_as_text(here: Path) -> None:
@@ -228,7 +223,7 @@ def test_a_run_that_fails_its_check_says_so_and_leaves_nothing(here: Path, monke
 def test_nothing_is_left_to_compile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
     monkeypatch.setattr("traces.compiled.jit_enabled", lambda: True)
-    kernel_commands.warm_up_command(everything=True)
+    installation_commands.warm_up_command(everything=True)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "machine code of all 2 modules came with the package: there is nothing to compile\n"

@@ -1,4 +1,4 @@
-"""The command that has kernels compiled before a run needs them."""
+"""The commands about the installation: ``warm-up``, which compiles kernels before a run needs them, ``doctor`` and ``cite``."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -7,12 +7,13 @@ from typing import Annotated
 
 import typer
 
+from bridge.cli.parameters import switch
 from bridge.standard_error import say
 
 
 def warm_up_command(
     everything: Annotated[
-        bool, typer.Option("--all", help="Compile the kernels of all features, not only those of a plain run.")
+        bool, switch("--all", "Compile the kernels of all features, not only those of a plain run.")
     ] = False,
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for them."""
@@ -39,6 +40,21 @@ def warm_up_command(
         raise InputError(f"machine code of {len(lost)} of {len(wanted)} modules is not kept, in {cache_directory()}")
     usable, _ = unit_names()
     say(f"{usable} modules are compiled, in {cache_directory()}")
+
+
+def doctor_command() -> None:
+    """Check the installation: versions, kernel cache, OTF2 library, other packages with the same names."""
+    from bridge.cli.doctor import report
+
+    if code := report():
+        raise typer.Exit(code)
+
+
+def cite_command(bibtex: Annotated[bool, switch("--bibtex", "Print BibTeX.")] = False) -> None:
+    """Print references to the two-level paper and to this version of the software."""
+    from bridge.citation import references
+
+    print(references(bibtex=bibtex))
 
 
 #: How many modules there are for each process that compiles: one takes a second to start, and a module a second to compile.
