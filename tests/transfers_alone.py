@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, new_flow_state, next_event, pop_flow, send
+from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, flow_sizes, next_event, pop_flow, send
 from als.network.routes import longest_route
 from als.network.sharing import share
 from als.network.state import NONE, NetworkState
@@ -25,7 +25,7 @@ def transfer_times(
     arrives = begins.astype(np.float64)
     if len(begins) and network.kind != NONE:
         longest, order = int(longest_route(network)), np.argsort(begins, kind="stable")
-        flows = new_flow_state(len(begins), longest)
+        flows = FlowState.new(flow_sizes(len(begins), longest))
         _drive(flows, network, longest, order, here, there, np.array(n_bytes, np.float64), begins, arrives)
     return arrives
 

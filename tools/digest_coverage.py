@@ -22,7 +22,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "bls.scheduler_options:BACKFILL": ("backfill",),
     "bls.options:ON_FAILURE": ("on_failure",),
     "bls.workloads:READERS": ("read",),
-    "bls.workloads.generators:METHODS": ("method",),
+    "bls.workloads.generators.accasim:METHODS": ("method",),
     "als.techniques:TECHNIQUES": ("als",),
     "als.planners:PLANNERS": ("als",),
     "als.lengths:LENGTHS": ("lengths",),

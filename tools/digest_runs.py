@@ -156,7 +156,8 @@ def _chunks(given: Mapping[str, Any]) -> Tables:
 
 def _workload(given: Mapping[str, Any]) -> Tables:
     import bls
-    from bls.workloads.generators import generate_like, generate_lublin
+    from bls.workloads.generators.accasim import generate_like
+    from bls.workloads.generators.lublin import generate_lublin
 
     said = dict(given)
     if "read" in said:

@@ -4,6 +4,7 @@ A core's speed at an instant is its speed in the platform times the product of t
 With a factor of 0 the core is absent. To add a kind: a file here, and a line in :data:`SPEED_KINDS`.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,13 +23,10 @@ from als.core_speeds.kinds import (
     Noise,
     SpeedKind,
     Square,
-    noise_factor,
-    noise_next_ns,
-    square_factor,
-    square_next_ns,
+    Trace,
 )
-from als.core_speeds.trace import Trace
 from als.options import SPEEDS
+from als.streams import fill_round_keys, fill_words, normal_from_word
 from traces.base.errors import InputError, at, one_of, whole
 from traces.base.options import SEED
 from traces.base.plugins import with_parameters
@@ -36,8 +34,6 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Floats, Ints, Words
 from traces.kernels.state import State
-
-__all__ = ["CoreSpeeds", "SPEED_KINDS", "SpeedChanges", "SpeedKind", "core_speeds"]
 
 
 @compiled(inner=True)
@@ -51,23 +47,6 @@ def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
         else:
             high = middle
     return low
-
-
-@compiled(inner=True)
-def piece_factor(piece_ns: Array, factors: Array, first: int, stop: int, period_ns: int, t_ns: int) -> float:
-    """Return the factor at an instant from pieces ``first`` to ``stop``, repeated every ``period_ns`` (0: not repeated)."""
-    begun = _pieces_begun(piece_ns, first, stop, t_ns % period_ns if period_ns else t_ns)
-    return factors[begun - 1] if begun > first else 1.0
-
-
-@compiled(inner=True)
-def piece_next_ns(piece_ns: Array, first: int, stop: int, period_ns: int, t_ns: int) -> int:
-    """The first instant after ``t_ns`` at which a piece, or the next repetition, begins; beyond ``MAX_NS`` if none does."""
-    within = t_ns % period_ns if period_ns else t_ns
-    begun = _pieces_begun(piece_ns, first, stop, within)
-    if begun < stop:
-        return t_ns + int(piece_ns[begun]) - within
-    return t_ns + period_ns - within if period_ns else MAX_NS + 1
 
 
 #: Later than every instant.
@@ -151,14 +130,16 @@ def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
     k = state.component[entry]
     kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
-        return float(square_factor(period_ns, state.offset_ns[k], state.high_ns[k], state.level[k], t_ns))
+        return 1.0 if (t_ns - state.offset_ns[k]) % period_ns < state.high_ns[k] else float(state.level[k])
     if kind == NOISE:
-        purpose = state.purpose[k]
-        return float(
-            noise_factor(state.keys, state.words, state.seed[0], core, purpose, period_ns, state.level[k], t_ns)
-        )
-    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
-    return float(piece_factor(state.piece_ns, state.piece_factor, begin, stop, period_ns, t_ns))
+        n, spread = t_ns // period_ns, state.level[k]
+        fill_round_keys(state.keys, state.seed[0], np.uint64(core))
+        fill_words(state.words, state.keys, n // 4, state.purpose[k])
+        return math.exp(spread * normal_from_word(state.words[n % 4]) - 0.5 * spread * spread)
+    first = state.piece_begin[entry]
+    within = t_ns % period_ns if period_ns else t_ns
+    begun = _pieces_begun(state.piece_ns, first, state.piece_stop[entry], within)
+    return float(state.piece_factor[begun - 1]) if begun > first else 1.0
 
 
 @compiled(inner=True)
@@ -181,15 +162,21 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
 
 @compiled(merged=True)
 def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
-    """Return the first instant after ``t_ns`` at which the factor of one component of a core may change."""
+    """Return the first instant after ``t_ns`` at which the factor of one component of a core may change; beyond ``MAX_NS`` if
+    there is none."""
     k = state.component[entry]
     kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
-        return int(square_next_ns(period_ns, state.offset_ns[k], state.high_ns[k], t_ns))
-    if kind == NOISE:
-        return int(noise_next_ns(period_ns, t_ns))
-    begin, stop = state.piece_begin[entry], state.piece_stop[entry]
-    return int(piece_next_ns(state.piece_ns, begin, stop, period_ns, t_ns))
+        within = (t_ns - state.offset_ns[k]) % period_ns
+        return int(t_ns + (state.high_ns[k] if within < state.high_ns[k] else period_ns) - within)
+    if kind == PIECES:
+        within = t_ns % period_ns if period_ns else t_ns
+        begun = _pieces_begun(state.piece_ns, state.piece_begin[entry], state.piece_stop[entry], within)
+        if begun < state.piece_stop[entry]:
+            return int(t_ns + state.piece_ns[begun] - within)
+        if period_ns == 0:
+            return MAX_NS + 1
+    return int(t_ns + period_ns - t_ns % period_ns)
 
 
 @compiled(inner=True)
@@ -374,21 +361,21 @@ class CoreSpeeds:
         return SpeedChanges(found, complete_ns)
 
 
-def core_speeds(specs: Sequence[str], n_cores: int, seed: int, where: str = "") -> CoreSpeeds:
+def core_speeds(specs: Sequence[str], n_cores: int, seed: int) -> CoreSpeeds:
     """Return the speeds of a machine's cores: the product of several components, texts such as ``square:period=60s,low=0.5``.
-    Without components they are steady. ``where``: the option that gave them. Raises InputError if one is invalid.
+    Without components they are steady. Raises InputError if one is invalid.
 
-    >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist() [1.0, 0.0]
+    >>> core_speeds(["lost:cores=1,at=100s"], 2, 0).factors([0, 1], 100 * 10**9).tolist()
+    [1.0, 0.0]
     """
-    where = where or str(SPEEDS)
     whole("cores", n_cores, 1, 2**40)
     SEED.check(seed)
-    found = [_component(spec, n_cores, where) for spec in specs]
+    found = [_component(spec, n_cores) for spec in specs]
     return CoreSpeeds(specs, [one for one in found if one is not None], n_cores, seed)
 
 
-def _component(spec: str, n_cores: int, where: str) -> Component | None:
-    where = at(where, spec)
+def _component(spec: str, n_cores: int) -> Component | None:
+    where = at(str(SPEEDS), spec)
     name, _, text = (word.strip() for word in spec.partition(":"))
     if name not in SPEED_KINDS:
         raise one_of("kind of core speeds", name, SPEED_KINDS, where)

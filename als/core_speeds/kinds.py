@@ -6,14 +6,16 @@ A kind is a frozen dataclass with a ``name`` and a method ``component``. Its fie
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from als.streams import fill_round_keys, fill_words, normal_from_word
-from traces.base.errors import InputError, real, shown
-from traces.base.time import MAX_NS, parse_instant_ns
-from traces.compiled import Array, compiled
+from als.streams import normal_from_word
+from traces.base.errors import InputError, parse_real, real, shown
+from traces.base.given_file import read_csv
+from traces.base.time import MAX_NS, NS_PER_S, parse_instant_ns
+from traces.compiled import Array
 from traces.intervals import parse_intervals
 
 # How a component's factor is computed.
@@ -149,19 +151,6 @@ class Square:
         return Component(SQUARE, cores, max(1.0, low), period_ns, offset_ns, high_ns, low)
 
 
-@compiled(inner=True)
-def square_factor(period_ns: int, offset_ns: int, high_ns: int, low: float, t_ns: int) -> float:
-    """Return the wave's factor at an instant."""
-    return 1.0 if (t_ns - offset_ns) % period_ns < high_ns else low
-
-
-@compiled(inner=True)
-def square_next_ns(period_ns: int, offset_ns: int, high_ns: int, t_ns: int) -> int:
-    """Return the first instant after ``t_ns`` at which the wave changes."""
-    within = (t_ns - offset_ns) % period_ns
-    return t_ns + (high_ns if within < high_ns else period_ns) - within
-
-
 #: The purpose of the streams; the n-th noise (n = 0, 1, …) adds n·2³² to it.
 CORE_SPEEDS = 4
 
@@ -191,23 +180,6 @@ class Noise:
         spread = math.sqrt(math.log1p(sigma * sigma))
         greatest_z = float(normal_from_word(np.uint64(2**64 - 1)))
         return Component(NOISE, cores, math.exp(spread * greatest_z - 0.5 * spread * spread), period_ns, level=spread)
-
-
-@compiled(inner=True)
-def noise_factor(
-    keys: Array, words: Array, seed: np.uint64, core: int, purpose: int, period_ns: int, spread: float, t_ns: int
-) -> float:
-    """Return a core's factor at an instant; ``keys``, uint64 (20,), and ``words``, uint64 (4,), are work space."""
-    k = t_ns // period_ns
-    fill_round_keys(keys, seed, np.uint64(core))
-    fill_words(words, keys, k // 4, purpose)
-    return math.exp(spread * normal_from_word(words[k % 4]) - 0.5 * spread * spread)
-
-
-@compiled(inner=True)
-def noise_next_ns(period_ns: int, t_ns: int) -> int:
-    """Return the start of the period that follows the period of ``t_ns``."""
-    return t_ns + period_ns - t_ns % period_ns
 
 
 @dataclass(frozen=True)
@@ -242,3 +214,89 @@ class Lost:
                 raise InputError(f"{where}:until: {shown(self.until)}; allowed: after at, {shown(self.at)}")
             pieces.append((until_ns, 1.0))
         return of_pieces(cores, pieces)
+
+
+#: The first line of a file.
+COLUMNS = ("time_s", "core", "factor")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """``trace:FILE.csv,periodic=24h``. The file has the columns ``time_s`` (seconds since time 0, rounded to ns half to even),
+    ``core`` (global number) and ``factor`` (0 to ``MAX_FACTOR``; 0: the core is absent). A factor holds until the time of the
+    core's next line; before its first line it is 1. The times of each core must ascend."""
+
+    name: ClassVar[str] = "trace"
+    file: str = ""  # path
+    # period after which the file is repeated; all times must be below it. 0: not repeated.
+    periodic_ns: int = 0
+
+    def component(self, n_cores: int, where: str) -> Component | None:
+        if not self.file:
+            raise InputError(f"{where}: the file is missing; allowed: trace:FILE.csv")
+        period_ns = period(self.periodic_ns, f"{where}:periodic") if self.periodic_ns else 0
+        found: dict[int, list[tuple[int, float]]] = {}
+        for place, fields in _lines(self.file, where):
+            at_ns = _time_ns(fields[0], place)
+            if period_ns and at_ns >= period_ns:
+                raise InputError(f"{place}: time_s: {shown(fields[0])}; allowed: below periodic, {period_ns} ns")
+            core = _core(fields[1], n_cores, place)
+            factor = _factor(fields[2], place)
+            pieces = found.setdefault(core, [])
+            if pieces and at_ns <= pieces[-1][0]:
+                raise InputError(f"{place}: time_s: {shown(fields[0])} is not after core {core}'s line before it")
+            pieces.append((at_ns, factor))
+        if not found:
+            raise InputError(f"{where}: {self.file}: no lines below the header; allowed: at least one")
+        cores = sorted(found)
+        stop = np.cumsum([len(found[core]) for core in cores])
+        flat = [piece for core in cores for piece in found[core]]
+        return Component(
+            PIECES,
+            np.array(cores, np.int64),
+            max(1.0, *(factor for _, factor in flat)),
+            period_ns,
+            piece_begin=np.concatenate([[0], stop[:-1]]).astype(np.int64),
+            piece_stop=stop.astype(np.int64),
+            piece_ns=np.array([at for at, _ in flat], np.int64),
+            piece_factor=np.array([factor for _, factor in flat], np.float64),
+        )
+
+
+def _lines(file: str, where: str) -> list[tuple[str, list[str]]]:
+    """The lines after the header: the place of each, for errors, and its fields."""
+    try:
+        (first, header), *lines = read_csv(file, "file of core speeds")
+    except InputError as error:
+        raise InputError(f"{where}: {error.text}") from None
+    if tuple(header) != COLUMNS:
+        allowed = f"allowed as the header: {','.join(COLUMNS)}"
+        raise InputError(f"{where}: {file}: line {first}: {shown(','.join(header))}; {allowed}")
+    return [(f"{where}: {file}: line {line}", fields) for line, fields in lines]
+
+
+def _time_ns(text: str, place: str) -> int:
+    try:
+        # Python accepts more spellings of numbers than other programs do.
+        seconds = Decimal(text if text.isascii() and "_" not in text else "nan")
+    except InvalidOperation:
+        seconds = Decimal("nan")
+    if not (seconds.is_finite() and 0 <= seconds <= MAX_NS // NS_PER_S):
+        raise InputError(f"{place}: time_s: {shown(text)}; allowed: seconds, 0 to {MAX_NS // NS_PER_S}")
+    return round(seconds * NS_PER_S)
+
+
+def _core(text: str, n_cores: int, place: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) < n_cores):
+        raise InputError(f"{place}: core: {shown(text)}; allowed: 0 to {n_cores - 1}")
+    return int(text)
+
+
+def _factor(text: str, place: str) -> float:
+    try:
+        factor = parse_real(text)
+    except ValueError:
+        factor = float("nan")
+    if not 0.0 <= factor <= MAX_FACTOR:
+        raise InputError(f"{place}: factor: {shown(text)}; allowed: 0 to {MAX_FACTOR:g}")
+    return factor + 0.0  # -0 is 0

@@ -91,12 +91,11 @@ def lengths(spec: str, where: str = "", *, variation: float = VARIATION.default)
         return model if draw is None else model.with_draw(draw)
 
 
-def takes_variation(spec: str, variation: float = 0.1, where: str = "") -> bool:
+def takes_variation(spec: str, variation: float = 0.1) -> bool:
     """Return whether the run's variation changes a distribution. Raises InputError, PluginError as :func:`lengths`."""
-    where = where or str(LENGTHS_OPTION)
     if spec.startswith("file:"):
         return False  # without reading the file again
-    varied, even = (lengths(spec, where, variation=value) for value in (variation, 0.0))
+    varied, even = (lengths(spec, variation=value) for value in (variation, 0.0))
     return any(not _same(getattr(varied, field.name), getattr(even, field.name)) for field in fields(LengthModel))
 
 
@@ -106,14 +105,12 @@ def _same(one: object, other: object) -> bool:
     return one == other
 
 
-def check_variation(spec: str, variation: float, where: str = "") -> None:
+def check_variation(spec: str, variation: float) -> None:
     """Check that the run's variation is 0 or has an effect on the distribution. Raises InputError otherwise, and as
     :func:`lengths`."""
-    where = where or str(LENGTHS_OPTION)
-    if variation != 0.0 and not takes_variation(spec, variation, where):
-        raise InputError(
-            f"{VARIATION}: {variation:g} is of no use to {with_value(where, spec)}, whose spread is its own; allowed: 0"
-        )
+    if variation != 0.0 and not takes_variation(spec, variation):
+        taker = with_value(str(LENGTHS_OPTION), spec)
+        raise InputError(f"{VARIATION}: {variation:g} is of no use to {taker}, whose spread is its own; allowed: 0")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Task lengths without random numbers: equal, linear, from a file, and of a Mandelbrot picture."""
 
+import io
 import math
 import os
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from als.lengths.contract import COUNT, PATTERN, LengthModel, equal_lengths, len
 from als.options import MAX_TASKS_PER_JOB
 from als.parameters import Checked, RealNumber, WholeNumber
 from traces.base.errors import InputError, one_of, parse_real, shown
+from traces.base.given_file import read_text
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats
 
@@ -84,23 +86,9 @@ def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
     source = os.fspath(path)
     if unit not in UNITS:
         raise one_of("unit of lengths", unit, UNITS, source)
-    try:
-        with open(source, encoding="utf-8-sig") as file:
-            found = np.array(
-                [
-                    _parsed_length(text, f"{source}: line {number}")
-                    for number, line in enumerate(file, 1)
-                    if (text := line.partition("#")[0].strip())
-                ]
-            )
-    except FileNotFoundError:
-        raise InputError(f"{source}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{source}: is a directory, not a file of task lengths") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{source}: not text: byte {error.start} is not UTF-8") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise InputError(f"{source!r}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    lines = enumerate(io.StringIO(read_text(path, "file of task lengths", "text"), newline=None), 1)
+    words = ((number, line.partition("#")[0].strip()) for number, line in lines)
+    found = np.array([_parsed_length(word, f"{source}: line {number}") for number, word in words if word])
     if not len(found):
         raise InputError(f"{source}: no numbers; allowed: one task length per line")
     if len(found) > MAX_TASKS_PER_JOB:

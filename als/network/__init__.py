@@ -20,28 +20,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Annotated
 
-from als.network.state import HOCKNEY, NONE, SHARING, NetworkState
-from als.network.topologies import TOPOLOGIES, Topology, topology, with_its_parameters
+from als.network.state import HOCKNEY, NONE, SHARING, NetworkState, new_network
 from als.network.topologies import topology as find_topology
+from als.network.topologies import with_its_parameters
 from als.options import NETWORK
 from als.parameters import Checked, RealNumber
 from traces.base.errors import InputError, at, one_of, shown, whole
 from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH
 from traces.base.plugins import resolve, split_parameters
-
-__all__ = [
-    "BYTES_PER_GBIT",
-    "MODELS",
-    "TOPOLOGIES",
-    "NetworkKind",
-    "NetworkModel",
-    "NetworkState",
-    "SharingModel",
-    "Topology",
-    "network_model",
-    "network_state",
-    "topology",
-]
 
 _MAX_HOSTS = 2**24
 
@@ -105,11 +91,11 @@ MODELS: dict[str, NetworkModel] = {
 }
 
 
-def network_model(spec: str, where: str = "") -> NetworkModel:
+def network_model(spec: str) -> NetworkModel:
     """The network model with a name in :data:`MODELS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally
-    followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``. ``where``: the option, for errors. Raises InputError if
-    there is no such model, or a parameter is invalid; PluginError if it cannot be loaded, or is not a model."""
-    where = at(where or str(NETWORK), spec)
+    followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``. Raises InputError if there is no such model, or a
+    parameter is invalid; PluginError if it cannot be loaded, or is not a model."""
+    where = at(str(NETWORK), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
     if not spec:
@@ -130,7 +116,7 @@ def network_state(
 ) -> NetworkState:
     """Return a network as a state for kernels.
 
-    - ``topology``: a name in :data:`TOPOLOGIES`, optionally followed by ``:key=value,key=value``
+    - ``topology``: a name in ``als.network.topologies.TOPOLOGIES``, optionally followed by ``:key=value,key=value``
     - ``hosts``: number of hosts of the machine, 1 to 2**24
     - ``bandwidth_gbps``, ``latency_ns``: of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12)
     - ``memory_gbps``: bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time
@@ -148,12 +134,10 @@ def network_state(
         raise InputError(f"network.topology: {error.text}") from None
     shares = {"latency_factor": 1.0, "bandwidth_factor": 1.0}
     if isinstance(model, SharingModel):
-        shares = {
-            name: getattr(model, name)
-            for name in ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
-        }
-    network = NetworkState.new(
-        {},
+        names = ("crosstraffic", "latency_factor", "bandwidth_factor", "weight_s", "gamma")
+        shares = {name: getattr(model, name) for name in names}
+    return new_network(
+        parameters,
         kind=model.kind,
         topology=made.code,
         n_hosts=hosts,
@@ -162,5 +146,3 @@ def network_state(
         memory=memory * BYTES_PER_GBIT,
         **shares,
     )
-    network.parameters[: len(parameters)] = parameters
-    return network

@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from als.network import state as n
-from als.network.routes import MAX_ROUTE, link_bandwidth, link_latency_ns, route
-from als.network.state import NetworkState
+from als.network.routes import link_bandwidth, link_latency_ns, route
+from als.network.state import MAX_ROUTE, NetworkState
 from traces.algorithms.event_heap import heap_drop_top, heap_push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, reset_numbers
@@ -104,11 +104,6 @@ def flow_sizes(n_edges: int, longest_route: int) -> dict[str, int]:
     entries = n_edges * 2 * longest_route
     table = 1 << max(4, (2 * entries - 1).bit_length()) if entries else 0
     return {"flows": n_edges, "events": 4 * n_edges + 64 if n_edges else 0, "entries": entries, "table": table}
-
-
-def new_flow_state(n_edges: int, longest_route: int) -> FlowState:
-    """Return a state with such room; memory that is never touched costs nothing."""
-    return FlowState.new(flow_sizes(n_edges, longest_route))
 
 
 @compiled(inner=True)

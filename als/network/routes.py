@@ -2,12 +2,10 @@
 split-duplex link are two links."""
 
 from als.network import state as net_state
-from als.network.state import MAX_ROUTE, NetworkState
+from als.network.state import NetworkState
 from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
 from als.network.topologies.fat_tree import LEVELS, fat_tree_route
 from traces.compiled import Array, compiled
-
-__all__ = ["MAX_ROUTE", "link_bandwidth", "link_latency_ns", "longest_route", "mean_costs", "route", "route_latency_ns"]
 
 #: With more hosts, mean costs are estimated from fewer than all pairs.
 ALL_PAIRS = 16
@@ -59,15 +57,6 @@ def link_latency_ns(net: NetworkState, key: int) -> float:
     if net.topology == net_state.STAR:
         latency *= 0.5
     return float(latency)
-
-
-@compiled(inner=True)
-def route_latency_ns(net: NetworkState, src: int, dst: int, keys: Array) -> float:
-    """Latency of the route from ``src`` to ``dst`` in ns; ``keys`` is as in :func:`route`."""
-    latency = 0.0
-    for i in range(route(net, src, dst, keys)):
-        latency += link_latency_ns(net, keys[i])
-    return latency
 
 
 @compiled(inner=True)

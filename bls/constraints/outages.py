@@ -117,10 +117,10 @@ def modelled_outages(model: OutageModel, n_hosts: int, count: int = _FIRST_DRAW)
     )
 
 
-def outages(spec: str, platform: Platform, *, seed: int = SEED.default, where: str = "") -> Outages:
-    """Outages in the user's form: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace. ``where``: the option,
-    for messages. Raises InputError if it is neither, or a value or line is not allowed."""
-    where = where or str(FAILURES)
+def outages(spec: str, platform: Platform, *, seed: int = SEED.default) -> Outages:
+    """Outages in the user's form: a model, ``mtbf:LENGTH,mttr:LENGTH[,seed:N]``, or the file of a trace. Raises InputError if
+    it is neither, or a value or line is not allowed."""
+    where = str(FAILURES)
     if not spec.startswith("mtbf:"):
         return read_outages(spec, platform)
     values: dict[str, str] = {}

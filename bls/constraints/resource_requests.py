@@ -150,20 +150,19 @@ def requests(
     memory: str = MEMORY_SOURCE.default,
     path: str | os.PathLike[str] | None = None,
     known: Array | None = None,
-    where: str = "",
     switches: int = 0,
     partition: Array | None = None,
 ) -> Requests:
     """The requests of the jobs of a workload on a platform.
 
-    ``memory``, {"none", "swf"}: with ``swf`` each core of a job requests the log's memory per processor, if it is known;
-    ``where``: the option. ``path``: a CSV file of requests, which takes precedence over the log. ``known``: all job numbers
-    that the file may name, by default the workload's. ``switches``: the largest number of leaf switches that a job accepts if
-    the file states none, or the number that it needs on the empty machine, if that is larger; 0 for any. ``partition``, int64
-    (n,): by default all jobs are in the first one. Raises InputError if ``memory`` is unknown, or ``swf`` for a platform
-    without memory, or the file cannot be used.
+    ``memory``, {"none", "swf"}: with ``swf`` each core of a job requests the log's memory per processor, if it is known.
+    ``path``: a CSV file of requests, which takes precedence over the log. ``known``: all job numbers that the file may name, by
+    default the workload's. ``switches``: the largest number of leaf switches that a job accepts if the file states none, or the
+    number that it needs on the empty machine, if that is larger; 0 for any. ``partition``, int64 (n,): by default all jobs are
+    in the first one. Raises InputError if ``memory`` is unknown, or ``swf`` for a platform without memory, or the file cannot
+    be used.
     """
-    where = where or str(MEMORY_SOURCE)
+    where = str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
     if MEMORY_SOURCE.check(memory, where) == "swf" and MEMORY not in names:
         raise InputError(

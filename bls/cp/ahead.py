@@ -15,7 +15,8 @@ from bls.cp.instance import FAULT, Instance, Queue, RunningUnits
 from bls.cp.objective import Objective
 from bls.cp.parameters import GOALS
 from bls.cp.problem import holders, in_large_pieces, problem_of
-from bls.cp.serial import NODES, POOL, SerialGeneration, best_list, bettered
+from bls.cp.serial import SerialGeneration, best_list, bettered
+from bls.cp.serial_kernel import NODES, POOL
 from traces.base.columns import Columns
 from traces.base.errors import InputError, PluginError, one_of, whole
 from traces.compiled import Array, own

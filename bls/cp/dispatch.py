@@ -24,7 +24,8 @@ from bls.cp.parameters import MODELS, Parameters
 from bls.cp.problem import Problem, holders, in_large_pieces, problem_of, select
 from bls.cp.reduction import Follower, placed, reduced, without_followers
 from bls.cp.scheduling import PooledModel, cp_model, solve
-from bls.cp.serial import BOXES, NODES, POOL, Dispatch, SerialGeneration, best_list, bettered
+from bls.cp.serial import Dispatch, SerialGeneration, best_list, bettered
+from bls.cp.serial_kernel import BOXES, NODES, POOL
 from traces.base.errors import one_of
 from traces.compiled import Array
 

@@ -7,10 +7,8 @@ from typing import Final, NamedTuple
 
 from traces.base.errors import InputError, one_of, real, whole
 
-#: The models, by the names of the papers: HCP'19, PCP'19 and PCP'20.
-OF_PAPERS: Final = ("hcp19", "pcp19", "pcp20")
-
-#: All models, each a relaxation of the following ones; node classes are ours.
+#: The models, by the names of the papers (HCP'19, PCP'19 and PCP'20), each a relaxation of the following ones; node classes
+#: are ours.
 MODELS: Final = ("hcp19", "cp-classes", "pcp19", "pcp20")
 
 #: Which waiting jobs are modelled: all jobs that fit an empty machine, or the jobs that alone fit the free resources at t.
@@ -175,17 +173,6 @@ class Parameters:
     def has_solver(self) -> bool:
         """Whether the search needs OR-Tools."""
         return self.search not in ("lns", "list")
-
-    @classmethod
-    def of_authors(cls, model: str) -> Parameters:
-        """The parameters of the authors' code, which takes all jobs of the queue that fit the free resources. ``pcp20``: 1 s,
-        and up to four times 0.5 s more while no plan is found. ``hcp19`` and ``pcp19``: 1 s to 16 s, doubling, until two
-        results are equal. Raises InputError for other models."""
-        if model not in OF_PAPERS:
-            raise one_of("model", model, OF_PAPERS, "constraint programming")
-        if model == "pcp20":
-            return cls(search="paper", limit_s=1.0, more_s=0.5, tries=4)
-        return cls(limit_s=1.0, longest_s=16.0)
 
     def next_queue(self, modelled: int, *, solved: bool) -> int:
         """Largest number of jobs of the next dispatch: half of the present number, until a dispatch is solved."""

@@ -11,11 +11,9 @@ import numpy as np
 
 from bls.cp.objective import Objective
 from bls.cp.problem import HeldBoxes, Problem
-from bls.cp.serial_kernel import BOXES, NODES, POOL, PricedCosts, Room, generate, generate_priced
+from bls.cp.serial_kernel import BOXES, POOL, PricedCosts, Room, generate, generate_priced
 from traces.base.columns import Columns
 from traces.compiled import Array, own
-
-__all__ = ["BOXES", "NODES", "ORDERS", "POOL", "Dispatch", "SerialGeneration", "best_list", "bettered"]
 
 
 @dataclass(frozen=True)

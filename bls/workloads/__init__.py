@@ -23,18 +23,6 @@ from traces.base.errors import InputError, PluginError, blamed_on, shown
 from traces.base.given_file import GivenFile, without_ending
 from traces.base.plugins import entry_points, resolve
 
-__all__ = [
-    "ENDINGS",
-    "READERS",
-    "SeededWorkload",
-    "WorkloadReader",
-    "format_of",
-    "given_workload",
-    "is_seeded",
-    "read_workload",
-    "sample_path",
-]
-
 _GROUP = "twolevel.readers"
 _DEFAULT = "swf"
 
@@ -83,7 +71,7 @@ _READ = f"Formats that are read: {', '.join(READERS)}. For others, use bls.Workl
 
 
 def read_workload(
-    path: str | os.PathLike[str], *, format: str | None = None, where: str = "format", cancelled: bool | None = False
+    path: str | os.PathLike[str], *, format: str | None = None, cancelled: bool | None = False
 ) -> Workload:
     """Read a workload file.
 
@@ -91,7 +79,6 @@ def read_workload(
     - ``format``: a reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of
       the file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has
       it, the first lines decide, with ``swf`` as the last choice.
-    - ``where``: the option that gave ``format``, for messages
     - ``cancelled``: whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
       None: if the reader can read them.
 
@@ -101,7 +88,7 @@ def read_workload(
     if path == "sample":
         path = sample_path()
     name = format or format_of(path)
-    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, where)
+    reader = resolve("workload format", name, READERS, _GROUP, WorkloadReader, "format")
     can_cancel = "cancelled" in signature(reader).parameters
     if cancelled and not can_cancel:
         raise InputError(f"{path}: reader {name} cannot read jobs that were cancelled before their start")

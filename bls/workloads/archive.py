@@ -8,7 +8,7 @@ Distrib. Comput. 74(10), 2014, doi:10.1016/j.jpdc.2014.06.013.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -112,11 +112,11 @@ def parse_catalogue(text: str) -> Archive:
     """Read the archive from a TOML text; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if the text cannot
     be used."""
     plain = parse_toml(text, "catalogue")
-    _only("catalogue", plain, ("archive", "log"), ("archive", "log"))
+    _only("catalogue", plain, ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
     if not isinstance(head, dict) or not isinstance(logs, list):
         raise InputError("catalogue: allowed: one table [archive] and tables [[log]]")
-    _only("archive", head, ("title", "url", "cite", "doi"), ("title", "url", "cite", "doi"))
+    _only("archive", head, ("title", "url", "cite", "doi"))
     return Archive(**head, logs=tuple(_log(f"log {place + 1}", log) for place, log in enumerate(logs)))
 
 
@@ -133,10 +133,10 @@ def _log(where: str, values: Any) -> ArchivedLog:
         raise InputError(f"{where}: {error.text}") from None
 
 
-def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], others: tuple[str, ...] = ()) -> None:
     for key in values:
-        if key not in allowed:
-            raise one_of("key", key, allowed, where)
+        if key not in needed + others:
+            raise one_of("key", key, needed + others, where)
     for key in needed:
         if key not in values:
             raise InputError(f"{where}: {key} is missing")
@@ -173,23 +173,13 @@ def thanks(log: ArchivedLog, acknowledge: str = "") -> list[str]:
 def catalogue_rows() -> list[dict[str, Any]]:
     """The logs that can be fetched, as plain values; None for unknown ones."""
     archive = catalogue()
-    return [
-        {
-            "name": log.name,
-            "aliases": list(log.aliases),
-            "title": log.title,
-            "file": log.file,
-            "url": archive.url + log.path,
-            "jobs": log.jobs,
-            "jobs_at_most": log.jobs_at_most,
-            "cores": log.cores,
-            "provided_by": log.provided_by,
-            "cite": [f"{archive.cite}, doi:{archive.doi}", *([log.cite] if log.cite else [])],
-            "note": log.note,
-            "text_sha256": log.text_sha256,
-        }
-        for log in archive.logs
-    ]
+    rows = []
+    for log in archive.logs:
+        plain = asdict(log)
+        url = archive.url + plain.pop("path")
+        cite = [f"{archive.cite}, doi:{archive.doi}", *([log.cite] if log.cite else [])]
+        rows.append(plain | {"file": log.file, "url": url, "cite": cite})
+    return rows
 
 
 def catalogue_table() -> str:

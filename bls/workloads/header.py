@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -38,6 +39,8 @@ NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNOR
 
 #: A comment that names a job: the job's number and name, as ``; Job: 12 w0!3``.
 NAMED_JOB = re.compile(r";\s*Job:\s*([0-9]{1,19})\s+(\S.*)", re.DOTALL)
+
+T = TypeVar("T")
 
 _WHOLE = re.compile(r"[0-9]{1,15}")
 
@@ -180,12 +183,22 @@ class Calendar:
         ignored and listed in :attr:`remarks`."""
         facts = header_facts(workload.header)
         remarks: list[str] = []
-        start_s = _start_s(facts.get("UnixStartTime"), remarks)
+
+        def read(fact: str, parse: Callable[[str], T], allowed: str) -> T | None:
+            if fact not in facts:
+                return None
+            try:
+                return parse(facts[fact])
+            except (KeyError, ValueError, OSError):  # of a zone: unknown, not a name, a folder of the database
+                remarks.append(f"{fact} {shown(facts[fact])} is not {allowed}; it is ignored")
+                return None
+
+        start_s = read("UnixStartTime", _start_s, f"a number of seconds from 0 to {_LAST_START_S}")
         if start_s is None:
             return cls(remarks=tuple(remarks))
-        zone = _zone(facts.get("TimeZoneString"), remarks) or _offset(facts.get("TimeZone"), remarks) or UTC
-        start = datetime.fromtimestamp(start_s, UTC).astimezone(zone)
-        return cls(zone, start, tuple(remarks))
+        named = read("TimeZoneString", ZoneInfo, "a known time zone")
+        zone: tzinfo = named or read("TimeZone", _offset, "a number of seconds within a day") or UTC
+        return cls(zone, datetime.fromtimestamp(start_s, UTC).astimezone(zone), tuple(remarks))
 
     @property
     def date_ns(self) -> int:
@@ -281,32 +294,16 @@ def _offset_s(zone: tzinfo, epoch_s: int) -> int:
     return 0 if offset is None else int(offset.total_seconds())
 
 
-def _start_s(text: str | None, remarks: list[str]) -> int | None:
-    if text is None:
-        return None
-    if _SIGNED.fullmatch(text) and 0 <= int(text) <= _LAST_START_S:
-        return int(text)
-    remarks.append(f"UnixStartTime {shown(text)} is not a number of seconds from 0 to {_LAST_START_S}; it is ignored")
-    return None
+def _start_s(text: str) -> int:
+    if not _SIGNED.fullmatch(text) or not 0 <= int(text) <= _LAST_START_S:
+        raise ValueError
+    return int(text)
 
 
-def _zone(text: str | None, remarks: list[str]) -> tzinfo | None:
-    if text is None:
-        return None
-    try:
-        return ZoneInfo(text)
-    except (KeyError, ValueError, OSError):  # unknown, not a name, a folder of the database
-        remarks.append(f"TimeZoneString {shown(text)} is not a known time zone; it is ignored")
-        return None
-
-
-def _offset(text: str | None, remarks: list[str]) -> tzinfo | None:
-    if text is None:
-        return None
-    if _SIGNED.fullmatch(text) and abs(int(text)) < _DAY_S:
-        return timezone(timedelta(seconds=int(text)))
-    remarks.append(f"TimeZone {shown(text)} is not a number of seconds within a day; it is ignored")
-    return None
+def _offset(text: str) -> tzinfo:
+    if not _SIGNED.fullmatch(text) or not abs(int(text)) < _DAY_S:
+        raise ValueError
+    return timezone(timedelta(seconds=int(text)))
 
 
 #: A number, perhaps followed by its division among partitions in parentheses.

@@ -27,29 +27,24 @@ _NO_ROOM = "cannot be moved apart from the others' within 2**62"
 _Labels = Mapping[int, str]
 
 
-def numbers_of(text: str | None, where: str = "") -> dict[str, str]:
+def numbers_of(text: str | None) -> dict[str, str]:
     """The rules for numbers without names, by column; key "" for all other columns. ``text``: as in :func:`merge`; None: no
     rules. Raises InputError for any other text."""
-    where = where or str(NUMBERS)
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):
         column, equals, how = word.strip().rpartition("=")
         if how not in (SAME, APART) or bool(equals) != bool(column) or column in found:
             raise InputError(
-                f"{where}: {shown(word.strip())}; allowed: {SAME}, {APART}, or by column, each once, as user=apart,queue=same"
+                f"{NUMBERS}: {shown(word.strip())}; allowed: {SAME}, {APART}, or by column, each once, as user=apart,queue=same"
             )
         if column and column not in NAMED:
-            raise one_of("column", column, NAMED, where)
+            raise one_of("column", column, NAMED, str(NUMBERS))
         found[column] = how
     return found
 
 
 def merge(
-    workloads: Sequence[Workload],
-    *,
-    align: str = ALIGN.default,
-    numbers: str | None = NUMBERS.default,
-    where: str = "",
+    workloads: Sequence[Workload], *, align: str = ALIGN.default, numbers: str | None = NUMBERS.default
 ) -> Workload:
     """Merge several workloads into one.
 
@@ -68,8 +63,7 @@ def merge(
     are running at its time 0, two logs share numbers without names and there is no rule for them, or a number or an instant is
     beyond 2**62.
     """
-    where = where or str(ALIGN)
-    ALIGN.check(align, where)
+    ALIGN.check(align)
     rules = numbers_of(numbers)
     if not workloads:
         raise InputError("merge: no workload; allowed: one or more")
@@ -79,7 +73,7 @@ def merge(
     if align == "calendar":
         for workload, begun in zip(workloads, starts_s, strict=True):
             if begun is None:
-                raise InputError(f"{where}: {workload.source} has no UnixStartTime in its header; allowed: start")
+                raise InputError(f"{ALIGN}: {workload.source} has no UnixStartTime in its header; allowed: start")
         start_s = min(begun for begun in starts_s if begun is not None)
     elif len(set(starts_s)) == 1:
         start_s = starts_s[0]

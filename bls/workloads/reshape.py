@@ -12,17 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from bls.options import SELECT
 from bls.workloads.header import log_name, moved_header
-from bls.workloads.merge import merge
 from bls.workloads.selection import running_and_queued, select
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, real
 from traces.base.errors import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-
-__all__ = ["FACTORS", "cut", "filter_jobs", "merge", "replication", "scale", "shaken", "window_begins"]
 
 #: Smallest and largest factor of :func:`scale`.
 FACTORS = (0.001, 1000.0)
@@ -32,11 +28,10 @@ FACTORS = (0.001, 1000.0)
 _MOST_DENOMINATOR = 10**7
 
 
-def cut(workload: Workload, spec: object, *, where: str = "") -> Workload:
+def cut(workload: Workload, spec: object) -> Workload:
     """The jobs submitted in a part of a workload; ``spec`` as of :func:`bls.workloads.selection.select`. ``remarks`` state how
     many running and queued jobs of the log are left out at the start of a window."""
-    where = where or str(SELECT)
-    chosen = select(workload, spec, preset=False, where=where)
+    chosen = select(workload, spec, preset=False)
     start_ns, remarks = 0, workload.remarks
     if chosen.window is not None:
         start_ns = chosen.window.begin_ns
@@ -214,7 +209,6 @@ def replication(
     preset: bool | None = None,
     n_cores: int | None = None,
     whole: Workload | None = None,
-    where: str = "replicate",
 ) -> Workload:
     """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts (``uncounted``).
 
@@ -225,10 +219,10 @@ def replication(
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
         window = f"{format_ns(begin_ns)} to {format_ns(begin_ns + length_ns)}"
-        raise InputError(f"{where}: no job of {workload.source} that fits the platform is submitted from {window}")
+        raise InputError(f"replicate: no job of {workload.source} that fits the platform is submitted from {window}")
     start_ns = begin_ns - warm_up_ns
     spec = f"window:{f'{start_ns}ns' if start_ns else '0'}+{length_ns + warm_up_ns}ns"
-    chosen = select(workload, spec, preset=preset, n_cores=n_cores, whole=whole, where=where)
+    chosen = select(workload, spec, preset=preset, n_cores=n_cores, whole=whole, where="replicate")
     earlier = workload.job_id[:first]
     return chosen.take(np.arange(len(chosen)), uncounted=np.isin(chosen.job_id, earlier))
 

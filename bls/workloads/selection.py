@@ -26,12 +26,11 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*")
 _COUNT = re.compile(r"[0-9]{1,18}")
 
 
-def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default, *, where: str = "") -> Workload:
+def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default) -> Workload:
     """The jobs that can run on a platform of ``n_cores`` cores. ``oversize``: whether wider jobs are counted as rejects
     ("reject"), or given all cores of the platform ("clamp") and counted in ``Workload.clamped``; these keep their run time and
-    estimate. ``where``: the option, for messages. Raises InputError if no job is left, or ``oversize`` is something else."""
-    where = where or str(OVERSIZE)
-    OVERSIZE.check(oversize, where)
+    estimate. Raises InputError if no job is left, or ``oversize`` is something else."""
+    OVERSIZE.check(oversize)
     wide = workload.cores > n_cores
     n_wide = int(np.count_nonzero(wide))
     if n_wide == 0:

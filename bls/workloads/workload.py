@@ -362,7 +362,8 @@ class Workload:
         Raises InputError if a value is not a number or out of range, a key is unknown or missing, or two jobs have the same
         number.
 
-        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}])) 2
+        >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
+        2
         """
         names: dict[str, int] = {}
         further: dict[int, tuple[int, ...]] = {}

@@ -113,8 +113,7 @@ def merge_command(
     written: _Rewriting,
 ) -> None:
     """Write the jobs of several workloads as one SWF file; users, queues … with equal names are the same."""
-    from bls.workloads.merge import numbers_of
-    from bls.workloads.reshape import merge
+    from bls.workloads.merge import merge, numbers_of
 
     numbers_of(numbers)  # before long logs are read
     written.write(workloads, lambda *logs: merge(logs, align=align, numbers=numbers))

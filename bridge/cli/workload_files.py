@@ -13,8 +13,8 @@ from bls.machine.platform import MAX_CORES, HostGroup, Platform
 from bls.options import JOBS, METHOD
 from bls.workloads import read_workload
 from bls.workloads.columns import rejects_text
-from bls.workloads.generators import LIMITS, Gpus, generate_like, generate_lublin
-from bls.workloads.generators.accasim import machine_of
+from bls.workloads.generators.accasim import LIMITS, Gpus, generate_like, machine_of
+from bls.workloads.generators.lublin import generate_lublin
 from bls.workloads.header import named_size
 from bls.workloads.workload import Workload
 from bridge.options.generation import GenerationRequest

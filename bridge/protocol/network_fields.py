@@ -4,8 +4,8 @@ import functools
 from typing import Final, Literal
 
 from als.network import state as n
-from als.network import topology
 from als.network.state import NetworkState, new_network
+from als.network.topologies import topology
 from bridge.protocol.messages import NetworkFields
 
 _Kind = Literal["none", "hockney", "sharing"]

@@ -5,8 +5,9 @@ from typing import Any
 
 from als.application_parts import GraphPart
 from als.core_speeds import CoreSpeeds, core_speeds
-from als.network import BYTES_PER_GBIT, NetworkState, network_model, network_state, topology
-from als.network.state import NONE
+from als.network import BYTES_PER_GBIT, network_model, network_state
+from als.network.state import NONE, NetworkState
+from als.network.topologies import topology
 from als.options import ALS, ASSIGNMENT, LATENCY, NETWORK, ORDER, OVERHEAD, SPEEDS
 from als.planners import Planner
 from als.planners.contract import MAPPED, Mapped

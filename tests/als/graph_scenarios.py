@@ -18,7 +18,8 @@ from reference.sharing import Link, Network
 
 from als.application import ApplicationSimulator
 from als.application_parts import GraphPart
-from als.network import NetworkState, SharingModel, network_model, network_state
+from als.network import SharingModel, network_model, network_state
+from als.network.state import NetworkState
 from als.planners import PLANNERS, planner
 from als.planners.contract import MAPPED
 from als.techniques import technique

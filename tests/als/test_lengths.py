@@ -189,7 +189,7 @@ def test_a_file_of_lengths(tmp_path: Path) -> None:
 def test_missing_files_and_units_are_refused(tmp_path: Path) -> None:
     (tmp_path / "utf-16").write_bytes(b"\xff\xfe1\n")
     for given_ones, words in (
-        ((tmp_path / "utf-16",), r"utf-16: not text: byte 0 is not UTF-8$"),
+        ((tmp_path / "utf-16",), r"utf-16: not valid text: byte 0 is not UTF-8$"),
         ((tmp_path,), "is a directory, not a file of task lengths"),
         (("a\0b",), "cannot be read: embedded null byte"),
         ((tmp_path, "mflop"), "unknown unit of lengths 'mflop'; known: flop, gflop"),

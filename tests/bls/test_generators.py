@@ -24,21 +24,21 @@ from bls.analysis.likeness import (
     likeness_table,
 )
 from bls.machine.platform import HostGroup, Platform
-from bls.workloads.generators import (
+from bls.workloads.generators import lublin
+from bls.workloads.generators.accasim import METHODS, EqualNodes, generate_like, machine_of
+from bls.workloads.generators.arrivals import HalfHours, accasim_arrivals, calendar_arrivals, fitted_weights, slots
+from bls.workloads.generators.lublin import (
     BATCH,
     INTERACTIVE,
-    METHODS,
     TYPELESS,
     Lublin,
     LublinJobs,
-    generate_like,
+    _arrivals_s,
+    _run_s,
+    gamma_cdf,
     generate_lublin,
-    lublin,
+    stream,
 )
-from bls.workloads.generators.accasim import EqualNodes, machine_of
-from bls.workloads.generators.arrivals import HalfHours, accasim_arrivals, calendar_arrivals, fitted_weights, slots
-from bls.workloads.generators.lublin import _arrivals_s, _run_s, gamma_cdf
-from bls.workloads.generators.made import stream
 from bls.workloads.header import Calendar, header_facts
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError

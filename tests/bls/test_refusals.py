@@ -16,7 +16,7 @@ from bls.machine.host_power import HostPower
 from bls.policies import policy
 from bls.policies.multifactor.settings import Multifactor
 from bls.workloads.archive import parse_catalogue
-from bls.workloads.generators import generate_like
+from bls.workloads.generators.accasim import generate_like
 from bls.workloads.job_words import JobWords
 from traces.base.errors import InputError
 from traces.intervals import OPEN

@@ -11,7 +11,8 @@ from tables import table_rows
 
 from bls.workloads import read_workload
 from bls.workloads.header import moved_header
-from bls.workloads.reshape import cut, filter_jobs, merge, scale
+from bls.workloads.merge import merge
+from bls.workloads.reshape import cut, filter_jobs, scale
 from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import write_swf

@@ -17,7 +17,8 @@ from tables import table_rows
 from bls import Workload, sample_path
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
-from bls.workloads.reshape import cut, filter_jobs, merge, scale
+from bls.workloads.merge import merge
+from bls.workloads.reshape import cut, filter_jobs, scale
 from bls.workloads.writers.swf import write_swf
 from bridge.runs.directory import check_file, fresh_file
 from traces.base.errors import InputError

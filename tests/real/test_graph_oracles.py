@@ -25,7 +25,8 @@ from transfers_alone import transfer_times
 from als.application import ApplicationSimulator
 from als.application_parts import GraphPart
 from als.graphs.readers import read_graph
-from als.network import NetworkState, SharingModel, network_state
+from als.network import SharingModel, network_state
+from als.network.state import NetworkState
 from als.planners.contract import MAPPED
 from als.techniques import technique
 from bridge import GraphOptions, simulate_graph

@@ -26,10 +26,11 @@ from bls.stream import ArrivingJobs
 from bls.workloads import read_workload
 from bls.workloads.archive import find_log
 from bls.workloads.columns import OPTIONAL
-from bls.workloads.generators import generate_like
+from bls.workloads.generators.accasim import generate_like
 from bls.workloads.header import Calendar, named_machine
+from bls.workloads.merge import merge
 from bls.workloads.readers.swf import parse_swf, swf_blocks
-from bls.workloads.reshape import cut, merge
+from bls.workloads.reshape import cut
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import REASONS, Workload
 from bls.workloads.writers.swf import unwritten, write_swf

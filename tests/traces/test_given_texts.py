@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables import table_rows
 
-from als.core_speeds.kinds import chosen_cores
-from als.core_speeds.trace import Trace
+from als.core_speeds.kinds import Trace, chosen_cores
 from als.schedulers import scheduler
 from bridge.cli.app import _fault, _Warnings
 from bridge.cli.workload_files import numbers
@@ -213,7 +212,7 @@ def test_a_file_is_named_by_its_whole_path(name: Callable[[str], object], tmp_pa
     path = tmp_path / ("folder" * 20) / "file.py"
     with pytest.raises(InputError) as caught:
         name(str(path))
-    assert f"'{path}'" in str(caught.value)
+    assert str(path) in str(caught.value)
 
 
 def test_names_of_a_file_are_listed_within_bounds() -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pyarrow.parquet as pq
 
 from bls import Platform, read_workload
-from bls.workloads.generators import generate_like
+from bls.workloads.generators.accasim import generate_like
 from bls.workloads.writers.swf import write_swf
 from tools.bench.rows import CURIE, HPC2N, ROOT, Found, archive, scratch, timed
 from traces.kernels.store import cache_directory

@@ -18,7 +18,7 @@ from als.lengths.draw import drawn
 from als.network.state import NO_NETWORK
 from als.planners.contract import MAPPED
 from bls import HostGroup, Network, Platform, SeenJob, View, Workload
-from bls.workloads.generators import generate_like
+from bls.workloads.generators.accasim import generate_like
 from bridge import Application, Execution, ReadyScenario, Scenario, run
 from bridge.adapters.simgrid.process import find_simgrid
 from bridge.scenarios.ready import load_workload

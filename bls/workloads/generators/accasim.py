@@ -1,20 +1,20 @@
 """A workload similar to a given one, by the AccaSim paper's generator (section 7.3), and a variant that follows the week.
 
-docs/reference/workloads.md describes both methods, ``accasim`` and ``calendar``. Each job consists of three parts that are
-drawn independently: its submit (``bls.workloads.generators.arrivals``), its request and run time, and its origin, a job of the
-source, which gives the user, the group, the queue and all other columns, the FLOPs, and the ratio of the user's estimate to the
-run time.
+Each job consists of three parts that are drawn independently: its submit (``bls.workloads.generators.arrivals``), its request
+and run time, and its origin, a job of the source, which gives the user, the group, the queue and all other columns, the FLOPs,
+and the ratio of the user's estimate to the run time.
 
 Requests and run times are drawn in three phases: first the type of a job, serial or parallel, and its nodes; then its request
 on each node, uniformly within the request limits; then its run time, a number of FLOPs over the speed of the requested
 resources. The FLOPs are those of a job of the source: run time × cores × speed of a core.
 
 ``accasim``: a job is serial (one core) with the source's share of serial jobs. The nodes of the others are two-stage uniform in
-their log2 (``bls.workloads.generators.made``), from 1 to the source's largest number, which grows with the number of nodes. The
-bend is at the median of the source's parallel jobs, and the share of powers of two is theirs. On one node a parallel job
-requests at least two cores. The paper combines any FLOPs with any width, so that the work of the widest job would keep a single
-core busy for decades. Here, as in AccaSim's program, a job is parallel if its FLOPs exceed those of every serial job of the
-source. It gets as many nodes as it needs, and as exist, in order not to run longer than the source's longest job.
+their log2 (:class:`bls.workloads.generators.lublin.JobSizes`), from 1 to the source's largest number, which grows with the
+number of nodes. The bend is at the median of the source's parallel jobs, and the share of powers of two is theirs. On one node
+a parallel job requests at least two cores. The paper combines any FLOPs with any width, so that the work of the widest job
+would keep a single core busy for decades. Here, as in AccaSim's program, a job is parallel if its FLOPs exceed those of every
+serial job of the source. It gets as many nodes as it needs, and as exist, in order not to run longer than the source's longest
+job.
 
 ``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
 no limits of cores. Jobs of several nodes grow with the number of nodes.
@@ -39,7 +39,7 @@ from bls.machine.platform_files import PROCESSOR_GFLOPS
 from bls.options import JOBS, METHOD, NODES_FACTOR, SPEED_FACTOR
 from bls.workloads.columns import OPTIONAL
 from bls.workloads.generators.arrivals import accasim_arrivals, calendar_arrivals
-from bls.workloads.generators.made import JobSizes, made_workload, stream
+from bls.workloads.generators.lublin import JobSizes, made_workload, stream
 from bls.workloads.header import Calendar, named_size
 from bls.workloads.selection import fit
 from bls.workloads.workload import Workload
@@ -321,10 +321,7 @@ def generate_like(
     if requests.memory_kb is not None:
         extra["memory_kb"] = requests.memory_kb
     return made_workload(
-        submit_ns,
-        run_ns=run_ns,
-        cores=requests.cores,
-        estimate_ns=_estimates_ns(usable, rows, run_ns),
+        (submit_ns, run_ns, requests.cores, _estimates_ns(usable, rows, run_ns)),
         extra=extra,
         source=f"generated like {PurePath(source.source).name}",
         header=_header(source, calendar, before, machine, method, seed),

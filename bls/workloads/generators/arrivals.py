@@ -159,10 +159,8 @@ def _whole_seconds(submit_ns: Array) -> Array:
     return np.maximum(submit_ns, 0) // NS_PER_S * NS_PER_S
 
 
-def accasim_arrivals(
-    source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator, *, dynamic: bool = True
-) -> Array:
-    """Submits by the ``accasim`` form, as :func:`calendar_arrivals`; ``dynamic=False`` does not change v_max."""
+def accasim_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: np.random.Generator) -> Array:
+    """Submits by the ``accasim`` form, as :func:`calendar_arrivals`."""
     covered, counts = _covered(source, n_jobs, calendar)
     weights = np.bincount(covered.half_hour, weights=counts, minlength=SLOTS_PER_DAY)
     gaps = np.sort(np.diff(source.submit_ns)) / SLOT_NS
@@ -178,7 +176,7 @@ def accasim_arrivals(
         ahead = slots(calendar, int(source.submit_ns[0]), count)
         into = float(ahead.within(source.submit_ns[:1])[0])
         clock = own(np.stack([ahead.half_hour, ahead.weekday, ahead.month]), np.int64)
-        done = _walk(uniform, gaps, weights, hour, weekday, month, clock, ahead.start_ns, into, dynamic, submit_ns)
+        done = _walk(uniform, gaps, weights, hour, weekday, month, clock, ahead.start_ns, into, submit_ns)
         if done == n_jobs:
             return _whole_seconds(submit_ns)
         count = grown(count, source.source, n_jobs)
@@ -195,7 +193,6 @@ def _walk(
     clock: Ints2,
     start_ns: int,
     into: float,
-    dynamic: bool,
     submit_ns: Ints,
 ) -> int:
     """Fill ``submit_ns`` from the left; returns the number of jobs for which there were enough slots. ``uniform``: from 0 to
@@ -209,12 +206,10 @@ def _walk(
     slot, left = 0, into * weights[half_hour[0]]
     for job in range(n):
         if job > 0:
-            v_max = longest
-            if dynamic:
-                h, d, m = half_hour[slot] // 2, weekday[slot], month[slot]
-                progress = _progress(in_hour[h], n * hour_share[h]) * _progress(in_weekday[d], n * weekday_share[d])
-                progress *= _progress(in_month[m], n * month_share[m])
-                v_max = longest - (longest - 1.0) * (1.0 - progress)
+            h, d, m = half_hour[slot] // 2, weekday[slot], month[slot]
+            progress = _progress(in_hour[h], n * hour_share[h]) * _progress(in_weekday[d], n * weekday_share[d])
+            progress *= _progress(in_month[m], n * month_share[m])
+            v_max = longest - (longest - 1.0) * (1.0 - progress)
             usable = max(1, np.searchsorted(gaps, v_max, side="right"))
             v = left + gaps[int(uniform[job] * usable)]
             while v >= weights[half_hour[slot]]:

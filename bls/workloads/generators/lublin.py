@@ -1,31 +1,36 @@
 """The workload model of Lublin and Feitelson: rigid batch and interactive jobs on a parallel machine.
 
-Sizes are two-stage uniform in their log2 (``bls.workloads.generators.made``). The logarithm of a run time in seconds is
-hyper-gamma: of gamma(a1, b1) with the probability p, else of gamma(a2, b2), where p = pa × size + pb, so that
-large jobs run longer. The logarithm of the seconds between two arrivals in the rush hours is gamma(a_arrival × rush,
-b_arrival). These times pay the weights of the half-hours of a day, which follow a gamma distribution over a day that begins at
-its eleventh half-hour. Batch and interactive jobs arrive independently.
+A share of the jobs is serial. The log2 of a parallel job's size is uniform in two stages: below a middle with one probability,
+above it with the rest. A share of the sizes is rounded to a power of two. The logarithm of a run time in seconds is
+hyper-gamma: of gamma(a1, b1) with the probability p, else of gamma(a2, b2), where p = pa × size + pb, so that large jobs run
+longer. The logarithm of the seconds between two arrivals in the rush hours is gamma(a_arrival × rush, b_arrival). These times
+pay the weights of the half-hours of a day, which follow a gamma distribution over a day that begins at its eleventh half-hour.
+Batch and interactive jobs arrive independently.
 
-The constants are those of the authors' program, m_lublin99.c, with these differences: sums of times are not truncated to
-a second at every job, only submits are; sizes are fitted to the machine by shifting the bend and the largest (on 128
-cores they are the program's), and never exceed it. As in the program, interactive jobs are in queue 0 and batch jobs
-in queue 1. The model has no users and no estimates, so a job's estimate is its run time.
+The constants are those of the authors' program, m_lublin99.c, with these differences: sums of times are not truncated to a
+second at every job, only submits are; sizes are fitted to the machine by shifting the bend and the largest (on 128 cores they
+are the program's), and never exceed it. As in the program, interactive jobs are in queue 0 and batch jobs in queue 1. The model
+has no users and no estimates, so a job's estimate is its run time.
 
-Source: U. Lublin, D. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
-J. Parallel Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4, and the program in the Parallel Workloads
-Archive.
+Source: U. Lublin, D. Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs", J.
+Parallel Distrib. Comput. 63(11), 2003, doi:10.1016/S0743-7315(03)00108-4, and the program in the Parallel Workloads Archive.
 """
 
+from __future__ import annotations
+
+import hashlib
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from bls.machine.platform import MAX_CORES
 from bls.options import JOBS
-from bls.workloads.generators.made import JobSizes, made_workload, stream
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, real, whole
+from traces.base.options import SEED
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
@@ -40,6 +45,69 @@ _PUBLISHED_LOG2 = 7.0
 
 # Time 0 of workloads without a calendar: 00:00 UTC of Monday, 1 January 2001.
 _START_S = 978_307_200
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """The generator of this seed and purpose. Raises InputError if the seed is not an integer from 0 to 2**64 - 1."""
+    name = hashlib.sha256(f"{SEED.check(seed, 'seed')} generated {purpose}".encode()).digest()
+    return np.random.Generator(np.random.Philox(key=np.frombuffer(name[:16], dtype="<u8")))
+
+
+def made_workload(columns: Sequence[Array], *, header: Iterable[str], **others: Any) -> Workload:
+    """The workload of generated columns: submits (ascending), run times, cores and estimates; ``others`` as in
+    ``Workload.from_lines``."""
+    n = len(columns[0])
+    number = np.arange(1, n + 1)
+    header = ("; Version: 2.2", *header, f"; MaxJobs: {n}", f"; MaxRecords: {n}")
+    return Workload.from_lines((number, *columns, number), header=header, rejects={}, n_lines=n, **others)
+
+
+_MOST_LOG2 = 40.0
+
+
+@dataclass(frozen=True)
+class JobSizes:
+    """The distribution of sizes. Raises InputError if a value is out of range; the message begins with its name."""
+
+    serial: float  # share of the jobs that are serial, 0 to 1
+    # share of all jobs that are parallel and a power of two in size, 0 to 1; with ``serial`` at most 1
+    power_of_two: float
+    # the log2 of sizes: of the smallest parallel job, of the bend of the distribution, and of the largest job; 0 to 40
+    low: float
+    middle: float
+    high: float
+    first: float  # probability that a parallel job is between ``low`` and ``middle``, 0 to 1
+
+    def __post_init__(self) -> None:
+        for name in ("serial", "power_of_two", "first"):
+            object.__setattr__(self, name, real(name, getattr(self, name), 0.0, 1.0))
+        for name in ("low", "middle", "high"):
+            object.__setattr__(self, name, real(name, getattr(self, name), 0.0, _MOST_LOG2))
+        if self.serial + self.power_of_two > 1.0 + 1e-9:
+            raise InputError(f"power_of_two: {self.power_of_two:g} and serial {self.serial:g} are more than 1 together")
+        if not self.low <= self.middle <= self.high:
+            raise InputError(f"middle: {self.middle:g} is not from low {self.low:g} to high {self.high:g}")
+
+    def shifted(self, by: float) -> JobSizes:
+        """The same distribution for a machine 2**``by`` times as large: the bend and the largest size move with it. On a small
+        machine a bend below the smallest parallel job is put in the middle."""
+        high = min(max(0.0, self.high + by), _MOST_LOG2)
+        low = min(self.low, high)
+        middle = min(self.middle + by, high)
+        return replace(self, low=low, middle=middle if middle > low else (low + high) / 2, high=high)
+
+    def drawn(self, n: int, most: int, stream: np.random.Generator) -> Array:
+        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``. Sizes that are rounded beyond ``most`` become ``most``, or the
+        largest power of two up to it."""
+        kind, stage, within = stream.random(n), stream.random(n), stream.random(n)
+        below = stage <= self.first
+        start = np.where(below, self.low, self.middle)
+        stop = np.where(below, self.middle, self.high)
+        log2 = start + within * (stop - start)
+        rounded = kind <= self.serial + self.power_of_two
+        size = np.rint(np.exp2(np.where(rounded, np.floor(log2 + 0.5), log2)))
+        limit = np.where(rounded, 2 ** (most.bit_length() - 1), most)
+        return np.where(kind <= self.serial, 1, np.minimum(size, limit)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -141,10 +209,7 @@ def generate_lublin(n_jobs: int, *, seed: int, n_cores: int, parameters: Lublin 
         cores[mine] = sizes.drawn(len(mine), n_cores, stream(seed, f"lublin sizes {queue}"))
         run_s[mine] = _run_s(cores[mine], jobs, chosen.longest_log_s, stream(seed, f"lublin run times {queue}"))
     return made_workload(
-        submit_s.astype(np.int64) * NS_PER_S,
-        run_ns=run_s * NS_PER_S,
-        cores=cores,
-        estimate_ns=run_s * NS_PER_S,
+        (submit_s.astype(np.int64) * NS_PER_S, run_s * NS_PER_S, cores, run_s * NS_PER_S),
         extra={"queue": queues, "status": np.array(1)},
         source="lublin",
         header=(

@@ -21,17 +21,26 @@ from bls.workloads.readers.sacct_columns import (
 from traces.base.errors import InputError, shown
 from traces.base.given_file import GivenFile
 
-#: Keys that decide whether a job is rejected, by use.
+#: The key of a job in JSON that holds a word, by use.
 KEYS = {
     "job_id": "job_id",
     "submit": "time/submission",
+    "start": "time/start",
     "end": "time/end",
+    "eligible": "time/eligible",
     "elapsed_raw": "time/elapsed",
     "req_cores": "required/CPUs",
     "alloc_tres": "tres/allocated",
     "req_tres": "tres/requested",
     "limit_raw": "time/limit",
+    "nodes": "allocation_nodes",
     "state": "state/current",
+    "partition": "partition",
+    "qos": "qos",
+    "node_list": "nodes",
+    "features": "constraints",
+    "reservation": "reservation/name",
+    "priority": "priority",
 }
 
 _JOBS = "jobs"
@@ -142,33 +151,26 @@ def _first_values(pairs: list[tuple[str, Any]]) -> str:
 
 def _words(job: dict[str, Any]) -> dict[str, str]:
     """The words of a job, by the uses of ``sacct_columns``."""
-    time, needs, tres = _part(job, "time"), _part(job, "required"), _part(job, "tres")
-    current = _part(job, "state").get("current")
+    owner = _part(job, "association")
+    values = {use: _at(job, key) for use, key in KEYS.items()}
+    current = values["state"]
     return dict.fromkeys(USES, "") | {
+        **{use: _word(value) for use, value in values.items()},
         "job_id": _identity(job),
-        "submit": _word(time.get("submission")),
-        "start": _word(time.get("start")),
-        "end": _word(time.get("end")),
-        "eligible": _word(time.get("eligible")),
-        "elapsed_raw": _word(time.get("elapsed")),
-        "req_cores": _word(needs.get("CPUs")),
-        "alloc_tres": _tres(tres.get("allocated")),
-        "req_tres": _tres(tres.get("requested")),
-        "limit_raw": _word(time.get("limit")),
-        "nodes": _word(job.get("allocation_nodes")),
-        "memory": _memory(needs),
+        "alloc_tres": _tres(values["alloc_tres"]),
+        "req_tres": _tres(values["req_tres"]),
+        "memory": _memory(_part(job, "required")),
         "state": _word(current[0] if isinstance(current, list) and current else current),
-        "user": _word(job.get("user")) or _word(_part(job, "association").get("user")),
+        "user": _word(job.get("user")) or _word(owner.get("user")),
         "group": _word(job.get("group")) or _word(job.get("account")),
-        "account": _word(job.get("account")) or _word(_part(job, "association").get("account")),
-        "partition": _word(job.get("partition")),
-        "qos": _word(job.get("qos")),
+        "account": _word(job.get("account")) or _word(owner.get("account")),
         "application": _text(job.get("name")),
-        "node_list": _word(job.get("nodes")),
-        "features": _word(job.get("constraints")),
-        "reservation": _word(_part(job, "reservation").get("name")),
-        "priority": _word(job.get("priority")),
     }
+
+
+def _at(job: dict[str, Any], key: str) -> Any:
+    part, slash, name = key.partition("/")
+    return _part(job, part).get(name) if slash else job.get(key)
 
 
 def _part(holder: dict[str, Any], key: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from als.application_parts import GraphPart
 from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.lengths.draw import length_cov
-from als.network import topology
+from als.network.topologies import topology
 from als.network.topologies.dragonfly import Dragonfly
 from als.network.topologies.fat_tree import FatTree
 from als.planners import Planner

@@ -198,11 +198,6 @@ def test_parameters_that_cannot_be(wrong: dict[str, object], message: str) -> No
     assert f"constraint programming: {message}" in str(error.value)
 
 
-def test_the_authors_limits() -> None:
-    assert Parameters.of_authors("pcp20") == Parameters(which="fits", search="paper", limit_s=1.0, more_s=0.5, tries=4)
-    for model in ("hcp19", "pcp19"):
-        assert Parameters.of_authors(model) == Parameters(which="fits", limit_s=1.0, longest_s=16.0)
-    with pytest.raises(InputError, match="unknown model 'pcp21'; known: pcp20"):
-        Parameters.of_authors("pcp21")
+def test_an_unknown_model() -> None:
     with pytest.raises(InputError, match="unknown model 'easy'"):
         dispatch(instance_of(CROWD), "easy", Parameters())

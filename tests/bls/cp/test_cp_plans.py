@@ -18,7 +18,8 @@ from bls.cp.instance import Instance, Queue, RunningUnits, up_s
 from bls.cp.objective import Objective
 from bls.cp.problem import Problem, problem_of, ranked
 from bls.cp.reduction import reduced, without_followers
-from bls.cp.serial import BOXES, NODES, ORDERS, POOL, SerialGeneration, best_list, bettered
+from bls.cp.serial import ORDERS, SerialGeneration, best_list, bettered
+from bls.cp.serial_kernel import BOXES, NODES, POOL
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array
 
