@@ -52,6 +52,8 @@ _NONE = (math.nan, math.nan)
 class ApplicationSimulator:
     """The application level of one job.
 
+    Raises InputError if an argument is out of range. Any method raises PluginError if the technique's answer is impossible.
+
     Parameters
     ----------
     lengths_gflop : array of float64, shape (N,)
@@ -92,8 +94,6 @@ class ApplicationSimulator:
     wishes : sequence of int, optional
         For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
         part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
-
-    Raises InputError if an argument is out of range. Any method raises PluginError if the technique's answer is impossible.
 
     Examples
     --------

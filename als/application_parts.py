@@ -25,7 +25,7 @@ from traces.compiled import Array, own
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """A part that is a graph.
+    """A part that is a graph. Raises InputError if these do not go together.
 
     Attributes
     ----------
@@ -36,11 +36,6 @@ class GraphPart:
     host, core : int64 (n,), optional
         With ``Mapped``: the machine's host for each of the part's tasks, or its core, counted within the job; the tasks
         of a core follow one another in order.
-
-    Raises
-    ------
-    InputError
-        If these do not go together.
     """
 
     scheduler: Technique | Selection | Planner | Mapped

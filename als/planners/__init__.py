@@ -26,7 +26,8 @@ PLANNERS: dict[str, Planner] = {
 
 
 def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planner:
-    """Return the planner with this name.
+    """Return the planner with this name. Raises InputError if there is none (the message lists the known names, nearest first);
+    PluginError if a file or a package gives something other than a planner, or the planner fails on its first small graph.
 
     Parameters
     ----------
@@ -36,13 +37,6 @@ def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planne
         The option that gave it, for errors.
     also : tuple of str
         Further names, handled by the caller, that the error lists.
-
-    Raises
-    ------
-    InputError
-        If there is none (the message lists the known names, nearest first).
-    PluginError
-        If a file or a package gives something other than a planner, or the planner fails on its first small graph.
     """
     where = at(where or str(ALS), name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)

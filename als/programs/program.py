@@ -48,7 +48,8 @@ def _share(where: str, value: object) -> float:
 
 @dataclass(frozen=True)
 class Serial:
-    """A serial part: one task, on one core of the job.
+    """A serial part: one task, on one core of the job. Raises InputError if a value is invalid; the message begins with
+    ``where``.
 
     Attributes
     ----------
@@ -56,11 +57,6 @@ class Serial:
         Its share of the recorded run time, above 0. Shares are divided by their sum.
     cores : float or None
         When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where``.
     """
 
     share: float
@@ -74,7 +70,9 @@ class Serial:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop: independent tasks that a technique distributes to the job's cores.
+    """A loop: independent tasks that a technique distributes to the job's cores. Raises InputError if a value is invalid, or
+    both ``tasks_per_core`` and ``tasks`` are given; the message begins with ``where`` and the key; PluginError if a technique's
+    file cannot be loaded.
 
     Attributes
     ----------
@@ -93,13 +91,6 @@ class Loop:
         When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
     count : int or None
         The fixed number of tasks of the lengths; found, not given.
-    Raises
-    ------
-    InputError
-        If a value is invalid, or both ``tasks_per_core`` and ``tasks`` are given; the message begins with ``where`` and the
-        key.
-    PluginError
-        If a technique's file cannot be loaded.
     """
 
     technique: str | AnyScheduler = ""
@@ -144,7 +135,8 @@ class Loop:
 
 @dataclass(frozen=True)
 class Graph:
-    """A task graph: tasks that need the results of others.
+    """A task graph: tasks that need the results of others. Raises InputError if a value is invalid; the message begins with
+    ``where`` and the key; PluginError if a technique's or a generator's file cannot be loaded.
 
     Attributes
     ----------
@@ -164,13 +156,6 @@ class Graph:
         When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
     models : dict of float: GraphModel
         The graph, by the run's variation; found, not given.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where`` and the key.
-    PluginError
-        If a technique's or a generator's file cannot be loaded.
     """
 
     technique: str | AnyScheduler = ""
@@ -301,7 +286,7 @@ MAX_PHASES = 100
 
 @dataclass(frozen=True)
 class Program:
-    """The computation of a job.
+    """The computation of a job. Raises InputError if a value is invalid; the message begins with ``where`` and the key.
 
     Attributes
     ----------
@@ -315,11 +300,6 @@ class Program:
         Whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first.
     name : str
         For tables, up to 100 printable characters.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where`` and the key.
     """
 
     phases: tuple[Serial | Loop | Graph, ...]
@@ -398,7 +378,7 @@ class Program:
 
     def check(self, cores: Array, job_id: Array, where: str = "program") -> None:
         """Refuse jobs with more than ``MAX_TASKS_PER_JOB`` tasks, or with a number of cores for which a technique's parameters
-        are not valid.
+        are not valid. Raises InputError if there is such a job.
 
         Parameters
         ----------
@@ -406,11 +386,6 @@ class Program:
             The jobs that run the program.
         where : str
             Source of the program, for errors; empty: options of the command line.
-
-        Raises
-        ------
-        InputError
-            If there is such a job.
         """
         if not len(cores):
             return
@@ -434,12 +409,8 @@ class Program:
     def to_json(self) -> str:
         """Return the program as a text for :meth:`from_json` in another process, whatever its working folder.
 
-        Techniques and lengths are kept as they were written; the paths of their files are absolute.
-
-        Raises
-        ------
-        InputError
-            If a technique is an object without a name that can be looked up.
+        Techniques and lengths are kept as they were written; the paths of their files are absolute. Raises InputError if a
+        technique is an object without a name that can be looked up.
         """
         from als.programs.text import to_json
 
@@ -447,13 +418,8 @@ class Program:
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """Return the program of a text from :meth:`to_json`.
-
-        Raises
-        ------
-        InputError, PluginError
-            If it is invalid, or names something that does not exist here.
-        """
+        """Return the program of a text from :meth:`to_json`. Raises InputError, PluginError if it is invalid, or names
+        something that does not exist here."""
         from als.programs.text import from_json
 
         return from_json(text)

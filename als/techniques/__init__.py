@@ -123,7 +123,9 @@ def spelled(name: str) -> str:
 
 
 def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> AnyTechnique:
-    """Return the technique, or the selection, with this name.
+    """Return the technique, or the selection, with this name. Raises InputError if there is none (the message lists the known
+    names, nearest first), or its parameters are invalid; PluginError if a file or a package gives something other than a
+    technique.
 
     Parameters
     ----------
@@ -136,13 +138,6 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
         The option or argument that gave it, for errors.
     also : tuple of str
         Further names, handled by the caller, that the error lists.
-
-    Raises
-    ------
-    InputError
-        If there is none (the message lists the known names, nearest first), or its parameters are invalid.
-    PluginError
-        If a file or a package gives something other than a technique.
     """
     if name.startswith(PREFIX):
         return _selection(name, where)

@@ -317,7 +317,7 @@ def _is_static(found: type) -> bool:
 
 @dataclass(frozen=True, init=False, eq=False)
 class PythonTechnique(Technique):
-    """A technique whose rule is a Python method.
+    """A technique whose rule is a Python method. Raises InputError if it has no method ``chunk``.
 
     Parameters
     ----------
@@ -325,11 +325,6 @@ class PythonTechnique(Technique):
         A class, or an object, with ``chunk(self, ask)``; see the module.
         The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
         How the user named it, as ``mine.py:Mine``; its ``name``, if it has one, comes first.
-
-    Raises
-    ------
-    InputError
-        If it has no method ``chunk``.
     """
 
     calls: _Calls = field(repr=False, kw_only=True)
