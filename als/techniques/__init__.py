@@ -131,7 +131,7 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
     ----------
     name : str
         A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
-        ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class in plain Python as in
+        ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
         ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally
         followed by ``,every=60s``.
     where : str
