@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,8 +50,15 @@ _BY_CORE = ("speed", "core_number", "latency_ns")
 _NONE = (math.nan, math.nan)
 
 
+def _number(name: str, doc: str) -> Any:
+    # A property of the simulator: a number of the engine's state.
+    return property(lambda application: int(getattr(application.state, name)), doc=doc)
+
+
 class ApplicationSimulator:
     """The application level of one job.
+
+    Raises InputError if an argument is out of range. Any method raises PluginError if the technique's answer is impossible.
 
     Parameters
     ----------
@@ -92,8 +100,6 @@ class ApplicationSimulator:
     wishes : sequence of int, optional
         For each phase, the number of cores requested when a part of that phase begins (:attr:`wishes`); 0: no request. The
         part begins 1 ns later, so that there is time for :meth:`resize`. Default: no requests.
-
-    Raises InputError if an argument is out of range. Any method raises PluginError if the technique's answer is impossible.
 
     Examples
     --------
@@ -187,16 +193,24 @@ class ApplicationSimulator:
         fill_round_keys(self.state.keys, np.uint64(seed), np.uint64(job))
         engine.begin(self.state, start_ns, overhead_ns, master, releases)
 
+    ran: int = _number("n_ran", "The number of tasks that ran, at least in part, if :attr:`finished`.")
+    chunks: int = _number("n_chunks", "Chunks assigned so far.")
+    scheduling_ns: int = _number(
+        "scheduling_ns",
+        "Time of cores between requests for chunks and their first tasks, ns.",
+    )
+    ahead_chunks: int = _number("ahead_chunks", "Chunks simulated ahead to choose among techniques.")
+    last_lost: int = _number(
+        "last_lost",
+        "The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead.",
+    )
+    now_ns: int = _number("now_ns", "The instant before which everything has been simulated.")
+
     @property
     def in_graph(self) -> bool:
         """Whether the running part is a graph."""
         state = self.state
         return bool(state.phases.kind[state.part % len(state.phases.kind)] == s.GRAPH)
-
-    @property
-    def now_ns(self) -> int:
-        """The instant before which everything has been simulated."""
-        return int(self.state.now_ns)
 
     @property
     def finished(self) -> bool:
@@ -236,29 +250,9 @@ class ApplicationSimulator:
         return int(self.state.status) == ApplicationStatus.LOST
 
     @property
-    def last_lost(self) -> int:
-        """The core that was lost for good last, if it is :attr:`lost`; -1 if cores came and went instead."""
-        return int(self.state.last_lost)
-
-    @property
-    def ran(self) -> int:
-        """The number of tasks that ran, at least in part, if :attr:`finished`."""
-        return int(self.state.n_ran)
-
-    @property
     def length_gflop(self) -> float:
         """Sum of the task lengths, in task order."""
         return float(self.state.lengths.cumsum()[-1])  # one after another, as everywhere
-
-    @property
-    def chunks(self) -> int:
-        """Chunks assigned so far."""
-        return int(self.state.n_chunks)
-
-    @property
-    def scheduling_ns(self) -> int:
-        """Time of cores between requests for chunks and their first tasks, ns."""
-        return int(self.state.scheduling_ns)
 
     @property
     def chosen(self) -> dict[str, int]:
@@ -268,11 +262,6 @@ class ApplicationSimulator:
             if count:
                 counts[name] = counts.get(name, 0) + count
         return counts
-
-    @property
-    def ahead_chunks(self) -> int:
-        """Chunks simulated ahead to choose among techniques."""
-        return int(self.state.ahead_chunks)
 
     @property
     def not_before_ns(self) -> int:

@@ -1,4 +1,4 @@
-"""What to say of an application that cannot go on."""
+"""Errors for an application that cannot continue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, job: str = "") -> BaseException:
-    """The error for a fault of the application engine; ``job`` as ``"job 17: "`` where it is known."""
+    """Return the error for a fault of the application engine; ``job`` as ``"job 17: "`` if known."""
     row = int(state.rule)
     name, answer, left = rules.names[row], int(state.answer), int(state.n_left)
     if status == ApplicationStatus.ANSWER_OUT_OF_RANGE:
@@ -55,7 +55,8 @@ def application_fault(status: int, state: s.ApplicationState, rules: RuleRows, j
 
 
 def lost_error(application: ApplicationSimulator) -> InputError:
-    """The error for an application that is :attr:`ApplicationSimulator.lost`, where there is nobody to whom that is of use."""
+    """Return the error for an application that is :attr:`ApplicationSimulator.lost`, for a caller that cannot continue without
+    it."""
     left = int(application.state.n_left)
     if application.last_lost < 0:
         return InputError(

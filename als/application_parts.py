@@ -1,4 +1,4 @@
-"""What an application consists of, part after part, loops and graphs: checked, as the engine takes it."""
+"""The parts of an application, loops and graphs, checked and converted for the engine."""
 
 import functools
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ from als.engine.hooks import graph_table
 from als.engine.rule_table import RuleRows
 from als.graphs.task_graph import TaskGraph
 from als.network.state import NONE, NetworkState
-from als.network.state import NONE as NO_DELAY
 from als.planners import Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler
@@ -25,22 +24,17 @@ from traces.compiled import Array, own
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """A part that is a graph.
+    """A part that is a graph. Raises InputError if the attributes do not fit together.
 
     Attributes
     ----------
     scheduler : Technique, Planner or Mapped
-        Which core gets which tasks.
+        The rule that assigns tasks to cores.
     by_rank : bool
-        Whether tasks wait by upward rank, and not by number; not with a planner.
+        Whether tasks wait by upward rank instead of by number; not with a planner.
     host, core : int64 (n,), optional
-        With ``Mapped``: the machine's host for each of the part's tasks, or its core, counted within the job; the tasks
-        of a core follow one another in order.
-
-    Raises
-    ------
-    InputError
-        If these do not go together.
+        With ``Mapped``: the host in the machine of each of the part's tasks, or its core, counted within the job; the tasks of
+        a core run in order.
     """
 
     scheduler: Technique | Selection | Planner | Mapped
@@ -61,20 +55,20 @@ class GraphPart:
 
     @property
     def mode(self) -> int:
-        """How tasks come to cores, by ``als.engine.dag.state``."""
+        """How tasks are assigned to cores, by ``als.engine.dag.state``."""
         if isinstance(self.scheduler, Mapped):
             return g.ON_CORES if self.host is None else g.ON_HOSTS
         return g.PLANNED if isinstance(self.scheduler, Planner) else g.BY_TECHNIQUE
 
     @property
     def order(self) -> int:
-        """How they wait."""
+        """The order of waiting tasks."""
         return g.BY_RANK if self.by_rank else 0
 
 
 def edges_of_parts(edges: Edges | None, kinds: Sequence[Any], part_first: Array) -> Edges:
-    """The edges as kernels take them. Raises InputError if they are not those of these parts: unsorted, in a cycle, to
-    or from a task that is not there, or in a part that is no graph."""
+    """Return the edges for kernels. Raises InputError if they do not fit these parts: unsorted, in a cycle, to or from an
+    unknown task, or in a part that is no graph."""
     none = np.zeros(0, np.int64)
     if edges is None:
         return Edges(np.zeros(len(part_first), np.int64), none, none, np.zeros(0))
@@ -115,8 +109,8 @@ def graph_of(
     rules: RuleRows,
     room: int,
 ) -> g.GraphState:
-    """The state of an application's graphs; arguments as of ``als.application.ApplicationSimulator``, with ``room`` for so many
-    cores. Raises InputError if a host or a core cannot be."""
+    """Return the state of an application's graphs, with room for ``room`` cores; arguments as for
+    ``als.application.ApplicationSimulator``. Raises InputError if a host or a core is invalid."""
     n_cores, n_tasks = len(speed), int(part_first[-1])
     machine_host = np.zeros(n_cores, np.int64) if core_host is None else own(core_host, np.int64)
     most = max(1, int(network.n_hosts))
@@ -138,7 +132,7 @@ def graph_of(
 
 
 def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cores: int) -> Array | None:
-    # Where tasks are to run, of parts that are mapped.
+    # The places of tasks of mapped parts.
     given = None
     for part in range(len(part_first) - 1):
         kind = kinds[part % len(kinds)]
@@ -163,12 +157,12 @@ def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cor
 #: Most cores of an application.
 MAX_CORES = 2**31 - 1
 
-#: What the rules of a phase depend on: its scheduler, whether it is a graph, and how its tasks wait and come to cores.
+#: The scheduler of a phase, whether it is a graph, and how its tasks are assigned and wait.
 PhaseKey = tuple[AnyScheduler | None, bool, int, int]
 
 
 def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
-    """What the rules of such a phase depend on."""
+    """Return the data that determine the rules of a phase."""
     if isinstance(kind, GraphPart):
         return kind.scheduler, True, kind.mode, kind.order
     return kind, isinstance(kind, Planner), g.PLANNED if isinstance(kind, Planner) else g.BY_TECHNIQUE, 0
@@ -176,10 +170,9 @@ def phase_key(kind: AnyScheduler | GraphPart | None) -> PhaseKey:
 
 @functools.lru_cache(maxsize=64)
 def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
-    """The rules of phases, and the phases as the state has them."""
-    # Most applications of a process share their techniques.
+    """Return the rules of phases, and the phases for the state. Cached, since applications often share techniques."""
     schedulers = tuple(scheduler for scheduler, *_ in keys if scheduler is not None)
-    rules = RuleRows(schedulers or (TECHNIQUES["ss"],))  # the kernels look at a first row even where there is no loop
+    rules = RuleRows(schedulers or (TECHNIQUES["ss"],))  # kernels read the first row even without loops
     rows = iter(rules.row)
     phases = [
         [s.SERIAL, 0, 0, 0] if scheduler is None else [s.GRAPH if is_graph else s.LOOP, next(rows), mode, order]
@@ -189,18 +182,18 @@ def phase_rules(keys: tuple[PhaseKey, ...]) -> tuple[RuleRows, s.Phases]:
 
 
 def why_rigid(kinds: Sequence[AnyScheduler | GraphPart | None], network: NetworkState) -> str:
-    """Why an application of such phases cannot have other cores while it runs; "" if it can."""
+    """Return why an application of these phases cannot change its cores while it runs; empty if it can."""
     for kind in kinds:
         if isinstance(kind, GraphPart) and isinstance(kind.scheduler, Mapped):
             return "a graph whose tasks have hosts or cores of their own, mapped; allowed: techniques and planners"
     graphs = any(isinstance(kind, GraphPart | Planner) for kind in kinds)
-    if graphs and network.kind != NO_DELAY:
+    if graphs and network.kind != NONE:
         return "a graph whose data take time on a network; allowed: no network"
     return ""
 
 
 def checked_wishes(given: Sequence[int], n_phases: int) -> Array:
-    """For how many cores it wishes as a part of each phase begins: int64 (phases,). Raises InputError if it is not one
+    """Return the number of cores that each phase requests when it begins, int64 (phases,). Raises InputError unless there is a
     number from 0 to ``MAX_CORES`` for each phase."""
     if len(given) != n_phases:
         raise InputError(f"wishes: {len(given)} numbers; allowed: one for each of {n_phases} phases")
@@ -215,8 +208,8 @@ def part_first(
     n_tasks: int,
     n_cores: int,
 ) -> Array:
-    """The first task of each part, and behind them the number of tasks: int64 (parts + 1,). Raises InputError if the
-    parts are not the phases, once or more, or their tasks not all that there are, or a scheduler is not for them."""
+    """Return the first task of each part, and after them the number of tasks, int64 (parts + 1,). Raises InputError if the
+    parts are not the phases, once or more, or their tasks not all tasks, or a scheduler is not for them."""
     for part in kinds:
         kind = part.scheduler if isinstance(part, GraphPart) else part
         if isinstance(part, Mapped):

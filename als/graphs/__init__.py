@@ -26,7 +26,8 @@ GENERATORS: dict[str, GraphGenerator] = {
 
 
 def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
-    """Return the kind of graph with this name.
+    """Return the kind of graph with this name. Raises InputError if there is no such graph, a parameter is invalid, or the file
+    holds no graph; PluginError if it cannot be loaded, or is not a generator.
 
     Parameters
     ----------
@@ -37,13 +38,6 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
         The option that gave it, for errors.
     variation : float
         The run's coefficient of variation, 0 to ``MAX_COV``: the variation of tasks' work unless ``spec`` gives another.
-
-    Raises
-    ------
-    InputError
-        If there is no such graph, a parameter is invalid, or the file holds no graph.
-    PluginError
-        If it cannot be loaded, or is not a generator.
     """
     variation = VARIATION.check(variation)
     with at_its_place(where):

@@ -171,11 +171,5 @@ def check_size(where: str, n_tasks: int, n_edges: int) -> tuple[int, int]:
 
 
 def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a generator's rule.
-
-    Raises
-    ------
-    InputError
-        If its number of arguments is wrong.
-    """
+    """Compile a function to a generator's rule. Raises InputError if its number of arguments is wrong."""
     return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, ("draft",)))

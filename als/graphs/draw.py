@@ -10,6 +10,7 @@ import numpy as np
 from als.graphs.contract import IMPOSSIBLE, MAKE_GRAPH, MAX_EDGES_PER_JOB, NO_ROOM, GraphDraft, GraphModel, check_size
 from als.options import MAX_TASKS_PER_JOB
 from als.streams import GRAPH_WORK, GRAPHS, fill_round_keys, fill_words, next_word, normal_from_word, start_stream
+from traces.algorithms.copying import copy_first
 from traces.base.errors import InputError, PluginError
 from traces.compiled import Array, as_value, caller, compiled, function_table, own, types
 from traces.kernels.signatures import Floats, Ints, StateKind, Words
@@ -100,15 +101,8 @@ _NO_DRAFT = _new_draft()
 
 #: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP)``
 DRAW_GRAPH = types.int64(
-    StateKind(GraphTable),
-    StateKind(DrawingRoom),
-    types.int64,
-    types.Column(types.float64),
-    types.int64,
-    types.int64,
-    types.int64,
-    types.float64,
-    types.float64,
+    *(StateKind(GraphTable), StateKind(DrawingRoom), types.int64, types.Column(types.float64)),
+    *(types.int64, types.int64, types.int64, types.float64, types.float64),
 )
 
 
@@ -227,12 +221,10 @@ def _copied(graphs: GraphTable, place: int, room: DrawingRoom, gflop: Array, fir
     room.draft.size[0], room.draft.size[1] = n, n_edges
     if n > gflop.size or n_edges > room.source.size - first_edge:
         return False
-    for k in range(n):
-        gflop[k] = graphs.gflop[first + k]
-    for e in range(n_edges):
-        room.source[first_edge + e] = graphs.source[first_given + e]
-        room.target[first_edge + e] = graphs.target[first_given + e]
-        room.bytes[first_edge + e] = graphs.bytes[first_given + e]
+    copy_first(gflop, graphs.gflop[first:], n)
+    copy_first(room.source[first_edge:], graphs.source[first_given:], n_edges)
+    copy_first(room.target[first_edge:], graphs.target[first_given:], n_edges)
+    copy_first(room.bytes[first_edge:], graphs.bytes[first_given:], n_edges)
     return True
 
 
@@ -287,17 +279,17 @@ def draw_graph(
     round keys of (seed, job number) and resets both cursors (:func:`als.streams.start_stream`, purposes ``GRAPHS`` and
     ``GRAPH_WORK``).
 
-    - ``room``: edges are written from ``first_edge`` on; tasks are numbered from 0 in each graph. ``draft.size`` then has the
+    - ``room``: edges are written from ``first_edge`` on, with tasks numbered from 0 in each graph. ``draft.size`` then has the
       numbers of tasks and edges; with ``NO_ROOM`` the required numbers, 0 if unknown. Both streams advance, except with
-      ``NO_ROOM``; the stream ``GRAPH_WORK`` only if work varies.
+      ``NO_ROOM``; the stream ``GRAPH_WORK`` only if work varies
     - ``gflop``: written from its beginning; for a later graph of the job the caller passes the rest of its array
     - ``n_tasks``: about how many tasks are wanted; 0: as the model says
-    - ``total_gflop``: sum of the tasks' work except for rounding, above 0; ignored for a file's graph that is not scaled
-    - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work: bandwidth in bytes/s over core speed in GFLOP/s;
-      ignored for a file's graph
+    - ``total_gflop``: sum of the tasks' work, above 0; ignored for a file's graph that is not scaled
+    - ``bytes_per_gflop``: bytes that take as long as 1 GFLOP of work; ignored for a file's graph
 
-    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if there is no such graph: the rule says so or breaks its contract, work to be
-    scaled is all 0, or work or bytes overflow a float."""
+    Returns 0; ``NO_ROOM``; or ``IMPOSSIBLE`` if the rule says so or breaks its contract, work to be scaled is all 0, or work or
+    bytes overflow a float.
+    """
     bytes_, ccr, cov = room.bytes[first_edge:], graphs.ccr[place], graphs.cov[place]
     is_given = graphs.tasks_stop[place] > graphs.tasks_first[place]
     bytes_factor = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,8 @@ _CONTROL = ("Cc", "Cs", "Zl", "Zp")
 
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
-    """A directed acyclic graph of tasks. It owns its arrays, which are read-only.
+    """A directed acyclic graph of tasks. It owns its arrays, which are read-only. Raises InputError if it is invalid; the
+    message names the tasks.
 
     Attributes
     ----------
@@ -56,11 +58,6 @@ class TaskGraph:
     ----------
     where : str
         Beginning of errors.
-
-    Raises
-    ------
-    InputError
-        If it is invalid; the message names the tasks.
     """
 
     gflop: Array
@@ -198,7 +195,8 @@ class TaskGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
-        """Return the tasks and edges of a networkx graph, in its order.
+        """Return the tasks and edges of a networkx graph, in its order. Raises InputError if it is not a ``DiGraph``, or as for
+        the class.
 
         Parameters
         ----------
@@ -209,11 +207,6 @@ class TaskGraph:
             Beginning of errors.
         name : str
             Name of the graph; by default networkx's name of it.
-
-        Raises
-        ------
-        InputError
-            If it is not a ``DiGraph``, or as for the class.
         """
         nx = _networkx()
 
@@ -287,11 +280,8 @@ def _checked_names(where: str, given: Iterable[str], n_tasks: int) -> tuple[str,
     for task, name in enumerate(names):
         check_name(f"{where}: task {task}", name)
     if len(set(names)) != n_tasks:
-        seen: set[str] = set()
-        for name in names:
-            if name in seen:
-                raise InputError(f"{where}: two tasks are called {shown(name)}; allowed: different names")
-            seen.add(name)
+        twice = next(name for name, count in Counter(names).items() if count > 1)
+        raise InputError(f"{where}: two tasks are called {shown(twice)}; allowed: different names")
     return names
 
 

@@ -36,7 +36,8 @@ class TransferColumns(State, dim="transfers"):
 
 @compiled(inner=True)
 def _critical_gflop(state: ApplicationState) -> float:
-    """The work on the critical path, GFLOP; in the engine's work space, which is free once the application has ended."""
+    """Return the work on the critical path, GFLOP, computed in the engine's work space, which is free once the application has
+    ended."""
     problem, total = state.graph.problem, 0.0
     for part in range(state.part_first.size - 1):
         pose_part(state, part)
@@ -54,20 +55,17 @@ def _critical_gflop(state: ApplicationState) -> float:
 def measure_graph(
     values: Floats, state: ApplicationState, start_ns: int, end_ns: int, fastest: float, stopped: bool
 ) -> None:
-    """Find all :data:`GRAPH_METRICS` of one application that has ended; the work space of its state is overwritten.
+    """Compute all :data:`GRAPH_METRICS` of one application that has ended; the work space of its state is overwritten.
 
-    With W the work of all tasks, C that of the critical path, v the speed of the fastest core at the start (0: none is
-    there) and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2):
+    With W the work of all tasks, C that of the critical path, v the speed of the fastest core at the start (0: none is present)
+    and T the run time (``slr``, ``speedup``: Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, section 5.2):
 
-    - ``critical_path_ns``: C/v. ``parallelism``: W/C, how many cores the graph can employ on average.
-    - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone. NaN where it was
-    stopped.
-    - ``transfers``, ``transfer_bytes``: how often an edge's data went from one host to another, and these data; again,
-    where a
-      core was lost that had fetched them.
-    - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of
-    that
-      had ended, but not all of its data were there.
+    - ``critical_path_ns``: C/v. ``parallelism``: W/C, the number of cores that the graph can use on average.
+    - ``slr``, the schedule length ratio: T/(C/v). ``speedup``: (W/v)/T, over the fastest core alone. NaN if it was stopped.
+    - ``transfers``, ``transfer_bytes``: the number of transfers of edges' data between hosts, and these data; repeated if a
+      core that had fetched them was lost.
+    - ``transfer_wait_ns``: the time, summed over cores, in which a core was free for its next task and all producers of that
+      task had ended, but not all of its data were present.
     """
     critical, total, took = _critical_gflop(state), total_gflop(state), float(end_ns - start_ns)
     values[0] = critical / fastest * 1e9 if fastest > 0.0 else math.nan
@@ -81,13 +79,13 @@ def measure_graph(
 
 @compiled()
 def copy_transfers(state: ApplicationState, to: TransferColumns, at: int) -> int:
-    """Write the transfers between cores that have arrived, from row ``at`` on; returns the row after the last one. The
+    """Write the transfers between cores that have arrived, from row ``at`` on; return the row after the last one. The
     application has task records."""
     graph = state.graph
     for part in range(state.part_first.size - 1):
         for edge in range(graph.edge_first[part], graph.edge_first[part + 1]):
             here, there = state.part_first[part] + graph.source[edge], state.part_first[part] + graph.target[edge]
-            # What arrived for a task that never ran, as the job was cut, was of no use to anybody.
+            # Data of a task that never ran, because the job was cut, do not count.
             ran = graph.arrived_ns[edge] >= 0 and state.start_ns[there] >= 0
             if ran and graph.tasks.at[here] != graph.tasks.at[there]:
                 to.source[at], to.target[at], to.bytes[at] = here, there, graph.bytes[edge]
@@ -97,6 +95,6 @@ def copy_transfers(state: ApplicationState, to: TransferColumns, at: int) -> int
 
 
 def arrived_transfers(state: ApplicationState) -> TransferColumns:
-    """The transfers of an application as :func:`copy_transfers` writes them."""
+    """Return the transfers of an application as :func:`copy_transfers` writes them."""
     columns = TransferColumns.new({"transfers": len(state.graph.source)})
     return columns.front(copy_transfers(state, columns, 0))

@@ -1,9 +1,7 @@
-"""How well jobs' cores were balanced: metrics of one job, over its cores' finishing times and busy times, and their
-summaries.
+"""Balance of the cores of a job: metrics over its cores' finishing times and busy times, and their summaries.
 
-t_p is the instant at which core p had nothing more to do, less the job's start; a core that was given nothing has t_p = 0.
-T is the largest t_p, the job's run time. W_p is the time that core p spent in tasks. P is the number of cores. The means are
-over all P cores, also those that did nothing.
+t_p is the instant at which core p ended its last task, less the job's start; 0 if it had none. T is the largest t_p, the job's
+run time. W_p is the time of core p in tasks. P is the number of cores. Means are over all P cores, also those without tasks.
 """
 
 import math
@@ -34,8 +32,8 @@ LOOP_METRICS = (
 
 @compiled()
 def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
-    """max(t)/mean(t) - 1 of the cores' finishing instants: the fraction of its time that an average core waits for the last.
-    0 is perfect balance; NaN if no core did anything."""
+    """Return max(t)/mean(t) - 1 of the cores' finishing times: the fraction of its time that an average core waits for the
+    last. 0 is perfect balance; NaN if no core did anything."""
     total, most = 0.0, 0
     for p in range(finish_ns.size):
         total += float(finish_ns[p] - start_ns)
@@ -47,7 +45,8 @@ def finish_imbalance(finish_ns: Ints, start_ns: int) -> float:
 
 @compiled()
 def finish_cov(finish_ns: Ints, start_ns: int) -> float:
-    """Coefficient of variation of the cores' finishing times, σ(t)/mean(t) with the population's σ; NaN if all are 0."""
+    """Return the coefficient of variation of the cores' finishing times, σ(t)/mean(t) with the population's σ; NaN if all are
+    0."""
     n, total, squares = finish_ns.size, 0.0, 0.0
     for p in range(n):
         total += float(finish_ns[p] - start_ns)
@@ -83,11 +82,10 @@ def measure(
     - ``efficiency``: work/(T · Σ speed), with the speeds at the job's start; T_seq/(P·T) if all cores are equal. It may
       exceed 1 if speeds change later.
     - ``scheduling_ns`` as given, and ``scheduling_share``, its share of P·T.
-    - ``rounds``: the chunks that were assigned. ``length_cov`` as given. ``computing_ns``: ΣW.
+    - ``rounds``: the assigned chunks. ``length_cov`` as given. ``computing_ns``: ΣW.
 
-    ``finish_ns`` are the cores' finishing instants, none before ``start_ns``; ``busy_ns`` the time of each core in
-    tasks, without overhead, latency and waiting; ``scheduling_ns`` the total cost of assigning chunks.
-    """
+    ``finish_ns``: the cores' finishing instants, none before ``start_ns``. ``busy_ns``: the time of each core in tasks, without
+    overhead, latency and waiting. ``scheduling_ns``: the total cost of assigning chunks."""
     n, last, total, busiest, busy, speed = finish_ns.size, 0, 0.0, 0, 0.0, 0.0
     for p in range(n):
         last = max(last, finish_ns[p] - start_ns)
@@ -115,32 +113,23 @@ def measure(
 
 
 def by_name(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, float]:
-    """The values of metrics, by their names."""
+    """Return the values of metrics by their names."""
     return {name: float(value) for (name, _), value in zip(metrics, values, strict=True)}
 
 
 def application_metrics(
     tasks: Array, chunks: Array, imbalance: Array, cov: Array, loops: Array, capacity_ns: float, *, detail: bool = True
 ) -> dict[str, Any]:
-    """Totals and means of the application level over jobs.
+    """Return totals and means of the application level over jobs.
 
-    Parameters
-    ----------
-    tasks, chunks, imbalance, cov : int64 (n,), int64 (n,), float64 (n,), float64 (n,)
-        Per job; the last two are NaN where there was no application level.
-    loops : float64 (K, n)
-        Per job what :func:`als.metrics.loops.measure` found, one row per metric; NaN where there was no application level.
-    capacity_ns : float
-        Cores of the machine × makespan.
-    detail : bool
-        Whether to find ``distribution``, too.
+    - ``tasks``, ``chunks``, int64 (n,), ``imbalance``, ``cov``, float64 (n,): per job; NaN without an application level
+    - ``loops``, float64 (K, n): the values of :func:`measure` per job, one row per metric; NaN as above
+    - ``capacity_ns``: cores of the machine × makespan
+    - ``detail``: whether to compute ``distribution``
 
-    Returns
-    -------
-    dict
-        ``tasks``, ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
-        ``computing_utilisation``, the time that cores spent in tasks over ``capacity_ns``; the last five are None where no
-        job had an application level. ``distribution`` is :func:`distributions` of :data:`LOOP_METRICS`.
+    Returns ``tasks`` and ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
+    ``computing_utilisation``, the time of cores in tasks over ``capacity_ns``; the last five are None if no job had an
+    application level. ``distribution`` is :func:`distributions` of :data:`LOOP_METRICS`.
     """
     known = ~np.isnan(imbalance)
     some = bool(known.any())
@@ -156,11 +145,9 @@ def application_metrics(
 
 
 def distributions(metrics: Sequence[tuple[str, str]], values: Array) -> dict[str, dict[str, float | None]]:
-    """How metrics are distributed over the jobs that have them.
-
-    ``values`` has one row per metric, with NaN for jobs that have none. Each metric has its mean, median, percentiles 10 and 90
-    (linear between neighbours) and maximum, each None where no job has it.
-    """
+    """Return the distributions of metrics over the jobs that have them. ``values`` has one row per metric, with NaN for jobs
+    that have none. Each metric has its mean, median, percentiles 10 and 90 (linear between neighbours) and maximum, each None
+    if no job has it."""
     return {name: _distribution(row) for (name, _), row in zip(metrics, values, strict=True)}
 
 

@@ -35,20 +35,10 @@ def key_of(where: str, key: str) -> str:
 _MOST_CORES = 1e6
 
 
-def _above_zero(where: str, value: object, highest: float, said: str) -> float:
-    number = real(where, value, 0.0, highest)
-    if number == 0.0:
-        raise InputError(f"{where}: {shown(value)}{said}")
-    return number
-
-
-def _share(where: str, value: object) -> float:
-    return _above_zero(where, value, 1e9, " is no part of the work; allowed: above 0")
-
-
 @dataclass(frozen=True)
 class Serial:
-    """A serial part: one task, on one core of the job.
+    """A serial part: one task, on one core of the job. Raises InputError if a value is invalid; the message begins with
+    ``where``.
 
     Attributes
     ----------
@@ -56,11 +46,6 @@ class Serial:
         Its share of the recorded run time, above 0. Shares are divided by their sum.
     cores : float or None
         When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where``.
     """
 
     share: float
@@ -68,13 +53,15 @@ class Serial:
     where: InitVar[str] = "serial"
 
     def __post_init__(self, where: str) -> None:
-        object.__setattr__(self, "share", _share(key_of(where, "share"), self.share))
-        _check_cores(self, where)
+        _check_shares(self, where)
 
 
 @dataclass(frozen=True)
 class Loop:
     """A loop: independent tasks that a technique distributes to the job's cores.
+
+    Raises InputError if a value is invalid; the message begins with ``where`` and the key; PluginError if a technique's file
+    cannot be loaded.
 
     Attributes
     ----------
@@ -85,21 +72,10 @@ class Loop:
     tasks_per_core : int or None
         K, the number of tasks per core, >= 1; None: the run's, or 1 if not given.
     tasks : int or None
-        The number of tasks N, whatever the number of cores, >= 1; None: P·K. If tasks are drawn until the work is reached, the
-        number for tasks of mean length. Lengths with a fixed number of tasks, such as a file's, determine it themselves.
-    share : float
-        Its share of the job's work, above 0. Shares are divided by their sum.
-    cores : float or None
-        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
-    count : int or None
-        The fixed number of tasks of the lengths; found, not given.
-    Raises
-    ------
-    InputError
-        If a value is invalid, or both ``tasks_per_core`` and ``tasks`` are given; the message begins with ``where`` and the
-        key.
-    PluginError
-        If a technique's file cannot be loaded.
+        The number of tasks N, >= 1, instead of K; None: P·K. If tasks are drawn until the work is reached, the number for tasks
+        of mean length. Lengths with a fixed number of tasks, such as a file's, determine it themselves.
+    share, cores : float, float or None
+        As for :class:`Serial`, but of the job's work.
     """
 
     technique: str | AnyScheduler = ""
@@ -108,6 +84,7 @@ class Loop:
     tasks: int | None = None
     share: float = 1.0
     cores: float | None = None
+    #: The fixed number of tasks of the lengths, if they have one.
     count: int | None = field(init=False, default=None, repr=False, compare=False)
     where: InitVar[str] = "loop"
 
@@ -146,10 +123,13 @@ class Loop:
 class Graph:
     """A task graph: tasks that need the results of others.
 
+    Raises InputError if a value is invalid; the message begins with ``where`` and the key; PluginError if a technique's or a
+    generator's file cannot be loaded.
+
     Attributes
     ----------
-    technique : str, Technique or Planner
-        As in ``als``; empty: the run's.
+    technique, share, cores
+        As for :class:`Loop`; the technique may be a planner.
     graph : str
         A graph as for ``als.graphs.graph_model``: ``cholesky:tiles=8``, ``file:PATH``.
     order : str
@@ -157,20 +137,7 @@ class Graph:
     tasks_per_core : int or None
         K, >= 1, for a graph without its own number of tasks: it has about P·K. None: the run's, or 1.
     tasks : int or None
-        Approximate number of tasks, whatever the number of cores; None: P·K, or the graph's own.
-    share : float
-        Its share of the job's work, above 0. Shares are divided by their sum.
-    cores : float or None
-        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
-    models : dict of float: GraphModel
-        The graph, by the run's variation; found, not given.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where`` and the key.
-    PluginError
-        If a technique's or a generator's file cannot be loaded.
+        Approximate number of tasks instead of K; None: P·K, or the graph's own.
     """
 
     technique: str | AnyScheduler = ""
@@ -180,15 +147,15 @@ class Graph:
     tasks: int | None = None
     share: float = 1.0
     cores: float | None = None
+    #: The graph, by the run's variation.
     models: dict[float, GraphModel] = field(init=False, default_factory=dict, repr=False, compare=False)
     where: InitVar[str] = "graph"
 
     def __post_init__(self, where: str) -> None:
         _check_parallel(self, where)
         if not isinstance(self.graph, str) or not self.graph:
-            raise InputError(
-                f"{key_of(where, 'graph')}: {shown(self.graph)}; allowed: as 'cholesky:tiles=8' or 'file:PATH'"
-            )
+            place = key_of(where, "graph")
+            raise InputError(f"{place}: {shown(self.graph)}; allowed: as 'cholesky:tiles=8' or 'file:PATH'")
         ORDER.check(self.order, key_of(where, "order"))
         if self.technique:
             self.found_technique(where)
@@ -245,10 +212,19 @@ class Graph:
 Phase = Serial | Loop | Graph
 
 
-def _check_cores(phase: Phase, where: str) -> None:
-    if phase.cores is not None:
-        said = "; allowed: above 0, as 0.5 for half the cores that the job asks for"
-        object.__setattr__(phase, "cores", _above_zero(key_of(where, "cores"), phase.cores, _MOST_CORES, said))
+def _check_shares(phase: Phase, where: str) -> None:
+    # Checks of all phases.
+    for key, highest, said in (
+        ("share", 1e9, " is no part of the work; allowed: above 0"),
+        ("cores", _MOST_CORES, "; allowed: above 0, as 0.5 for half the cores that the job asks for"),
+    ):
+        place, value = key_of(where, key), getattr(phase, key)
+        if key == "cores" and value is None:
+            continue
+        number = real(place, value, 0.0, highest)
+        if number == 0.0:
+            raise InputError(f"{place}: {shown(value)}{said}")
+        object.__setattr__(phase, key, number)
 
 
 def _check_parallel(phase: Loop | Graph, where: str) -> None:
@@ -258,8 +234,7 @@ def _check_parallel(phase: Loop | Graph, where: str) -> None:
             object.__setattr__(phase, key, whole(key_of(where, key), getattr(phase, key), 1, MAX_TASKS_PER_JOB))
     if phase.tasks is not None and phase.tasks_per_core is not None:
         raise InputError(f"{key_of(where, 'tasks')}: given in addition to tasks_per_core; allowed: one of them")
-    object.__setattr__(phase, "share", _share(key_of(where, "share"), phase.share))
-    _check_cores(phase, where)
+    _check_shares(phase, where)
     if not isinstance(phase.technique, str | Technique | Selection | Planner | Mapped):
         raise InputError(f"{key_of(where, 'als')}: {shown(phase.technique)}; allowed: a name, a Technique or a Planner")
 
@@ -301,25 +276,18 @@ MAX_PHASES = 100
 
 @dataclass(frozen=True)
 class Program:
-    """The computation of a job.
+    """The computation of a job. Raises InputError if a value is invalid; the message begins with ``where`` and the key.
 
     Attributes
     ----------
     phases : tuple of Serial, Loop or Graph
-        1 to ``MAX_PHASES``, computed in order with a barrier after each: the next phase begins on all cores when the last
-        core has ended this one.
+        1 to ``MAX_PHASES``, in order. A phase begins on all cores when the last core has ended the one before.
     steps : int
-        S, the number of repetitions of all phases, 1 to a million. Each step has 1/S of every phase's work, in as many
-        tasks as the phase has.
+        S, the number of repetitions of all phases, 1 to a million. Each has 1/S of every phase's work, in as many tasks.
     redraw : bool
         Whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first.
     name : str
         For tables, up to 100 printable characters.
-
-    Raises
-    ------
-    InputError
-        If a value is invalid; the message begins with ``where`` and the key.
     """
 
     phases: tuple[Serial | Loop | Graph, ...]
@@ -398,20 +366,8 @@ class Program:
 
     def check(self, cores: Array, job_id: Array, where: str = "program") -> None:
         """Refuse jobs with more than ``MAX_TASKS_PER_JOB`` tasks, or with a number of cores for which a technique's parameters
-        are not valid.
-
-        Parameters
-        ----------
-        cores, job_id : ndarray of int64, shape (n,)
-            The jobs that run the program.
-        where : str
-            Source of the program, for errors; empty: options of the command line.
-
-        Raises
-        ------
-        InputError
-            If there is such a job.
-        """
+        are not valid, with an InputError. ``cores``, ``job_id``, int64 (n,): the jobs that run the program. ``where``: its
+        source, for errors; empty: options."""
         if not len(cores):
             return
         widest = int(cores.argmax())
@@ -432,28 +388,16 @@ class Program:
                 )
 
     def to_json(self) -> str:
-        """Return the program as a text for :meth:`from_json` in another process, whatever its working folder.
-
-        Techniques and lengths are kept as they were written; the paths of their files are absolute.
-
-        Raises
-        ------
-        InputError
-            If a technique is an object without a name that can be looked up.
-        """
+        """Return the program as a text for :meth:`from_json` in another process, whatever its working folder: paths of files
+        are absolute. Raises InputError if a technique is an object without a name that can be looked up."""
         from als.programs.text import to_json
 
         return to_json(self)
 
     @classmethod
     def from_json(cls, text: str) -> Program:
-        """Return the program of a text from :meth:`to_json`.
-
-        Raises
-        ------
-        InputError, PluginError
-            If it is invalid, or names something that does not exist here.
-        """
+        """Return the program of a text from :meth:`to_json`. Raises InputError or PluginError if it is invalid, or names
+        something that does not exist here."""
         from als.programs.text import from_json
 
         return from_json(text)

@@ -21,6 +21,7 @@ from als.planners import Planner
 from als.programs.program import Graph, Loop, Program, Serial
 from als.schedulers import AnyScheduler
 from als.streams import GRAPH_WORK, GRAPHS, TASK_LENGTHS, fill_round_keys, start_stream
+from als.techniques import TECHNIQUES
 from traces.algorithms.copying import copy_first
 from traces.base.errors import InputError
 from traces.base.time import duration_ns
@@ -201,15 +202,13 @@ class Programs:
         schedulers: list[AnyScheduler] = []
         models: list[LengthModel] = []
         graphs: list[GraphModel] = []
-        rows: list[list[int]] = []
+        rows: list[list[int]] = []  # kind, rule, mode, order; tasks, tasks per core, lengths, graph
         places: list[list[int]] = []
         for program in programs:
             places.append([len(rows), len(rows) + len(program.phases), program.steps, int(program.redraw)])
             for phase in program.phases:
                 if isinstance(phase, Serial):
-                    rows.append(
-                        [SERIAL, 0, 0, 0, 1, 0, 0, -1]
-                    )  # kind, rule, mode, order; tasks, tasks per core, lengths, graph
+                    rows.append([SERIAL, 0, 0, 0, 1, 0, 0, -1])
                     continue
                 schedulers.append(phase.found_technique())
                 planned = isinstance(schedulers[-1], Planner)
@@ -224,7 +223,7 @@ class Programs:
         self._models, self._graphs = models, graphs
         self._kept = [as_value(model.next_length, NEXT_LENGTH) for model in models]
         # A program may have no loop, but kernels always read the first rule's row.
-        self.rules = RuleRows(schedulers or [_no_technique()])
+        self.rules = RuleRows(schedulers or [TECHNIQUES["ss"]])
         kind, rule, *further = _columns(rows, 8)
         rule = np.array([self.rules.row[place] for place in rule.tolist()], np.int64)
         params = [np.array(model.params, np.float64) for model in models]
@@ -336,12 +335,6 @@ class Programs:
         return type(wrong)(f"{job}{wrong}")
 
 
-def _no_technique() -> AnyScheduler:
-    from als.techniques.fixed.ss import SS
-
-    return SS
-
-
 def _columns(rows: Sequence[Sequence[int]], n: int) -> list[Array]:
     # Turn rows of n numbers into columns.
     return list(np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, n).T))
@@ -378,10 +371,8 @@ def drawn_program(
     speed_gflops: float,
     bytes_per_gflop: float,
 ) -> DrawnProgram:
-    """Return the tasks of one job and their edges. ``place``: the job's program. ``seed``, ``job``, ``n_cores``,
-    ``core_gflop``,
-    ``speed_gflops``, ``bytes_per_gflop``: as for :func:`draw_program`. Raises InputError, PluginError if the tasks cannot be
-    drawn."""
+    """Return the tasks of one job and their edges. ``place``: the job's program; the others as for :func:`draw_program`. Raises
+    InputError, PluginError if the tasks cannot be drawn."""
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph
     size, n_edges = programs.room(np.array([place]), np.array([n_cores]))
     while True:

@@ -87,9 +87,7 @@ class Ask:
 
     step: int = _known(f.STEP, int, "Number of the time step, from 0.")
     now_ns: int = _known(f.NOW_NS, int, "The instant at which the request is served, ns.")
-    last_size: int = _known(
-        f.LAST_SIZE, int, "Tasks of this core's last chunk; 0 if it had none yet, or if it was reported before."
-    )
+    last_size: int = _known(f.LAST_SIZE, int, "Tasks of this core's last chunk; 0 if it had none, or it was reported.")
     last_work_ns: int = _known(f.LAST_WORK_NS, int, "Time of that chunk's tasks, ns.")
     last_total_ns: int = _known(f.LAST_TOTAL_NS, int, "Time from the core's request for that chunk to its end, ns.")
     mean_s: float = _known(f.MEAN_S, float, "Mean time of the loop's tasks at the mean speed of the cores, s.")
@@ -166,25 +164,19 @@ def _next_chunk(
         # A simulation ahead must not change the job's object: here the memo is a copy, and the object must be copied.
         memo[1] = facts[f.AHEAD]
         if key > 0:
-            key = _call_begin(
-                _begin_entry(params[_BEGIN_AT]), (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at)
-            )
+            begin = _begin_entry(params[_BEGIN_AT])
+            key = _call_begin(begin, (key, np.int64(-1), np.int64(n_cores), facts_at, speed_at))
             if key < 0:
                 return -1
             memo[0] = key
     if request == 0:
-        key = _call_begin(
-            _begin_entry(params[_BEGIN_AT]), (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at)
-        )
+        begin = _begin_entry(params[_BEGIN_AT])
+        key = _call_begin(begin, (key, np.int64(n_tasks), np.int64(n_cores), facts_at, speed_at))
         if key < 0:
             return -1
         memo[0] = key
-    return int(
-        _call_chunk(
-            _chunk_entry(params[_CHUNK_AT]),
-            (key, np.int64(core), np.int64(request), np.int64(remaining), facts_at, speed_at),
-        )
-    )
+    asked = key, np.int64(core), np.int64(request), np.int64(remaining), facts_at, speed_at
+    return int(_call_chunk(_chunk_entry(params[_CHUNK_AT]), asked))
 
 
 @dataclass(slots=True)
@@ -228,18 +220,10 @@ class _Calls:
             if begin is not None:
                 what = "begin() failed"
                 facts = _floats_at(facts_at, f.FACTS)
-                begin(
-                    LoopStart(
-                        n_tasks,
-                        n_cores,
-                        int(facts[f.STEP]),
-                        int(facts[f.NOW_NS]),
-                        float(facts[f.MEAN_S]),
-                        float(facts[f.SIGMA_S]),
-                        float(facts[f.OVERHEAD_S]),
-                        _floats_at(speed_at, n_cores),
-                    )
-                )
+                step, now_ns = int(facts[f.STEP]), int(facts[f.NOW_NS])
+                mean_s, sigma_s, overhead_s = (float(facts[place]) for place in (f.MEAN_S, f.SIGMA_S, f.OVERHEAD_S))
+                speed = _floats_at(speed_at, n_cores)
+                begin(LoopStart(n_tasks, n_cores, step, now_ns, mean_s, sigma_s, overhead_s, speed))
         except BaseException as error:
             self.failed = self.failed or (error, what)
             return -1
@@ -317,19 +301,14 @@ def _is_static(found: type) -> bool:
 
 @dataclass(frozen=True, init=False, eq=False)
 class PythonTechnique(Technique):
-    """A technique whose rule is a Python method.
+    """A technique whose rule is a Python method. Raises InputError if it has no method ``chunk``.
 
     Parameters
     ----------
     found : WritesChunks or type
         A class, or an object, with ``chunk(self, ask)``; see the module.
+    written : str
         The name that the user gave, as ``mine.py:Mine``; its attribute ``name``, if it has one, comes first.
-        How the user named it, as ``mine.py:Mine``; its ``name``, if it has one, comes first.
-
-    Raises
-    ------
-    InputError
-        If it has no method ``chunk``.
     """
 
     calls: _Calls = field(repr=False, kw_only=True)

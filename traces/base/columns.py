@@ -34,14 +34,9 @@ _TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})
 
 
 def packed_bytes(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:
-    """Return the bytes of columns and their description.
-
-    - ``columns``: mapping of str to array (n,), of integers of 1, 2, 4 or (signed) 8 bytes, or floats of 4 or 8. Lengths may
-      differ.
-    - ``about``: JSON values: names, units, and the texts that columns of codes refer to.
-
-    Raises ValueError if a column has another type or shape.
-    """
+    """Return the bytes of columns, arrays (n,) of integers of 1, 2, 4 or (signed) 8 bytes or floats of 4 or 8, and of their
+    description ``about``, JSON values: names, units, and the texts that columns of codes refer to. Lengths may differ. Raises
+    ValueError if a column has another type or shape."""
     entries = []
     arrays = []
     offset = 0

@@ -35,14 +35,10 @@ def printable(text: str) -> str:
 
 
 def escaped(text: str, *, apart: str = "") -> str:
-    """Return a text as a part of a line from which :func:`unescaped` restores it.
-
-    It is unchanged if it is printable, has no blanks at its ends, and contains no escape. Otherwise it is percent-encoded
-    UTF-8, as in addresses: blanks, control characters, letters outside ASCII, and ``%`` itself. Half of a surrogate pair
-    becomes ``?``.
-
-    - ``apart``: characters that separate fields of the line: a text with one of them is percent-encoded, too.
-    """
+    """Return a text as a part of a line from which :func:`unescaped` restores it. It is unchanged if it is printable, has no
+    blanks at its ends, and contains neither an escape nor one of the separators ``apart``. Otherwise it is percent-encoded
+    UTF-8, as in addresses: blanks, control characters, letters outside ASCII, and ``%``. Half of a surrogate pair becomes
+    ``?``."""
     plain = text.isprintable() and text == text.strip() and not set(text) & set(apart) and unescaped(text) == text
     safe = "".join(sign for sign in _UNESCAPED if sign not in apart)
     return text if plain else quote(text, safe=safe, errors="replace")
@@ -133,12 +129,6 @@ def with_value(where: str, value: str) -> str:
     return f"{where} {value}" if mention is None or rest else str(mention._replace(said=value, given=""))
 
 
-def with_given(where: str, value: str) -> str:
-    """Return ``where`` with the given value as a literal, if it is the mention of an option without one."""
-    mention, rest = leading(where)
-    return where if mention is None or mention.given or rest else str(mention._replace(given=value))
-
-
 def _parsed(marked: str) -> tuple[Mention | None, str]:
     # The text after _NAME; a text from outside may contain no mark.
     mark, end, rest = marked.partition(_END)
@@ -193,12 +183,8 @@ class PeerError(TwolevelError):
 
 @contextmanager
 def blamed_on(what: str) -> Iterator[None]:
-    """Turn exceptions of a plug-in's code in this context into PluginError.
-
-    - ``what``: the code: the message begins with it, as in ``"batch policy mine: keys() failed"``.
-
-    Raises PluginError for :data:`RAISED_BY_PLUGINS`; errors of this project and interrupts pass.
-    """
+    """Turn exceptions of a plug-in's code in this context, :data:`RAISED_BY_PLUGINS`, into PluginError; errors of this project
+    and interrupts pass. ``what``: the beginning of the message, as ``"batch policy mine: keys() failed"``."""
     try:
         yield
     except TwolevelError:
@@ -219,8 +205,10 @@ def shown(value: object, limit: int = 60) -> str:
 
 
 def at(where: str, value: object) -> str:
-    """Return ``where`` as the beginning of an error: in Python the mention of an option shows the given value, too."""
-    return with_given(where, shown(value))
+    """Return ``where`` as the beginning of an error: in Python the mention of an option shows the given value, too, if it has
+    none."""
+    mention, rest = leading(where)
+    return where if mention is None or mention.given or rest else str(mention._replace(given=shown(value)))
 
 
 def shown_path(path: object) -> str:
@@ -249,15 +237,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
-    """Return the error for an unknown name: it lists the known ones, nearest first.
-
-    - ``kind``: the kind of name, as ``"batch policy"``.
-    - ``value``: the given value; a string, unless it comes from a program.
-    - ``known``: the allowed names.
-    - ``where``: the mention of the option, or the key, that gave it.
-
-    The caller raises it.
-    """
+    """Return the error for an unknown name, which lists the known ones, nearest first. ``kind``: the kind of name, as ``"batch
+    policy"``. ``value``: a string, unless it comes from a program. ``where``: the mention of the option, or the key, that gave
+    it."""
     names = list(known)
     near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)
     ordered = near + [name for name in names if name not in near]
@@ -326,10 +308,8 @@ _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|in
 
 
 def parse_whole(text: str) -> int:
-    """Parse a whole number: an optional sign and digits 0 to 9.
-
-    Use it instead of ``int`` for texts of users: Python also accepts underscores (``900_2`` is 9002), spaces around the
-    number and the digits of other scripts. Raises ValueError for anything else, or more digits than Python converts.
+    """Parse a whole number: an optional sign and digits 0 to 9. For texts of users: ``int`` also accepts underscores (``900_2``
+    is 9002), spaces and the digits of other scripts. Raises ValueError for anything else, or more digits than Python converts.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f"{text!r} is not a whole number")
@@ -337,11 +317,8 @@ def parse_whole(text: str) -> int:
 
 
 def parse_real(text: str) -> float:
-    """Parse a number: an optional sign, digits 0 to 9, optionally a point and an exponent.
-
-    Use it instead of ``float`` for texts of users, as :func:`parse_whole`. ``inf`` and ``nan`` are accepted: the check of the
-    range refuses them if necessary. Raises ValueError for anything else.
-    """
+    """Parse a number: an optional sign, digits 0 to 9, optionally a point and an exponent; also ``inf`` and ``nan``, which
+    checks of the range refuse if necessary. Raises ValueError for anything else."""
     if not _REAL.fullmatch(text):
         raise ValueError(f"{text!r} is not a number")
     return float(text)

@@ -26,18 +26,14 @@ _BLOCK_BYTES = 1 << 16
 _XZ_BYTES = 1 << 28
 
 
-class Truncated(Exception):
-    """A compressed file ends too early."""
-
-
 class Compression(NamedTuple):
     """A compression format."""
 
     name: str  # its name in errors
     magic: bytes  # first bytes of its files
     ending: str  # ending of their names
-    # returns, for a binary file, an object with ``readinto(buffer)`` for the unpacked bytes. It raises ``Truncated`` or
-    # ``EOFError`` if the file ends too early, and other errors without an ``errno`` if it is damaged
+    # returns, for a binary file, an object with ``readinto(buffer)`` for the unpacked bytes. It raises ``EOFError`` if the file
+    # ends too early, and other errors without an ``errno`` if it is damaged
     opened: Callable[[BinaryIO], Any]
 
 
@@ -48,8 +44,6 @@ def _gzip(file: BinaryIO) -> Any:
 
 
 def _xz(file: BinaryIO) -> Any:
-    import lzma
-
     return _Streams(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_BYTES), padding=b"\0")
 
 
@@ -62,7 +56,7 @@ def _bzip2(file: BinaryIO) -> Any:
 def _zstandard(file: BinaryIO) -> Any:
     import pyarrow as pa  # already a dependency; Python has zstandard only since 3.14
 
-    return _Arrow(pa.CompressedInputStream(file, "zstd"))
+    return pa.CompressedInputStream(file, "zstd")
 
 
 _COMPRESSIONS = (
@@ -106,27 +100,11 @@ class _Streams:
                 self._stream, self._ahead = self._new(), rest
             given, self._ahead = self._ahead, b""
             if self._stream.needs_input and not given and not (given := self._file.read(_BLOCK_BYTES)):
-                raise Truncated
+                raise EOFError
             data = self._stream.decompress(given, len(buffer))
             if data:
                 buffer[: len(data)] = data
                 return len(data)
-
-
-class _Arrow:
-    """A compressed stream of pyarrow's."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def readinto(self, buffer: memoryview) -> int:
-        """Fill ``buffer`` at least partly, and return the number of bytes: 0 at the end."""
-        try:
-            return int(self._stream.readinto(buffer))
-        except OSError as error:
-            if error.errno is None and "Truncated" in str(error):
-                raise Truncated from None
-            raise
 
 
 #: Python's message for a number with more digits than it converts.
@@ -140,13 +118,9 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 @contextmanager
 def parsing(form: str, source: str) -> Iterator[None]:
-    """Turn a parser's exceptions in this context into a description of the fault.
-
-    - ``form``: the expected format, as ``"TOML"``.
-    - ``source``: name of the text, with which the message begins; empty if the caller adds it.
-
-    Raises InputError for all exceptions of the parser: another format, too deep nesting, or a number that is too long.
-    """
+    """Turn all exceptions of a parser in this context into an InputError: another format, too deep nesting, or a number that is
+    too long. ``form``: the expected format, as ``"TOML"``. ``source``: the text's name, with which the message begins; empty if
+    the caller adds it."""
     name = f"{source}: " if source else ""
     try:
         yield
@@ -174,13 +148,9 @@ def _short(said: str) -> str:
 
 
 def parse_json(text: str | bytes, source: str, **how: Any) -> Any:
-    """Return the content of a JSON text, without NaN and infinities, and without duplicate keys.
-
-    - ``source``: as for :func:`parsing`.
-    - ``**how``: parameters of :func:`json.loads`.
-
-    Raises InputError if it is not JSON, an object has a key twice, or a text cannot be written again.
-    """
+    """Return the content of a JSON text, without NaN and infinities, and without duplicate keys. ``source``: as for
+    :func:`parsing`; ``**how``: parameters of :func:`json.loads`. Raises InputError if it is not JSON, an object has a key
+    twice, or a text cannot be written again."""
     with parsing("JSON", source):
         content = json.loads(text, **{"parse_constant": _constant, "object_pairs_hook": _object, **how})
         written = text if isinstance(text, str) else text.decode("ascii", "ignore")
@@ -248,16 +218,9 @@ _COMPARED = 2000
 
 
 class GivenFile:
-    """A file read sequentially, never as a whole; unpacked if its first bytes show that it is compressed.
-
-    ``with GivenFile(path, kind) as file: file.readinto(buffer)``.
-
-    - ``path``: as the user gave it.
-    - ``kind``: the expected content, as ``"workload file"``.
-
-    Raises InputError, here or in ``readinto``, if it is missing, a directory or not readable; or compressed, and truncated or
-    damaged.
-    """
+    """A file read sequentially, never as a whole; unpacked if its first bytes show that it is compressed. ``path``: as the user
+    gave it. ``kind``: the expected content, as ``"workload file"``. Raises InputError, here or in ``readinto``, if it is
+    missing, a directory or not readable; or compressed, and truncated or damaged."""
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
         self._source, self._kind = _name(path, kind), kind
@@ -278,13 +241,12 @@ class GivenFile:
         """Fill ``buffer`` at least partly, and return the number of bytes: 0 at the end."""
         try:
             return int(self._text.readinto(buffer))
-        except (EOFError, Truncated):
-            assert self._packed is not None
-            raise InputError(f"{self._source}: the {self._packed.name} file is truncated") from None
-        except (OSError, zlib.error, lzma.LZMAError) as error:
+        except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             if self._packed is None or getattr(error, "errno", None) is not None:
                 raise _unreadable(self._source, error, self._kind) from None
-            raise InputError(f"{self._source}: the {self._packed.name} file is damaged: {error}") from None
+            too_short = isinstance(error, EOFError) or "Truncated" in str(error)  # the second is pyarrow's
+            fault = "truncated" if too_short else f"damaged: {error}"
+            raise InputError(f"{self._source}: the {self._packed.name} file is {fault}") from None
 
 
 def _name(path: str | os.PathLike[str], kind: str) -> str:
@@ -341,18 +303,16 @@ def read_csv(path: str | os.PathLike[str], kind: str) -> Iterator[tuple[int, lis
     source = os.fspath(path)
     reader = csv.reader(io.StringIO(read_text(path, kind, "CSV"), newline=""), strict=True)
     width = 0
-    while True:
-        try:
-            values = [value.strip() for value in next(reader)]
-        except StopIteration:
-            break
-        except csv.Error as error:
-            raise InputError(f"{source}: line {reader.line_num}: not CSV: {error}") from None
-        if not any(values):
-            continue
-        if width and len(values) != width:
-            raise InputError(f"{source}: line {reader.line_num}: {len(values)} fields; the header has {width}")
-        width = len(values)
-        yield reader.line_num, values
+    try:
+        for line in reader:
+            values = [value.strip() for value in line]
+            if not any(values):
+                continue
+            if width and len(values) != width:
+                raise InputError(f"{source}: line {reader.line_num}: {len(values)} fields; the header has {width}")
+            width = len(values)
+            yield reader.line_num, values
+    except csv.Error as error:
+        raise InputError(f"{source}: line {reader.line_num}: not CSV: {error}") from None
     if not width:
         raise InputError(f"{source}: the file is empty; its first line names the columns")

@@ -135,31 +135,6 @@ class Option(Generic[T]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whole(Option[T]):
-    """A whole number from ``lowest`` to ``highest``, with a unit."""
-
-    lowest: int
-    highest: int
-
-    @property
-    def kind(self) -> type:
-        """As of :class:`Option`."""
-        return int
-
-    @property
-    def limits(self) -> str:
-        """As of :class:`Option`."""
-        return _limits(self.lowest, self.highest, self.unit)
-
-    def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
-        """Return ``value`` as an int; errors begin with ``where``, by default the name.
-
-        ``highest`` is a lower limit from another option. Raises InputError if the value is not allowed.
-        """
-        return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Real(Option[T]):
     """A number from ``lowest`` to ``highest``, with a unit."""
 
@@ -174,11 +149,29 @@ class Real(Option[T]):
     @property
     def limits(self) -> str:
         """As of :class:`Option`."""
-        return _limits(self.lowest, self.highest, self.unit)
+        return f"{number_text(self.lowest)} to {number_text(self.highest)}{' ' * bool(self.unit)}{self.unit}"
 
     def check(self, value: object, where: str = "") -> float:
-        """Return ``value`` as a float, as :meth:`Whole.check`. Raises InputError if it is not allowed."""
+        """Return ``value`` as a float; errors begin with ``where``, by default the name. Raises InputError if it is not
+        allowed."""
         return real(where or str(self), value, self.lowest, self.highest, self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Real[T]):
+    """A whole number from ``lowest`` to ``highest``, with a unit."""
+
+    lowest: int
+    highest: int
+
+    @property
+    def kind(self) -> type:
+        """As of :class:`Option`."""
+        return int
+
+    def check(self, value: object, where: str = "", *, highest: int | None = None) -> int:
+        """Return ``value`` as an int, as :meth:`Real.check`. ``highest`` is a lower limit from another option."""
+        return whole(where or str(self), value, self.lowest, self.highest if highest is None else highest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,10 +186,6 @@ class Choice(Option[str]):
         if value not in self.choices:
             raise one_of(self.what, value, self.choices, at(where or str(self), value))
         return value
-
-
-def _limits(lowest: float, highest: float, unit: str) -> str:
-    return f"{number_text(lowest)} to {number_text(highest)}{' ' * bool(unit)}{unit}"
 
 
 def number_text(number: float) -> str:
@@ -275,14 +264,10 @@ def by_keyword(kind: type) -> Mapping[str, OptionPlace]:
 def built(kind: type[T], values: Mapping[tuple[str, ...], Any]) -> T:
     """Return a dataclass with these values at their paths (:class:`OptionPlace`), and defaults elsewhere."""
     given: dict[str, Any] = {}
+    parts = {one.name: one.metadata.get(_PART, object) for one in fields(kind)}  # type: ignore[arg-type]
     for name, (value, inner) in _by_name(values).items():
-        given[name] = built(_part_of(kind, name), inner) if inner else value
+        given[name] = built(parts[name], inner) if inner else value
     return kind(**given)
-
-
-def _part_of(kind: Any, name: str) -> type:
-    found: type = next(one.metadata[_PART] for one in fields(kind) if one.name == name)
-    return found
 
 
 def with_values(whole: T, values: Mapping[tuple[str, ...], Any]) -> T:

@@ -132,8 +132,6 @@ def resolve(
     return found
 
 
-P = TypeVar("P")
-
 _PARAMETERS = re.compile(r"(.+?):\s*([A-Za-z_]\w*\s*=.*)", re.DOTALL)
 _PARAMETER = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
@@ -179,7 +177,7 @@ def split_parameters(name: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (name, "")
 
 
-def with_parameters(plug_in: P, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> P:
+def with_parameters(plug_in: T, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> T:
     """Return the plug-in with other parameters.
 
     - ``plug_in``: its parameters are its fields that are numbers, words or true/false, except ``name`` and fields with the
@@ -274,14 +272,8 @@ def at_its_place(where: str) -> Iterator[None]:
 
 
 def without_parameter(spec: str, key: str, where: str, noun: str) -> tuple[str, str | None]:
-    """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``.
-
-    Returns:
-    - ``rest``: the spec without this parameter.
-    - ``value``: its value; None if it is not given.
-
-    Raises InputError if it is given twice.
-    """
+    """Split a parameter off a spec, ``NAME:key=value,…`` or ``file:PATH,key=value,…``. Returns the rest and the value; None if
+    it is not given. Raises InputError if it is given twice."""
     match = _FILE.fullmatch(spec)
     name, text = (f"file:{match[1]}", match[2][1:]) if match else split_parameters(spec)
     rest, values = [], []
@@ -336,13 +328,8 @@ def parameterised(
 def compiled_rule(
     function: Callable[..., Any], decorator: str, *forms: tuple[types.Signature, tuple[str, ...]]
 ) -> Callable[..., Any]:
-    """Compile a rule to the signature with the same number of arguments.
-
-    - ``decorator``: its decorator, for the error.
-    - ``*forms``: signatures, each with the names of its arguments.
-
-    Raises InputError if no signature has this number of arguments.
-    """
+    """Compile a rule to the signature with its number of arguments. ``decorator``: its decorator, for the error. ``*forms``:
+    signatures, each with the names of its arguments. Raises InputError if no signature has this number of arguments."""
     count = len(inspect.signature(function).parameters)
     for signature, arguments in forms:
         if count == len(arguments):

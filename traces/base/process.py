@@ -42,13 +42,9 @@ def free_memory_bytes() -> int | None:
 
 
 def give_back_memory(rows: int = _MANY_ROWS) -> None:
-    """Return freed memory to the system, if the C library supports it (glibc does).
-
-    The C library keeps memory that was freed between blocks in use: after columns of millions of rows, as much as they had.
-
-    - ``rows``: rows of the freed columns; after few rows nothing is returned, since a study's thousands of runs reuse the
-      memory.
-    """
+    """Return freed memory to the system after columns of ``rows`` rows were freed, if the C library supports it (glibc does):
+    it keeps memory that was freed between blocks in use. After few rows nothing is returned, since a study's thousands of runs
+    reuse the memory."""
     if rows < _MANY_ROWS:
         return
     with contextlib.suppress(OSError, AttributeError):

@@ -29,11 +29,9 @@ _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 
 @compiled()
 def duration_ns(work_gflop: float, speed_gflops: float) -> int:
-    """Return the nanoseconds that ``work_gflop`` takes at ``speed_gflops``: rounded once, half to even, and at least 1.
-
-    No work takes zero time, so a core that has just got work is never idle at the same instant. The result saturates at
-    ``MAX_NS`` (2**62), which every caller treats as an overflow.
-    """
+    """Return the nanoseconds that ``work_gflop`` takes at ``speed_gflops``: rounded once, half to even, and at least 1, so that
+    a core that has just got work is never idle at the same instant. Saturates at ``MAX_NS``, which every caller treats as an
+    overflow."""
     exact = work_gflop / speed_gflops * 1e9
     if not exact < MAX_NS:
         return MAX_NS
@@ -101,16 +99,13 @@ def format_ns(ns: int) -> str:
     return f"{days} d {hours:02d} h"
 
 
-_MAX_S = MAX_NS // NS_PER_S
-
-
 def given_instant_ns(value: object, where: str) -> int:
     """Return the nanoseconds of an instant in a TOML file: a text such as ``"1.5h"``, or whole seconds from 0. Raises
     InputError if it is neither."""
     if isinstance(value, str):
         return parse_instant_ns(value, where)
     if isinstance(value, int) and not isinstance(value, bool):
-        return whole(where, value, 0, _MAX_S) * NS_PER_S
+        return whole(where, value, 0, MAX_NS // NS_PER_S) * NS_PER_S
     raise InputError(f"{where}: {shown(value)} is no time; allowed: as 3600 (seconds) or '24h'")
 
 

@@ -1,6 +1,6 @@
 """Operations of kernels on whole states, in LLVM IR: the functions of :mod:`traces.kernels.slabs`, generated per class.
 
-Accesses to blocks carry an alias tag (``traces.kernels.numba_types.tag``); copies carry none, since they may touch anything.
+Accesses to blocks carry an alias tag (``traces.kernels.numba_types``); copies carry none, since they may touch anything.
 """
 
 import functools
@@ -15,24 +15,12 @@ from numba.extending import typeof_impl
 from numba.np.arrayobj import make_array
 
 from traces.kernels.declared import Intrinsic
-from traces.kernels.numba_types import array_at, entry_of, tag
+from traces.kernels.numba_types import array_at, entry_of, load, store, what
 from traces.kernels.signatures import Number
 from traces.kernels.slabs import CHANGING, HEADER, LAID_AT, WHOLE
 from traces.kernels.state import Field, State, Tree, fields_of, first_numbers, tree_of
 
-__all__: list[str] = []
-
 _I64 = ir.IntType(64)
-
-
-def _load(builder: Any, pointer: Any, what: str) -> Any:
-    found = builder.load(pointer)
-    found.set_metadata("tbaa", tag(builder.module, what))
-    return found
-
-
-def _store(builder: Any, value: Any, pointer: Any, what: str) -> None:
-    builder.store(value, pointer).set_metadata("tbaa", tag(builder.module, what))
 
 
 class _Words:
@@ -50,7 +38,7 @@ class _Words:
         return self.builder.add(self.address, _I64(8 * HEADER))
 
 
-def _numbers(what: str) -> Any:
+def _numbers(action: str) -> Any:
     def typed(state: Any, *where: Any) -> Any:
         first = first_numbers(state.state)
 
@@ -59,16 +47,16 @@ def _numbers(what: str) -> Any:
             for k in range(len(first)):
                 number = entry_of(builder, values[0], k)
                 if kept is None:
-                    _store(builder, _I64(int(first[k])), number, "number")
-                elif what == "keep":
-                    builder.store(_load(builder, number, "number"), kept.word(k))
+                    store(builder, _I64(int(first[k])), number, "number")
+                elif action == "keep":
+                    builder.store(load(builder, number, "number"), kept.word(k))
                 else:
-                    _store(builder, builder.load(kept.word(k)), number, "number")
+                    store(builder, builder.load(kept.word(k)), number, "number")
             return context.get_dummy_value()
 
         return types.none(state, *((where[0], types.int64) if where else ())), generate
 
-    if what == "reset":
+    if action == "reset":
         return lambda _, state: typed(state)
     return lambda _, state, column, at: typed(state, column, at)
 
@@ -78,7 +66,7 @@ def _blocks(builder: Any, tree: Tree, root: Any) -> dict[int, Any]:
     found = {0: root}
     classes = dict(tree.nodes)
     for parent, name, child in tree.names:
-        found[child] = _load(builder, entry_of(builder, found[parent], fields_of(classes[parent])[name].place), "block")
+        found[child] = load(builder, entry_of(builder, found[parent], fields_of(classes[parent])[name].place), "block")
     return found
 
 
@@ -88,7 +76,7 @@ def _extents(builder: Any, tree: Tree, kind: Any, sizes: Any) -> Iterator[tuple[
     for place, field in tree.own:
         assert field.dtype is not None
         dims = [
-            _load(builder, entry_of(builder, sizes, named[dim]), "number") if isinstance(dim, str) else _I64(dim)
+            load(builder, entry_of(builder, sizes, named[dim]), "number") if isinstance(dim, str) else _I64(dim)
             for dim in field.dims or ()
         ]
         n_bytes = functools.reduce(builder.mul, dims, _I64(field.dtype.itemsize))
@@ -117,14 +105,14 @@ def _lay_out(_: Any, state: Any, words: Any, at: Any, sizes: Any) -> Any:
         for parent, name, child in tree.names:
             place = parent + fields_of(classes[parent])[name].place
             address = builder.add(slab.blocks, _I64(8 * child))
-            _store(builder, address, entry_of(builder, slab.blocks, place), "block")
+            store(builder, address, entry_of(builder, slab.blocks, place), "block")
         end, changing = _I64(HEADER + tree.entries), None
         for place, field, dims, n in _extents(builder, tree, sizes, values[3]):
             if field.constant and changing is None:
                 changing = end
             address = builder.add(slab.address, builder.shl(end, _I64(3)))
             for k, entry in enumerate((address, *dims)):
-                _store(builder, entry, entry_of(builder, slab.blocks, place + k), "block")
+                store(builder, entry, entry_of(builder, slab.blocks, place + k), "block")
             end = builder.add(end, n)
         for word, value in ((LAID_AT, slab.address), (CHANGING, end if changing is None else changing), (WHOLE, end)):
             builder.store(value, slab.word(word))
@@ -137,14 +125,9 @@ def _copy_block(builder: Any, of: type[State], source: Any, target: Any) -> None
     # Copy the numbers, and the given columns.
     for field in fields_of(of).values():
         if field.dims is None:
-            what = "number" if isinstance(field.kind, Number) else "block"
             for place in range(field.place, field.place + field.entries):
-                _store(
-                    builder,
-                    _load(builder, entry_of(builder, source, place), what),
-                    entry_of(builder, target, place),
-                    what,
-                )
+                entry = load(builder, entry_of(builder, source, place), what(field))
+                store(builder, entry, entry_of(builder, target, place), what(field))
 
 
 def _state_at(_: Any, like: Any, words: Any, at: Any) -> Any:
@@ -163,10 +146,10 @@ def _copy_columns(_: Any, target: Any, source: Any, most: Any) -> Any:
             for field in fields_of(of).values():
                 entries = [entry_of(builder, side[node], field.place) for side in (to, values_of)]
                 if isinstance(field.kind, Number):
-                    _store(builder, _load(builder, entries[1], "number"), entries[0], "number")
+                    store(builder, load(builder, entries[1], "number"), entries[0], "number")
                 elif field.dtype is not None and field.dims is not None:
                     sides = [
-                        [_load(builder, builder.gep(entry, [_I64(k)]), "block") for k in range(field.entries)]
+                        [load(builder, builder.gep(entry, [_I64(k)]), "block") for k in range(field.entries)]
                         for entry in entries
                     ]
                     _copy_column(builder, field, sides[0], sides[1], values[2])
@@ -204,9 +187,9 @@ def _relocate(_: Any, like: Any, words: Any, at: Any, n: Any) -> Any:
         moved, n_bytes = builder.sub(slab.address, laid_at), builder.shl(values[3], _I64(3))
         for place in tree.pointers:
             entry = entry_of(builder, slab.blocks, place)
-            address = _load(builder, entry, "block")
+            address = load(builder, entry, "block")
             inside = builder.icmp_unsigned("<", builder.sub(address, laid_at), n_bytes)
-            _store(builder, builder.add(address, builder.select(inside, moved, _I64(0))), entry, "block")
+            store(builder, builder.add(address, builder.select(inside, moved, _I64(0))), entry, "block")
         builder.store(slab.address, slab.word(LAID_AT))
         return context.get_dummy_value()
 

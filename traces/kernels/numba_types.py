@@ -19,10 +19,10 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr, make_i
 from numba.extending import models, register_model, typeof_impl
 from numba.np.arrayobj import make_array, populate_array
 
-from traces.kernels import store
 from traces.kernels.declared import OURS, Caller
 from traces.kernels.signatures import Column, FunctionKind, Kind, Number, Signature, StateKind
 from traces.kernels.state import State, fields_of, layout_of
+from traces.kernels.store import BASELINE
 
 _I64 = ir.IntType(64)
 
@@ -88,7 +88,7 @@ _ROOT = "twolevel"
 _ACCESS = re.compile(r"^( +(?:%.* = load|store) (?!.*, !tbaa ).*)$", re.MULTILINE)
 
 
-def tag(module: Any, what: str) -> Any:
+def _tag(module: Any, what: str) -> Any:
     root = module.add_metadata([ir.MetaDataString(module, _ROOT)])
     kind = module.add_metadata([ir.MetaDataString(module, what), root, _I64(0)])
     return module.add_metadata([kind, kind, _I64(0)])
@@ -127,22 +127,30 @@ def entry_of(builder: Any, block: Any, place: int) -> Any:
     return builder.gep(pointer, [_I64(place)], inbounds=True)
 
 
-def _what(field: Any) -> str:
-    return "number" if isinstance(field.kind, Number) else "block"
-
-
-def _read_entry(builder: Any, block: Any, place: int, what: str) -> Any:
-    found = builder.load(entry_of(builder, block, place))
-    found.set_metadata("tbaa", tag(builder.module, what))
+def load(builder: Any, pointer: Any, what: str) -> Any:
+    """Load a ``number`` of a block, or an address or size, a ``block``."""
+    found = builder.load(pointer)
+    found.set_metadata("tbaa", _tag(builder.module, what))
     return found
+
+
+def store(builder: Any, value: Any, pointer: Any, what: str) -> None:
+    """Store it, as :func:`load`."""
+    builder.store(value, pointer).set_metadata("tbaa", _tag(builder.module, what))
+
+
+def what(field: Any) -> str:
+    """Return the kind of memory of a field's entries in its block."""
+    return "number" if isinstance(field.kind, Number) else "block"
 
 
 @lower_getattr_generic(StateType)  # type: ignore[untyped-decorator]
 def _read_field(context: Any, builder: Any, kind: StateType, value: Any, name: str) -> Any:
     field = fields_of(kind.state)[name]
-    first = _read_entry(builder, value, field.place, _what(field))
+    first, *sizes = (
+        load(builder, entry_of(builder, value, field.place + k), what(field)) for k in range(field.entries)
+    )
     if isinstance(field.kind, Column):
-        sizes = [_read_entry(builder, value, field.place + 1 + k, "block") for k in range(field.kind.ndim)]
         return array_at(context, builder, numba_type(field.kind), first, sizes)
     if isinstance(field.kind, Number) and field.kind.name == "float64":
         return builder.bitcast(first, ir.DoubleType())
@@ -156,8 +164,7 @@ def _write_field(context: Any, builder: Any, signature: Any, values: Sequence[An
     given = flat(context, builder, numba_type(field.kind), value)
     for k, one in enumerate(given):
         entry = one if one.type == _I64 else builder.bitcast(one, _I64)
-        written = builder.store(entry, entry_of(builder, state, field.place + k))
-        written.set_metadata("tbaa", tag(builder.module, _what(field)))
+        store(builder, entry, entry_of(builder, state, field.place + k), what(field))
 
 
 def array_at(context: Any, builder: Any, kind: Any, address: Any, sizes: Sequence[Any]) -> Any:
@@ -225,7 +232,7 @@ def numba_type(kind: Kind | type[State] | None) -> Any:
 @functools.cache
 def target_context() -> Any:
     """Return the context in which numba writes code for our kernels."""
-    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=store.BASELINE)
+    context = cpu_target.target_context.with_aot_codegen("twolevel", cpu_name=BASELINE)
     cpu_target.typing_context.refresh()
     context.refresh()
     return context

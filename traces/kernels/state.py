@@ -568,7 +568,7 @@ def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
 
 class Changing(NamedTuple):
     """A column that may change and is saved: the place of its state's block in the :class:`Tree`, the field, and the column.
-    ``used`` has the numbers that delimit the entries in use: for each the block, and its place there."""
+    ``used``: the numbers that delimit the entries in use, each as its block and its place there."""
 
     at: int
     field: Field

@@ -271,12 +271,8 @@ _WIDTH = 24
 
 
 class Compiling:
-    """The progress of compilation.
-
-    - ``units``: the number of kernels of each compiled unit; 0: unknown.
-    - ``stream``: default stderr.
-    - ``clock``: monotonic seconds.
-    """
+    """The progress of compilation. ``units``: the number of kernels of each compiled unit; 0: unknown. ``stream``: default
+    stderr. ``clock``: monotonic seconds."""
 
     def __init__(
         self, units: Mapping[str, int], *, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic

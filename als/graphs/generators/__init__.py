@@ -1,12 +1,12 @@
 """The generators of task graphs, and their common parts: parameters, the size of a graph, equal weights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from als.graphs.contract import MAX_CCR, GraphDraft, GraphModel
+from als.graphs.contract import MAX_CCR, GraphDraft, GraphModel, check_size
 from als.lengths.contract import MAX_COV
 from als.parameters import Checked, RealNumber
 from traces.compiled import compiled
@@ -44,23 +44,35 @@ def equal_weights(draft: GraphDraft, n: int, n_edges: int) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Weights(Checked):
-    """Parameters of all generators."""
+    """Parameters of all generators; ``class Chain(Weights, name="chain", make=_make_chain)`` declares the name and the rule."""
 
     noun = "graph"
     name: ClassVar[str]
+    make: ClassVar[Callable[..., int]]
     # ratio of communication to computation: mean over edges of bytes/bandwidth, over the mean time of
     # a task. 0: edges carry no data.
     ccr: Annotated[float, RealNumber(0.0, MAX_CCR)] = 1.0
     # coefficient of variation of a task's work around its weight; None: the run's variation
     cov: Annotated[float | None, RealNumber(0.0, MAX_COV)] = None
 
-    def model(
-        self,
-        make: Callable[..., int],
-        params: Sequence[float],
-        n_tasks: Callable[[int, int], tuple[int, int]],
-        variation: float,
-    ) -> GraphModel:
-        """Return the model of this rule with its own cov or the run's."""
-        cov = variation if self.cov is None else self.cov
-        return GraphModel(self.name, make, np.array(params, np.float64), n_tasks, ccr=self.ccr, cov=cov)
+    def __init_subclass__(cls, **declared: Any) -> None:
+        super().__init_subclass__()
+        for name, value in declared.items():
+            setattr(cls, name, value)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_size(f"graph {self.name}", *self.size(0, 1))
+
+    def size(self, tasks: int, cores: int) -> tuple[int, int]:
+        """Return the numbers of tasks and edges for about ``tasks`` tasks (0: as the parameters say) and ``cores`` cores."""
+        raise NotImplementedError
+
+    def params(self) -> tuple[float, ...]:
+        """Return the parameters for the rule: by default those of the generator, without ``ccr`` and ``cov``."""
+        return self.numbers()[2:]
+
+    def graph(self, variation: float) -> GraphModel:
+        """Return the model of the rule with its own cov or the run's."""
+        cov, params = variation if self.cov is None else self.cov, np.array(self.params(), np.float64)
+        return GraphModel(self.name, type(self).make, params, self.size, ccr=self.ccr, cov=cov)

@@ -22,9 +22,9 @@ networks", Physical Review E 71, 2005, doi:10.1103/PhysRevE.71.036113 (passing o
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
 from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
 from als.parameters import RealNumber, WholeNumber
@@ -127,10 +127,9 @@ def _make(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class Layered(Weights):
+class Layered(Weights, name="layered", make=_make):
     """Parameters of layered random graphs."""
 
-    name: ClassVar[str] = "layered"
     tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # number of tasks; 0: as many as the job should have
     # mean number of tasks per layer; None: the square root of the number of tasks. Not together with ``depth``.
     width: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
@@ -140,9 +139,8 @@ class Layered(Weights):
     density: Annotated[float | None, RealNumber(0.0, 1.0)] = None
     # mean number of producers of a task; None: 3, unless ``density`` is given
     degree: Annotated[float | None, RealNumber(1.0, MAX_TASKS_PER_JOB)] = None
-    jump: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = (
-        1  # the largest number of layers that an edge may cross; 1: to the next layer only
-    )
+    # the largest number of layers that an edge may cross; 1: to the next layer only
+    jump: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1
     regularity: Annotated[float, RealNumber(0.0, 1.0)] = 0.9  # similarity of layer sizes; 1: all equal
 
     def __post_init__(self) -> None:
@@ -155,8 +153,6 @@ class Layered(Weights):
         for part in ("width", "depth"):
             if self.tasks and (getattr(self, part) or 0) > self.tasks:
                 raise InputError(f"{where}: {part} {getattr(self, part)}; allowed: 1 to tasks, {self.tasks}")
-        if self.tasks:
-            check_size(where, *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         """Return the number of tasks, and a number of edges rarely exceeded: mean plus eight deviations, or all pairs."""
@@ -177,15 +173,7 @@ class Layered(Weights):
             mean = ((self.degree or _DEGREE) - 1.0) * n
         return n, math.ceil(min(most, n + mean + 8.0 * math.sqrt(mean) + 8.0))
 
-    def graph(self, variation: float) -> GraphModel:
+    def params(self) -> tuple[float, ...]:
         degree = 0.0 if self.density is not None else self.degree or _DEGREE
-        params = (
-            self.tasks,
-            self.depth or 0,
-            self.width or 0.0,
-            self.density or 0.0,
-            degree,
-            self.jump,
-            self.regularity,
-        )
-        return self.model(_make, params, self.size, variation)
+        shape = self.depth or 0, self.width or 0.0, self.density or 0.0
+        return self.tasks, *shape, degree, self.jump, self.regularity

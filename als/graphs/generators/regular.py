@@ -1,13 +1,13 @@
 """Regular task graphs: chain, fork-join, stencil and tree. All tasks have the same weight, and so have all edges."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
-from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
 from als.graphs.generators import Weights, equal_weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
-from als.parameters import WholeNumber
-from traces.base.errors import InputError, one_of, shown
+from als.parameters import OneOf, WholeNumber
+from traces.base.errors import InputError, shown
 
 
 @graph_kernel
@@ -23,22 +23,18 @@ def _make_chain(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class Chain(Weights):
+class Chain(Weights, name="chain", make=_make_chain):
     """Chain: each task waits for the one before it, so nothing runs in parallel; n tasks, n - 1 edges.
 
     Source: Kwok and Ahmad, "Benchmarking and comparison of the task graph scheduling algorithms", JPDC 59(3), 1999,
     doi:10.1006/jpdc.1999.1578, also for the fork-join and the tree.
     """
 
-    name: ClassVar[str] = "chain"
     tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # number of tasks; 0: as many as the job should have
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         n = wanted_tasks(self.tasks, tasks, cores)
         return n, n - 1
-
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_chain, (self.tasks,), self.size, variation)
 
 
 @graph_kernel
@@ -61,33 +57,25 @@ def _make_fork_join(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class ForkJoin(Weights):
+class ForkJoin(Weights, name="fork-join", make=_make_fork_join):
     """Fork-join: a task forks into w parallel tasks. Another task joins them and is the fork of the next stage.
 
     With s stages it has N = s·(w + 1) + 1 tasks and E = 2·s·w edges. Task 0 is the first fork; the tasks of stage i =
     0, 1, … are i·(w + 1) + 1 to i·(w + 1) + w, and the next one joins them."""
 
-    name: ClassVar[str] = "fork-join"
     # tasks between a fork and its join; 0: as many as the job should have
     width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
     stages: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 1  # number of forks
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size("graph fork-join", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         width = wanted_tasks(self.width, tasks, cores)
         return self.stages * (width + 1) + 1, 2 * self.stages * width
 
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_fork_join, (self.width, self.stages), self.size, variation)
-
 
 @graph_kernel
 def _make_stencil(draft: GraphDraft) -> int:
     params = draft.params
-    width, steps, reach = int(params[0]), int(params[1]), int(params[2])
+    width, steps, reach = int(params[0]), int(params[1]), int(params[2]) // 2
     if width == 0:
         width = draft.n_cores
     if steps == 0:
@@ -109,7 +97,7 @@ def _make_stencil(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class Stencil(Weights):
+class Stencil(Weights, name="stencil", make=_make_stencil):
     """Stencil: the cells of a line, each computed again in every step from its neighbours of the step before.
 
     With width w, s steps and p points, thus a reach of r = (p - 1)/2 cells, it has N = w·s tasks and, for w > r, E = (s
@@ -119,30 +107,21 @@ class Stencil(Weights):
     Source: the pattern ``stencil_1d`` of Slaughter et al., "Task Bench", SC 2020, doi:10.1109/SC41405.2020.00066.
     """
 
-    name: ClassVar[str] = "stencil"
     width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # cells; 0: one per core of the job
     # number of steps; 0: as many as give the number of tasks that the job should have
     steps: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
     points: int = 3  # number of cells from which a cell is computed: 3 or 5
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if isinstance(self.points, bool) or self.points not in (3, 5):
             raise InputError(f"graph stencil: points: {shown(self.points)}; allowed: 3, 5")
-        check_size("graph stencil", *self.size(0, 1))
+        super().__post_init__()
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         width = self.width or cores
         steps = self.steps or -(-wanted_tasks(0, tasks, cores) // width)
         reach = min(self.points // 2, width - 1)
         return width * steps, (steps - 1) * (width + 2 * reach * width - reach * (reach + 1))
-
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_stencil, (self.width, self.steps, self.points // 2), self.size, variation)
-
-
-#: Direction of the data: to the root, or from it.
-DIRECTIONS = ("in", "out")
 
 
 @graph_kernel
@@ -168,24 +147,17 @@ def _make_tree(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class TreeParameters(Weights):
+class TreeParameters(Weights, name="tree", make=_make_tree):
     """Tree: a reduction (each task waits for a others) or a broadcast (a others wait for each task).
 
     With d levels of tasks and arity a it has N = (a^d - 1)/(a - 1) tasks (d, if a is 1) and E = N - 1 edges. In a
     broadcast (``direction=out``) the root is task 0 and the children of task k are a·k + 1 to a·k + a. A reduction (``in``)
     has all edges reversed and numbers tasks from the last: its root is task N - 1."""
 
-    name: ClassVar[str] = "tree"
     # levels of tasks including the root's; 0: the fewest that hold the number of tasks that the job should have
     depth: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
     arity: Annotated[int, WholeNumber(1, MAX_TASKS_PER_JOB)] = 2  # children of each inner task
-    direction: str = "in"  # ``in``: a reduction; ``out``: a broadcast
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.direction not in DIRECTIONS:
-            raise one_of("direction", self.direction, DIRECTIONS, "graph tree")
-        check_size("graph tree", *self.size(0, 1))
+    direction: Annotated[str, OneOf("in", "out")] = "in"  # ``in``: a reduction; ``out``: a broadcast
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         """Numbers of tasks and of edges; if the graph is too large, numbers above the limit."""
@@ -199,6 +171,3 @@ class TreeParameters(Weights):
             n += level
             levels += 1
         return n, n - 1
-
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_tree, (self.depth, self.arity, float(self.direction == "out")), self.size, variation)

@@ -12,7 +12,7 @@ Working Note 41, appendix C (operations)."""
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from als.graphs.contract import NO_ROOM, GraphDraft, GraphModel, check_size, graph_kernel
+from als.graphs.contract import NO_ROOM, GraphDraft, graph_kernel
 from als.graphs.generators import Weights, fits, wanted, wanted_tasks
 from als.options import MAX_TASKS_PER_JOB
 from als.parameters import WholeNumber
@@ -49,10 +49,6 @@ class Tiled(Weights):
     triangles: ClassVar[int]
     # T, the tiles along a side of the matrix; 0: the fewest that give the tasks that the job should have
     tiles: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_size(f"graph {self.name}", *self.size(0, 1))
 
     def size(self, tasks: int, cores: int) -> tuple[int, int]:
         _, n_tasks, n_edges = _tiled(self.tiles, wanted_tasks(0, tasks, cores), self.triangles)
@@ -103,7 +99,7 @@ def _make_cholesky(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class Cholesky(Tiled):
+class Cholesky(Tiled, name="cholesky", make=_make_cholesky, triangles=_CHOLESKY_TRIANGLES):
     """Tiled Cholesky: A = L·Lᵀ; only the lower triangle is kept. In step k = 0 … T - 1::
 
     POTRF(k)                   reads  (k, k)                   writes (k, k)    weighs 1/3
@@ -111,12 +107,6 @@ class Cholesky(Tiled):
     SYRK(i, k)  i > k                 (i, k), (i, i)                  (i, i)    1
     GEMM(i, j, k)  i > j > k          (i, k), (j, k), (i, j)          (i, j)    2
     """
-
-    name: ClassVar[str] = "cholesky"
-    triangles: ClassVar[int] = _CHOLESKY_TRIANGLES
-
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_cholesky, (self.tiles,), self.size, variation)
 
 
 _LU_TRIANGLES = 2  # triangles of the matrix that are kept
@@ -165,7 +155,7 @@ def _make_lu(draft: GraphDraft) -> int:
 
 
 @dataclass(frozen=True)
-class LU(Tiled):
+class LU(Tiled, name="lu", make=_make_lu, triangles=_LU_TRIANGLES):
     """Tiled LU without pivoting: A = L·U (in the paper with pivoting, which adds dependences). In step k = 0 … T - 1::
 
     GETRF(k)                   reads  (k, k)                   writes (k, k)    weighs 2/3
@@ -173,9 +163,3 @@ class LU(Tiled):
     TRSM_L(i, k)  i > k               (k, k), (i, k)                  (i, k)    1
     GEMM(i, j, k)  i, j > k           (i, k), (k, j), (i, j)          (i, j)    2
     """
-
-    name: ClassVar[str] = "lu"
-    triangles: ClassVar[int] = _LU_TRIANGLES
-
-    def graph(self, variation: float) -> GraphModel:
-        return self.model(_make_lu, (self.tiles,), self.size, variation)

@@ -92,7 +92,7 @@ _BLOCK_BYTES = 2**20
 def read_graph(
     path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "format"
 ) -> TaskGraph:
-    """Read a task graph.
+    """Read a task graph. Raises InputError if the file is unusable: one line with the file and, if known, the task.
 
     Parameters
     ----------
@@ -109,11 +109,6 @@ def read_graph(
     -------
     TaskGraph
         Named after the file, without its folder and endings.
-
-    Raises
-    ------
-    InputError
-        If the file is unusable: one line with the file and, if known, the task.
     """
     if format and format not in READERS:
         raise one_of("format of task graphs", format, READERS, where)
