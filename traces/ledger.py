@@ -246,10 +246,11 @@ class TaskRecords(RecordsOfJobs):
 
 
 class TransferRecords(RecordsOfJobs):
-    """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
+    """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of
+    edges.
 
-    A transfer brings data from one task to a task on another core that needs them, along an edge of the job's task graph. The
-    cores are those of the two tasks in ``TaskRecords``. Edges are sorted by (source, target).
+    A transfer brings data from one task to a task on another core that needs them, along an edge of the job's task graph.
+    The cores are those of the two tasks in ``TaskRecords``. Edges are sorted by (source, target).
     """
 
     name: ClassVar[str] = "transfers"
@@ -360,13 +361,13 @@ class Ledger:
     """The records of one run: the machine, its jobs and, if they were kept, their tasks, transfers, and scheduling passes.
 
     ``transfers`` is None without a network or task graph, ``passes`` if they were not kept, ``releases`` if no job releases
-    cores before its end, ``hints`` if no job receives any, ``widths`` if no job's width changes, ``scales`` if no policy scales
-    speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they request.
-    ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended by a policy.
-    ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known. ``window_ns`` is
-    the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` is what has rows in a trace:
-    ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job number, the log's ids of
-    jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held, and not tasks.
+    cores before its end, ``hints`` if no job receives any, ``widths`` if no job's width changes, ``scales`` if no policy
+    scales speeds, ``power`` if it was not recorded. Jobs are ``moldable`` if they may start with fewer cores than they
+    request. ``cut_because`` has, by row of ``jobs``, the reasons of ends for jobs that lost all their cores or were ended
+    by a policy. ``technique`` has, by row of ``jobs``, the index in ``techniques`` of the scheduler of its tasks, if known.
+    ``window_ns`` is the window to which the ledger was cut: jobs that wait at its end have not started. ``shows`` is what
+    has rows in a trace: ``cores``, with hosts and jobs; ``hosts``, with jobs; or ``lanes``, jobs only. ``ids`` has, by job
+    number, the log's ids of jobs. ``computes`` is False if the rows of ``tasks`` show which cores jobs held, and not tasks.
     """
 
     machine: MachineShape

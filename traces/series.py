@@ -91,8 +91,8 @@ def computing_cores(ledger: Ledger, load: LoadSeries) -> Array | None:
 
     - ``load``: of this ledger.
 
-    Returns ndarray of int64, or None without tasks: one per row of ``load``, in thousandths of a core. Rows between two changes
-    of the busy cores have the same value; it is 0 from the last change on.
+    Returns ndarray of int64, or None without tasks: one per row of ``load``, in thousandths of a core. Rows between two
+    changes of the busy cores have the same value; it is 0 from the last change on.
     """
     tasks = ledger.tasks
     if tasks is None or not ledger.computes:
@@ -126,8 +126,8 @@ def _host_changes(
 ) -> None:
     """Fill in all columns of ``series`` except ``first``; initially ``stop`` equals ``first``.
 
-    For n jobs ``instant`` has the ends, then the starts; ``held``, ``lo`` and ``hi`` are their allocations, and ``host`` is the
-    host of the first core of each interval.
+    For n jobs ``instant`` has the ends, then the starts; ``held``, ``lo`` and ``hi`` are their allocations, and ``host`` is
+    the host of the first core of each interval.
     """
     n = len(held) - 1
     first, stop, at, busy = series.first, series.stop, series.instant_ns, series.busy_cores

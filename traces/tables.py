@@ -152,7 +152,8 @@ def _timedelta(value: Any) -> Any:
 
 
 def rows_frame(columns: Any) -> DataFrame:
-    """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in it."""
+    """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in
+    it."""
     import pandas as pd
 
     if isinstance(columns, Mapping) and any(isinstance(column, Values) for column in columns.values()):
@@ -412,8 +413,8 @@ def read_power_domains(path: Path) -> DataFrame | None:
 
 
 def read_columns(path: Path, columns: tuple[str, ...], optional: tuple[str, ...] = ()) -> DataFrame:
-    """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if the table does not exist,
-    or lacks one of ``columns``."""
+    """Read only these columns of a table, and the ``optional`` ones that it has. Raises InputError if the table does not
+    exist, or lacks one of ``columns``."""
     return read_rows(path, columns, (*columns, *optional))
 
 

@@ -44,8 +44,8 @@ def try_rule(
     - ``decorate``: the missing decorator, for the error: ``"next_chunk with technique_kernel"``.
     - ``trial``: calls it. Its exceptions are raised here, and not in the other process.
 
-    Raises PluginError if it is not compiled for this signature, a signal kills the other process, or that process does not end
-    within a minute.
+    Raises PluginError if it is not compiled for this signature, a signal kills the other process, or that process does not
+    end within a minute.
     """
     try:
         as_value(rule, signature)
@@ -126,8 +126,8 @@ def _far_from_all(count: int) -> Array:
 
 
 class Fences:
-    """Copies of arrays, for a first call of a custom function. ``**arrays``: float64, int64 (any,). ``arrays``: the copies, by
-    name."""
+    """Copies of arrays, for a first call of a custom function. ``**arrays``: float64, int64 (any,). ``arrays``: the copies,
+    by name."""
 
     def __init__(self, where: str, **arrays: Array) -> None:
         self._who, self._given = where, arrays
@@ -140,8 +140,8 @@ class Fences:
             self.arrays[name][:] = values
 
     def check(self, *writable: str) -> None:
-        """Check that nothing was written outside the arrays or, if ``writable`` names some, to other arrays. Raises PluginError
-        for the first changed array."""
+        """Check that nothing was written outside the arrays or, if ``writable`` names some, to other arrays. Raises
+        PluginError for the first changed array."""
         for name, field in self._fields.items():
             held = len(self.arrays[name])
             if (field[:_BEFORE] != _UNTOUCHED).any() or (field[_BEFORE + held :] != _UNTOUCHED).any():

@@ -67,14 +67,8 @@ def wait_bars(
 
 
 def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tuple[Array, Array]:
-    """Return the bars that their cores waited for, and since when.
-
-    - ``ledger``: checked, with tasks.
-    - ``transfers``: the ledger's.
-
-    Returns:
-    - ``bar``, ``from_ns``: int64 (k,), ascending places in ``bars``; the wait ends where that bar begins.
-    """
+    """Return the bars of a checked ledger that their cores waited for, as ascending places in ``bars``, and since when
+    (ns): int64 (k,). The wait ends where the bar begins."""
     tasks = ledger.tasks
     none = np.zeros(0, np.int64)
     if tasks is None or len(transfers) == 0:
@@ -89,17 +83,11 @@ def bar_waits(ledger: Ledger, bars: CoreBars, transfers: TransferRecords) -> tup
 
 
 def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
-    """Return when cores waited for data.
+    """Return when cores waited for data, for a checked ledger; empty without transfers.
 
-    - ``ledger``: checked (``traces.checks.ledger.check_ledger``).
-
-    Returns:
-    - ``job``, ``task``: int32 (k,), row of the job, and number within it of the task that the core waited for. By core, then
-      by time.
-    - ``from_ns``, ``to_ns``: int64 (k,), the wait: ``to_ns`` is the task's start, and ``from_ns`` is earlier. Empty without
-      transfers.
-
-    Raises InvariantError if a core does two things at once, or a task row does not exist.
+    Returns ``job`` and ``task``, int32 (k,), the job's row and the number in it of the task that the core waited for, by
+    core, then by time; and ``from_ns`` and ``to_ns``, int64 (k,): ``to_ns`` is the task's start, and ``from_ns`` is
+    earlier. Raises InvariantError if a core does two things at once, or a task row does not exist.
     """
     if ledger.tasks is None or ledger.transfers is None:
         none = np.zeros(0, np.int64)
@@ -113,14 +101,11 @@ def waits(ledger: Ledger) -> tuple[Array, Array, Array, Array]:
 def graph_waits(
     core: Array, start_ns: Array, end_ns: Array, target: Array, sent_ns: Array, arrived_ns: Array, begin_ns: int
 ) -> tuple[Array, Array]:
-    """Return when cores waited for data in one job, from plain columns.
+    """Return the tasks of one job that cores waited for, by core, then by time, and since when (ns): int64 (k,).
 
     - ``core``, ``start_ns``, ``end_ns``: int (n,), core and times of each task; core -1 if it did not run.
     - ``target``, ``sent_ns``, ``arrived_ns``: int (m,), for each transfer its receiving task, and its times.
     - ``begin_ns``: begin of the job.
-
-    Returns:
-    - ``task``, ``from_ns``: int64 (k,), each wait ends at the start of its task. By core, then by time.
     """
     n = len(core)
     order = np.lexsort((end_ns, start_ns, core))

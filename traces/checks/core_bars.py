@@ -1,8 +1,8 @@
 """Kernels that sort the bars of every core by time: a stable counting sort by core.
 
-A *bar* is a task on its core; for a job without task rows, the whole job on each of its cores (task -1). A task that never ran
-(core -1) has no bar, nor has a job that never started. Jobs are visited by (start, end, row) and a job's tasks in task order,
-so a core's bars are in the order of time unless a job's own tasks are not.
+A *bar* is a task on its core; for a job without task rows, the whole job on each of its cores (task -1). A task that never
+ran (core -1) has no bar, nor has a job that never started. Jobs are visited by (start, end, row) and a job's tasks in task
+order, so a core's bars are in the order of time unless a job's own tasks are not.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def place_bars(
 def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder: Ints) -> tuple[int, int]:
     """Return the first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
 
-    ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are work space, initially the
-    least int64 and -1; afterwards they name the holder.
+    ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are work space, initially
+    the least int64 and -1; afterwards they name the holder.
     """
     start, end, lo, hi = jobs.start, jobs.end, jobs.lo, jobs.hi
     for job in job_order:

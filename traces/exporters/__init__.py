@@ -18,9 +18,9 @@ __all__ = ["EXPORTERS", "WITH_ROWS", "Exporter", "exporter"]
 class Exporter(Protocol):
     """A function that writes a ledger as a trace.
 
-    It receives a frozen ledger (times are ns since the workload's time 0, cores are global numbers), and a directory, which it
-    creates if necessary; it writes only there. It returns the path of the file that a reader opens. The same ledger gives the
-    same files; the writer's docstring states exceptions. It prints nothing, and keeps no state.
+    It receives a frozen ledger (times are ns since the workload's time 0, cores are global numbers), and a directory, which
+    it creates if necessary; it writes only there. It returns the path of the file that a reader opens. The same ledger
+    gives the same files; the writer's docstring states exceptions. It prints nothing, and keeps no state.
     """
 
     def __call__(self, ledger: Ledger, directory: Path, /) -> Path:

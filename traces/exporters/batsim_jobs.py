@@ -3,22 +3,16 @@
 The columns are Batsim's, in its order. Times are seconds with as many decimals as necessary; ``stretch`` is turnaround over
 execution time. Unknown values are empty, as in Batsim.
 
-===================== ===============================================================================================
-column                here
-===================== ===============================================================================================
-``job_id``            the job's number, or the part after ``!`` of a log's id such as ``a!12``; for a later attempt ``12#1``, as
-                      for a job submitted again
-``workload_name``     ``w0``, or the part before ``!``
-``profile``           ``application`` with an application level, ``delay`` without
-``submission_time``   the submit; for a later attempt the instant at which the previous one was cut
-``requested_time``    the estimate
-``success``           1 for ``COMPLETED_SUCCESSFULLY``, else 0
-``final_state``       ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED`` (killed), ``COMPLETED_FAILED`` (lost its
-                      host), ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again), ``REJECTED`` (never
-                      started: no times and no resources)
-``allocated_resources`` the cores it held, as ``0-63 128``; evalys counts them from 0 to the highest that any job held
-``consumed_energy``   -1: not known
-``metadata``          empty
+===================== =============================================================================================== column
+here ===================== ===============================================================================================
+``job_id``            the job's number, or the part after ``!`` of a log's id such as ``a!12``; for a later attempt
+``12#1``, as for a job submitted again ``workload_name``     ``w0``, or the part before ``!`` ``profile``
+``application`` with an application level, ``delay`` without ``submission_time``   the submit; for a later attempt the
+instant at which the previous one was cut ``requested_time``    the estimate ``success``           1 for
+``COMPLETED_SUCCESSFULLY``, else 0 ``final_state``       ``COMPLETED_SUCCESSFULLY``, ``COMPLETED_WALLTIME_REACHED``
+(killed), ``COMPLETED_FAILED`` (lost its host), ``COMPLETED_KILLED`` (cancelled while it ran, or cut and tried again),
+``REJECTED`` (never started: no times and no resources) ``allocated_resources`` the cores it held, as ``0-63 128``; evalys
+counts them from 0 to the highest that any job held ``consumed_energy``   -1: not known ``metadata``          empty
 ===================== ===============================================================================================
 
 Source: Batsim's documentation, "Jobs" (output), and its ``src/export.cpp``; evalys' ``JobSet``.
@@ -36,23 +30,9 @@ from traces.ledger import STATES, Ledger
 FILE = "jobs.csv"
 
 COLUMNS = (
-    "job_id",
-    "workload_name",
-    "profile",
-    "submission_time",
-    "requested_number_of_resources",
-    "requested_time",
-    "success",
-    "final_state",
-    "starting_time",
-    "execution_time",
-    "finish_time",
-    "waiting_time",
-    "turnaround_time",
-    "stretch",
-    "allocated_resources",
-    "consumed_energy",
-    "metadata",
+    *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources", "requested_time"),
+    *("success", "final_state", "starting_time", "execution_time", "finish_time", "waiting_time"),
+    *("turnaround_time", "stretch", "allocated_resources", "consumed_energy", "metadata"),
 )
 
 _FINAL = {
@@ -65,8 +45,8 @@ _FINAL = {
 
 
 def write_batsim_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes. Raises InputError if the file exists
-    or cannot be written."""
+    """Write a ledger's jobs as ``directory / "jobs.csv"``; equal ledgers give equal bytes. Raises InputError if the file
+    exists or cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     submits = jobs.submit_ns.copy()

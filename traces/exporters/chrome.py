@@ -1,11 +1,8 @@
 """Chrome's JSON (Trace Event Format): for ``chrome://tracing``, Speedscope, Perfetto and others.
 
-Processes are the batch scheduler, the jobs, and each host; threads are Perfetto's tracks
-(:mod:`traces.exporters.perfetto.writer`), with the same names. A task, or a job on a core, is a complete event ``X`` named
-``job <number>`` plus the log's name of the job, with its category and, if known, its technique. Jobs on lanes are such events
-named ``held``, ``queued`` and ``running``, with the arguments ``job`` and, if the log has one, ``job name``. Submits and the
-scheduler's other points are instants ``i``; counters ``C``; transfers and causes flows, ``s`` and ``f``. ``ts`` and ``dur`` are
-microseconds since the workload's time 0, with three decimals: exact.
+Processes are the batch scheduler, the jobs, and each host; threads are Perfetto's tracks, with the same names. Slices are
+complete events ``X``, points of the scheduler instants ``i``, counters ``C``, transfers and causes flows ``s`` and ``f``.
+``ts`` and ``dur`` are microseconds since the workload's time 0, with three decimals: exact.
 
 Source: "Trace Event Format", Google (2016).
 """

@@ -1,21 +1,8 @@
 """Comma-separated values: the contents of a trace as plain tables, for R, spreadsheets, awk.
 
-Folder ``csv``; instants are whole nanoseconds since the workload's time 0, numbers are exact, texts without a comma are not
-quoted. Missing values are empty.
-
-``cores.csv``
-    ``core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns``: one row per task on its core; ``kind`` is ``task``,
-    ``job`` (if tasks are unknown; without task and chunk) or ``wait for data``; by core, then by time.
-``jobs.csv``
-    ``lane,kind,job,cores,estimate_ns,user,attempt,eligible_ns,why,state,start_ns,end_ns``: one row per span of a job, with the
-    ``kind`` ``held``, ``queued`` or ``running``; by lane, then by time. If the log has names for single jobs, the last column
-    is ``name``.
-``counters.csv``
-    ``where,counter,unit,instant_ns,value``: one row per change of a counter of the machine or of a host.
-``transfers.csv``
-    ``job,attempt,source,target,source_core,target_core,bytes,sent_ns,arrived_ns``: one row per transfer.
-``causes.csv``
-    ``job,attempt,cause,cause_attempt,at_ns``: a job that waited started on cores that another left at that instant.
+docs/how-to/trace-viewers.md describes the files and their columns. Instants are whole nanoseconds since the workload's time
+0, numbers are exact, texts without a comma are not quoted, and missing values are empty. Rows are sorted by core or lane,
+then by time.
 """
 
 from collections.abc import Iterator
@@ -44,8 +31,8 @@ COLUMNS = {
 def write_csv(ledger: Ledger, directory: Path) -> Path:
     """Write a ledger as files in ``directory / "csv"``; equal ledgers give equal bytes. Returns the path of ``cores.csv``.
 
-    Besides the ledger it needs 8 bytes of memory per task, some 300 per job, and a block of lines. Raises InputError if a file
-    exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
+    Besides the ledger it needs 8 bytes of memory per task, some 300 per job, and a block of lines. Raises InputError if a
+    file exists or cannot be written, or a job is submitted before time 0; InvariantError if a core does two things at once.
     """
     folder = Path(directory) / FOLDER
     batch = batch_level(ledger)

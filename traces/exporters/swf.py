@@ -1,9 +1,9 @@
 """The jobs of a run in the Standard Workload Format.
 
-One line per job, in the order of (submit, row). A job with several attempts shows its last one, and its wait is the time from
-the submit to this attempt's start. Field 5 is the number of held cores, field 8 the request. The status is 1 for completed
-jobs, 5 for cancelled ones, 0 for killed or failed ones. For a job that never started, wait and run time are -1. A ledger has no
-users, groups or queues: they are -1. The log's names of single jobs are comments, ``; Job: NUMBER NAME``.
+One line per job, in the order of (submit, row). A job with several attempts shows its last one, and its wait is the time
+from the submit to this attempt's start. Field 5 is the number of held cores, field 8 the request. The status is 1 for
+completed jobs, 5 for cancelled ones, 0 for killed or failed ones. For a job that never started, wait and run time are -1. A
+ledger has no users, groups or queues: they are -1. The log's names of single jobs are comments, ``; Job: NUMBER NAME``.
 """
 
 from pathlib import Path
@@ -19,8 +19,8 @@ FILE = "jobs.swf"
 
 
 def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:
-    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes. Raises InputError if the file exists
-    or cannot be written."""
+    """Write a ledger's jobs as ``directory / "jobs.swf"``; equal ledgers give equal bytes. Raises InputError if the file
+    exists or cannot be written."""
     path = Path(directory) / FILE
     jobs = ledger.jobs
     last = {number: row for row, number in enumerate(jobs.job_id.tolist())}

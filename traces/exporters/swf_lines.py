@@ -17,24 +17,8 @@ from traces.kernels.signatures import Chars, Ints, Ints2
 
 #: The fields of a line, in order; names that end in ``_ns`` are times, written in seconds.
 FIELDS = (
-    "job_id",
-    "submit_ns",
-    "wait_ns",
-    "run_ns",
-    "allocated",
-    "cpu_ns",
-    "used_kb",
-    "requested",
-    "estimate_ns",
-    "memory_kb",
-    "status",
-    "user",
-    "group",
-    "application",
-    "queue",
-    "partition",
-    "preceding",
-    "think_ns",
+    *("job_id", "submit_ns", "wait_ns", "run_ns", "allocated", "cpu_ns", "used_kb", "requested", "estimate_ns"),
+    *("memory_kb", "status", "user", "group", "application", "queue", "partition", "preceding", "think_ns"),
 )
 
 #: The status (field 11) by final state of a job in ``traces.ledger.STATES``: 0 failed, 1 completed, 5 cancelled or rejected.

@@ -1,15 +1,9 @@
 """A text trace per simulator: one file for the batch simulator, and one for each application simulator.
 
-Folder ``text``: ``batch.txt``, and in ``applications`` a file for each attempt at a job that ran tasks, ``JOB.txt``, or
-``JOB-ATTEMPT.txt`` for a further attempt. An application simulator knows only its job, the batch simulator knows no tasks; all
-lines use the same clock, so merging the files by time gives the whole run.
-
-A line is ``TIME EVENT KEY=VALUE …``: nanoseconds since the workload's time 0, a word, and fields in a fixed order, separated by
-single spaces; lines are in the order of time. A line that begins with ``#`` is a comment. :data:`BATCH_EVENTS` and
-:data:`APPLICATION_EVENTS` list the fields of each event. If the log has a name for a job, ``name=NAME`` follows
-``job=NUMBER``, percent-encoded if it contains a blank or ``=`` (:func:`traces.base.errors.escaped`). At one instant lines are
-in the order of these tables, so that ends precede begins; the two lines of a job or task of length 0 are consecutive, before
-other begins.
+docs/how-to/trace-viewers.md describes files, lines and events. An application simulator knows only its job, the batch
+simulator knows no tasks; all lines use the same clock, so merging the files by time gives the whole run. At one instant
+lines are in the order of the tables below, so that ends precede begins; the two lines of a job or task of length 0 are
+consecutive.
 
 The two-level paper collects such traces of its batch simulator and of each instance of its application simulator (§5.2).
 """

@@ -6,8 +6,8 @@ unstable: a resample of equal values has se* = 0. Noise on every resampled value
 bootstrap-t confidence intervals for small samples", Canadian Journal of Statistics 28(3), 2000); here it is normal, with
 variance s²/n.
 
-Resamples depend only on the number of values: their generator has a fixed seed. Each is used with its mirror image, so that the
-interval of −x mirrors the interval of x. Values are sorted first, so that their order has no effect.
+Resamples depend only on the number of values: their generator has a fixed seed. Each is used with its mirror image, so that
+the interval of −x mirrors the interval of x. Values are sorted first, so that their order has no effect.
 """
 
 from collections.abc import Iterator, Sequence

@@ -34,16 +34,14 @@ def metric_table(
 ) -> str:
     """Return a table of the means of metrics, with their confidence intervals from five seeds on.
 
-    - ``results``: a study's: a row per combination and seed; failed runs are left out.
-    - ``metrics``: Names of metrics; the ending ``_ns`` may be omitted. Default: the first of :data:`DEFAULTS` that there
-      are.
-    - ``format``: {"csv", "md", "latex"}, ``csv`` has columns of their own for the ends of intervals, and the number of
-      seeds in each row; ``md`` and ``latex`` state it below and above the table.
-    - ``confidence``: From 0.5 to 0.995.
+    - ``results``: a study's, one row per combination and seed; failed runs are left out.
+    - ``metrics``: names of metrics; the ending ``_ns`` may be omitted. Default: those of :data:`DEFAULTS` that the results
+      have.
+    - ``format``: ``csv`` has columns for the ends of intervals, and the number of seeds in each row; ``md`` and ``latex``
+      state it below and above the table.
 
-    Returns lines; durations in the unit that fits the column, as many digits as the interval is worth, else four.
-
-    Raises InputError if a metric or the format is unknown, or no run has finished.
+    Durations have the unit that fits the column; numbers have the digits that the interval justifies, else four. Raises
+    InputError if a metric or the format is unknown, or no run has finished.
     """
     if format not in FORMATS:
         raise one_of("format", format, FORMATS)

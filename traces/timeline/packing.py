@@ -51,15 +51,7 @@ def coded_columns(columns: Mapping[str, Array], differences: frozenset[str]) -> 
 
 
 _JOB_COLUMNS = (
-    "job_id",
-    "attempt",
-    "submit_ns",
-    "eligible_ns",
-    "start_ns",
-    "end_ns",
-    "cores",
-    "held_cores",
-    "tasks",
+    *("job_id", "attempt", "submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores", "tasks"),
     "chunks",
 )
 
@@ -69,22 +61,10 @@ _JOB_TEXTS = ("why", "state", "name", "application", "started_because", "cut_bec
 _TASK_COLUMNS = ("job_id", "core", "start_ns", "end_ns", "task", "chunk")
 
 _DIFFERENCES = frozenset(
-    {
-        "job_id",
-        "submit",
-        "hold_job",
-        "hold_lo",
-        "task_job",
-        "task_number",
-        "task_chunk",
-        "queue_at",
-        "queue",
-        "busy_at",
-        "busy",
-        "power_at",
-        "power",
-        "limit",
-    }
+    (
+        *("job_id", "submit", "hold_job", "hold_lo", "task_job", "task_number", "task_chunk", "queue_at", "queue"),
+        *("busy_at", "busy", "power_at", "power", "limit"),
+    )
 )
 
 

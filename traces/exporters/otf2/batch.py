@@ -74,14 +74,11 @@ class Location(NamedTuple):
 def write_batch(
     call: Calls, attributes: Any, batch: ShownBatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
 ) -> list[Location]:
-    """Write the events of all locations except cores: the first has the number of cores as its reference, the others follow.
+    """Write the events of all locations except cores: the first has the number of cores as its reference, the others
+    follow.
 
-    - ``call``: calls for an archive whose event files are open.
-    - ``attributes``: the binding's handle of an empty attribute list.
-    - ``batch``: the contents.
-    - ``ledger``: its machine has the hosts.
-    - ``first_region``: reference of the first of :data:`REGIONS`.
-    - ``all_hosts``: whether hosts without events have a location, too.
+    ``attributes`` is the binding's handle of an empty attribute list, ``first_region`` the reference of the first of
+    :data:`REGIONS`. With ``all_hosts`` hosts without events have a location, too.
     """
     machine = ledger.machine
     load, hosts, lanes = batch.load, batch.hosts, batch.lanes

@@ -26,8 +26,8 @@ _BLOCK = 1024
 class BarTimes(State):
     """The times and chunks of the next bars of a core: work space.
 
-    Tasks are in memory by job, so each of a core's tasks is a cache miss. Fetched together, the misses overlap; fetched between
-    calls of OTF2, each has to be waited for.
+    Tasks are in memory by job, so each of a core's tasks is a cache miss. Fetched together, the misses overlap; fetched
+    between calls of OTF2, each has to be waited for.
     """
 
     start: Ints
@@ -41,8 +41,8 @@ class BarTimes(State):
 
 
 class CoreEvents(State):
-    """The tasks, sends and receives of cores; ``number``: the cores that have a location, in ascending order; ``wait_bar`` and
-    ``wait_from`` are from ``traces.waits.bar_waits``; ``block`` is work space."""
+    """The tasks, sends and receives of cores; ``number``: the cores that have a location, in ascending order; ``wait_bar``
+    and ``wait_from`` are from ``traces.waits.bar_waits``; ``block`` is work space."""
 
     number: Ints
     bars: CoreBars

@@ -1,5 +1,5 @@
-"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and the communicator of
-messages."""
+"""The definitions of an OTF2 archive: machine, locations, the jobs' regions, the scheduler's counters, and the communicator
+of messages."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -124,8 +124,8 @@ def write_definitions(
 
 
 def _write_techniques(made: _Definitions, ledger: Ledger, first_group: int) -> None:
-    """Write a group of regions for each technique: the jobs whose tasks it distributed. Further jobs than a group holds are in
-    further groups of its name."""
+    """Write a group of regions for each technique: the jobs whose tasks it distributed. Further jobs than a group holds are
+    in further groups of its name."""
     if ledger.technique is None:
         return
     name = made.strings(ledger.techniques)
@@ -197,11 +197,11 @@ def _write_further(made: _Definitions, machine: MachineShape, further: list[Loca
 
 
 def _write_metrics(made: _Definitions, batch: ShownBatchLevel) -> None:
-    """Write the counters, and classes of them for the scheduler, for hosts, and for power, each with the location that records
-    it.
+    """Write the counters, and classes of them for the scheduler, for hosts, and for power, each with the location that
+    records it.
 
-    The classes are recorded directly. Instances could say that the scheduler's counters are the whole cluster's, but ViTE takes
-    an instance's reference for a class and crashes.
+    The classes are recorded directly. Instances could say that the scheduler's counters are the whole cluster's, but ViTE
+    takes an instance's reference for a class and crashes.
     """
     members, n_load = batch.machine_series(), len(batch.load_series())
     classes = [(SCHEDULER_METRICS, range(n_load)), (HOST_METRICS, [1])]

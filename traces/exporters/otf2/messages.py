@@ -41,8 +41,8 @@ def transfer_cores(transfers_first: Ints, task: Shorts, rows_first: Ints, task_c
 def place_messages(core: Shorts, instant: Ints, first: Ints, cursor: Ints, row: Ints) -> None:
     """Sort transfers by core, then by instant, then by row.
 
-    ``first`` (int64, shape (n_cores + 1,)) initially begins with 0, and afterwards delimits each core's part of ``row`` (int64,
-    shape (m,)); ``cursor`` (int64, shape (n_cores,)) is work space.
+    ``first`` (int64, shape (n_cores + 1,)) initially begins with 0, and afterwards delimits each core's part of ``row``
+    (int64, shape (m,)); ``cursor`` (int64, shape (n_cores,)) is work space.
     """
     for k in range(len(core)):
         first[core[k] + 1] += 1

@@ -1,47 +1,10 @@
 """OTF2, the trace format of Score-P and Vampir: the whole run from the cluster down to the core.
 
-The machine
-    System tree: cluster (domain machine) → hosts (domain shared memory).
-A host
-    Location group of its name.
-A core
-    CPU-thread location ``<host> core <n>``, n from 0 in each host; reference: the global core number. On a machine of more
-    than 4,096 cores (:data:`traces.exporters.shown.detail.MOST_CORES`) only cores with events are defined, and only counters
-    of hosts with events: readers open the files of all locations at once.
-A job
-    Region ``job <job number>``, or ``job <job number> <name>`` if the log has a name for the job; reference: the job's row, so
-    each attempt at a job has its own region. The description states the attempt, the reason of its start and its end:
-    ``attempt 0, backfill, completed``.
-A task
-    Enter and Leave of its job's region on its core; on Enter the uint64 attributes ``task`` and ``chunk``.
-A transfer between tasks on different cores
-    A message: MpiSend on the producer's core, MpiRecv on the consumer's core, in the communicator ``cores``, in which a core's
-    rank is its number (on a machine of more than 4,096 cores, its index among the cores that have a location). Its length is
-    the bytes, rounded to a whole number, its tag the transfer's row in the ledger modulo 2**31, so that each MpiSend has its
-    own MpiRecv, whatever the order of arrival.
-A core that waits for data
-    Enter and Leave of the region ``wait for data`` (:mod:`traces.waits`), within which the message is received.
-The batch scheduler
-    Location group ``batch scheduler``. Metric location ``batch scheduler``: ``queue length`` (jobs), ``busy cores`` (cores)
-    and, if tasks are known, ``computing cores`` (cores inside tasks, the mean until the next change of the busy cores), at
-    every change, valid until the next. Location ``submits``: an Enter and a Leave of region ``submit`` for each job. The
-    following locations exist if the ledger has such events, each with attributes: ``scheduling passes``, region ``scheduling
-    pass``;
-    ``hints``, region ``hint``; ``widths``, region ``width`` (cores given to, taken from or requested by running jobs);
-    ``scales``, region ``scale`` (changed core speeds); ``releases``, region ``release`` (cores returned).
-A host's load
-    Metric location ``<host> counters`` in its group: ``busy cores`` at every change.
-The states of jobs
-    Location group ``jobs``, locations ``lane <n>``, as few as possible. A job is on one lane from its submit to the end of its
-    last attempt: region ``held`` while it must wait for another job, ``queued`` while it could start, ``running`` while it
-    holds cores; with attributes (:data:`traces.exporters.shown.batch_level.ATTRIBUTES`) on Enter, with ``job name`` if the log
-    has names, and with :data:`traces.exporters.shown.batch_level.CUT` for ``running`` jobs that lost all their cores. If this
-    takes more than ``most_lanes`` lanes, the group is ``running jobs``, and lanes show ``running`` only.
-
-A tick is a nanosecond since the workload's time 0. A job without task rows is one Enter and Leave, without attributes, on
-each of its cores. A job that never started has a region, and events only on its lane and at its submit; a task that never ran
-has no events. A run without transfers has no communicator and no region for waiting. At one instant a core leaves its task,
-sends, receives, and enters the next task.
+docs/reference/results.md ("The trace") defines the records. A tick is a nanosecond since the workload's time 0. References:
+of a core its global number, of a host its number, of a job's region the job's row. At one instant a core leaves its task,
+sends, receives, and enters the next task. Each core, lane and counter is a location, and readers open the files of all
+locations at once: on a machine of more than :data:`traces.exporters.shown.detail.MOST_CORES` cores only cores with events
+have one.
 """
 
 from pathlib import Path
@@ -75,19 +38,16 @@ _NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBER
 
 
 def write_otf2(ledger: Ledger, directory: Path, *, most_lanes: int = MOST_LANES) -> Path:
-    """Write a ledger as an OTF2 archive.
+    """Write a ledger as an OTF2 archive, with or without tasks or jobs. Equal ledgers give equal files except for the
+    archive's identifier, eight bytes in ``traces.otf2`` that OTF2 draws at random.
 
-    Writing a ledger twice gives equal files except for the archive's identifier, eight bytes in ``traces.otf2`` that OTF2 draws
-    at random.
-
-    - ``ledger``: Any ledger, with or without tasks or jobs. Besides the ledger it needs 8 bytes of memory per task, some
-      200 per job and 32 for each host that a job uses; with transfers, 40 bytes per task and 24 per transfer.
-    - ``directory``: Where to write; created if it does not exist.
+    - ``directory``: where to write; created if it does not exist.
     - ``most_lanes``: jobs are shown from their submits on if this takes at most this many lanes, otherwise from their
       starts on.
 
-    Returns ``directory / "traces.otf2"``, which readers open. It has ``traces.def`` and the folder ``traces``, with two
-    files per location, next to it.
+    Besides the ledger it needs 8 bytes of memory per task, some 200 per job and 32 for each host that a job uses; with
+    transfers, 40 bytes per task and 24 per transfer. Returns ``directory / "traces.otf2"``, which readers open; next to it
+    are ``traces.def`` and the folder ``traces``, with two files per location.
 
     Raises InputError if there is a trace already, the folder cannot be made, or a job is submitted before time 0;
     InvariantError if a core runs two tasks at once, or a transfer does not match its tasks; TwolevelError if OTF2 cannot

@@ -1,21 +1,10 @@
-"""Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``).
+"""Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``); times are s since the workload's time 0, nine
+decimals.
 
-Containers
-    The cluster; in it ``batch scheduler``, one container per host with one per core that any job held, and ``lane <n>``.
-On a core
-    Pushed and popped states ``job <number>``, or ``job <number> <name>`` if the log has a name for the job, one colour per
-    job; with fields ``Task`` and ``Chunk``, -1 for a job without tasks; ``wait for data`` while a core waits for data.
-On a lane
-    States ``held``, ``queued`` and ``running``, with ``Job``, ``Attempt``, ``Why`` and ``State``.
-For the batch scheduler
-    Events ``submit`` and, if known, ``scheduling pass`` and others, with ``Job`` (-1 for a pass); variables ``queue length``,
-    ``busy cores``, ``computing cores`` if tasks are known, and the power variables. For each host the variable ``busy cores``.
-Links
-    ``transfer`` between cores, with ``Bytes``; ``cause`` between lanes: a waiting job started on cores that another job
-    released at that instant.
-
-Events are in the order of time, as the format requires; at one instant states end before others begin. Times are seconds since
-the workload's time 0 with nine decimals.
+Containers are the cluster, its ``batch scheduler``, hosts, cores that any job held, and lanes. States are ``job <number>``
+with the job's name on cores, with the fields ``Task`` and ``Chunk`` (-1 without tasks), ``wait for data``, and the states
+of jobs on lanes. Links are transfers between cores and causes of starts between lanes. Events are in the order of time, as
+the format requires; at one instant states end before others begin.
 
 Source: B. de Oliveira Stein, J. Chassin de Kergommeaux, L. M. Schnorr, "Pajé trace file format" (2013).
 """

@@ -1,28 +1,10 @@
-"""Perfetto's protobuf, for `ui.perfetto.dev`_ and its trace processor.
+"""Perfetto's protobuf, for `ui.perfetto.dev`_ and its trace processor; timestamps are ns since the workload's time 0.
 
-The machine
-    Track of its name; in it one track per host, and in that one track per core, ``<host> core <n>``, and the counter
-    ``busy cores``.
-A task on its core
-    A slice ``job <number>``, followed by the job's name if the log has one, one colour per job; category ``task`` and, if
-    known, the technique; annotations ``task`` and ``chunk``. A job without tasks is one slice on each of its cores, with the
-    category ``job``.
-A transfer between tasks on different cores
-    Instants ``send`` and ``receive`` on the two cores, connected by a flow; ``bytes``, and the tasks.
-A core that waits for data
-    A slice ``wait for data``.
-The batch scheduler
-    Track ``batch scheduler`` with the counters ``queue length``, ``busy cores``, ``computing cores`` if tasks are known,
-    ``utilisation`` (busy cores over cores, a fraction) and the power counters; in it tracks of instants: ``submits`` and, if
-    there are any, ``scheduling passes``, ``hints``, ``widths``, ``scales``, ``releases``.
-The states of jobs
-    Track ``jobs`` with tracks ``lane <n>``: slices ``held``, ``queued``, ``running``, as in OTF2, with its attributes as
-    annotations, among them ``job``, its number, and ``job name`` if the log has one.
-The reason of a start
-    Instants ``frees`` and ``freed`` with a flow: a waiting job started at the instant at which another job released cores that
-    it took (:mod:`traces.exporters.shown.core_slices`).
-
-Timestamps are nanoseconds since the workload's time 0.
+Tracks are nested like the machine: hosts with their cores; ``batch scheduler`` with counters and tracks of instants
+(``submits``, ``scheduling passes`` and the events of running jobs); ``jobs`` with lanes. A slice of a core is ``job
+<number>`` with the job's name, has one colour per job, the category ``task`` or ``job``, and the technique as second
+category; ``wait for data`` is another. A transfer is instants ``send`` and ``receive`` with a flow; a cause of a start,
+``frees`` and ``freed`` (:mod:`traces.exporters.shown.core_slices`). Attributes are annotations with the names of OTF2.
 
 .. _ui.perfetto.dev: https://ui.perfetto.dev
 """

@@ -197,8 +197,8 @@ class ShownBatchLevel(NamedTuple):
 
 
 def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel:
-    """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes. Raises InputError if a
-    job is submitted before time 0."""
+    """Return a ledger's batch level; waiting jobs are shown if this takes at most ``most_lanes`` lanes. Raises InputError
+    if a job is submitted before time 0."""
     jobs = ledger.jobs
     values = np.column_stack(
         [

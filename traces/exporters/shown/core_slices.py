@@ -67,8 +67,8 @@ def _with_waits(block: CoreSlices, at: Array, since: Array) -> CoreSlices:
 
 
 class Causes(NamedTuple):
-    """One row per pair of jobs: ``cause`` released cores at the instant ``at_ns`` at which the waiting ``job`` started on some
-    of them. Rows of ``ledger.jobs``; by ``job``, then by ``cause``."""
+    """One row per pair of jobs: ``cause`` released cores at the instant ``at_ns`` at which the waiting ``job`` started on
+    some of them. Rows of ``ledger.jobs``; by ``job``, then by ``cause``."""
 
     job: Array
     cause: Array
@@ -78,8 +78,8 @@ class Causes(NamedTuple):
 def causes(ledger: Ledger) -> Causes:
     """Return the jobs whose release of cores started others.
 
-    A job that could have started earlier started when other jobs released cores that it then took. The job may also have waited
-    for something else, such as its turn. Jobs that started on cores that were free before have no row.
+    A job that could have started earlier started when other jobs released cores that it then took. The job may also have
+    waited for something else, such as its turn. Jobs that started on cores that were free before have no row.
     """
     jobs, held = ledger.jobs, holdings(ledger)
     count = np.diff(held.first)

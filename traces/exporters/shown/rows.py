@@ -1,8 +1,8 @@
 """Rows of bytes that are built column by column: many lines of text, or messages, in a few numpy operations.
 
-A trace has millions of rows of a few forms. The common parts of a form are written once for a whole block of rows; parts that
-some rows lack, such as leading zeros, are masked, and left out when the block becomes bytes. This handles some millions of rows
-per second without compiled code.
+A trace has millions of rows of a few forms. The common parts of a form are written once for a whole block of rows; parts
+that some rows lack, such as leading zeros, are masked, and left out when the block becomes bytes. This handles some
+millions of rows per second without compiled code.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from traces.figures.application.loop import CHUNK_COLOURS
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import rectangles
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.frames import arrays, value_counts
+from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.panels import counted, panel_grid, remark, short, title_figure
 from traces.tables import DataFrame
 
@@ -72,8 +72,7 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
     The first collection has the bars; their width and height are the number of tasks. Tasks that never ran are not in the
     table, so chunks of a job that was cut may look too small. The last of several attempts is drawn.
 
-    - ``tasks``: one row per task, with the columns ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in
-      its order.
+    - ``tasks``: one row per task, with ``job_id``, ``task``, ``chunk`` and ``start_ns`` of tasks.parquet, in its order.
     - ``job_id``: the job; None is the job with the most tasks (ties: the smallest number).
 
     Raises InputError if a column is missing, or no task of the job ran.
@@ -82,7 +81,7 @@ def chunks_figure(tasks: DataFrame, *, job_id: int | None = None, title: str = "
     ran = start_ns >= 0
     if not ran.all():
         job, task, chunk = job[ran], task[ran], chunk[ran]
-    numbers, counts = value_counts(job)
+    numbers, _, counts = counted_values(job)
     if len(numbers) == 0:
         raise InputError("nothing to draw: no task ran")
     number = int(numbers[np.argmax(counts)]) if job_id is None else job_id

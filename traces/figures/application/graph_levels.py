@@ -98,8 +98,8 @@ def graph_places(n_tasks: int, source: Array, target: Array) -> GraphPlaces:
 
 
 def _heights(levels: Array, start: Array, before: Array, after: Array) -> Array:
-    """The height of each place, levels centred around 0, after sweeps over the parts of edges ``before`` → ``after``. ``start``
-    gives the first order."""
+    """The height of each place, levels centred around 0, after sweeps over the parts of edges ``before`` → ``after``.
+    ``start`` gives the first order."""
     n = len(levels)
     height = _centred(levels, np.lexsort((start, levels)))
     best, fewest = height, _length(height, before, after)

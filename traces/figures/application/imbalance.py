@@ -17,13 +17,9 @@ def imbalance_figure(
     """Draw the load imbalance of jobs by technique: against the variation, or as boxes if there is one variation only.
 
     Against the variation: one panel per batch policy, one line per technique, means with 95 % intervals; the axis starts at
-    zero. Boxes: one row per technique, over all seeds and batch policies.
-
-    - ``results``: results of a study, one row per combination and seed.
-    - ``metric``: another measure of imbalance, from 0 on; a fraction.
-    - ``workload``: the workload to draw, if there are several.
-
-    Raises InputError if there is nothing to draw, or a name is unknown.
+    zero. Boxes: one row per technique, over all seeds and batch policies. ``metric``: a measure of imbalance from 0 on, a
+    fraction; the others as in :mod:`traces.figures.study`. Raises InputError if there is nothing to draw, or a name is
+    unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     if len(cells.variations) == 1:

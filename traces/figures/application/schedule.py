@@ -172,8 +172,8 @@ def schedule_figure(
     critical: Array | None = None,
     names: Sequence[str] = (),
 ) -> Figure:
-    """Draw a graph's schedule: cores as rows, tasks as bars, waits for data hatched, and a thin line from the begin to the end
-    of each transfer.
+    """Draw a graph's schedule: cores as rows, tasks as bars, waits for data hatched, and a thin line from the begin to the
+    end of each transfer.
 
     The collections of its axes have labels: ``tasks`` (in the given order, without tasks that never ran), ``waits``,
     ``critical``, ``transfers``. With too many tasks, the first image shows them.

@@ -36,8 +36,8 @@ class _Bars(NamedTuple):
 def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figure:
     """Draw both runs on one time axis, one row per job of the chain, the root at the top.
 
-    A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared with
-    the other run. An arrow leads from a job to the next one if that started when the first ended.
+    A thin bar is the wait since the job was eligible, a thick bar its run; the hatched part is its extra run time compared
+    with the other run. An arrow leads from a job to the next one if that started when the first ended.
 
     - ``frame``: the jobs of the chain from the last to the first: ``job_id``, ``attempt``, ``start_delta_ns``, and
       ``eligible_a_ns``, ``start_a_ns``, ``end_a_ns``, and the same for b, as made by ``bridge.compare.comparison``. Above

@@ -23,12 +23,8 @@ _KINDS = (
 
 
 def start_delays_figure(frame: DataFrame, *, title: str = "") -> Figure:
-    """Draw the start in B minus the start in A of every job, at its start in A.
-
-    - ``frame``: one row per job: ``job_id``, ``start_a_ns``, ``start_delta_ns``; as made by ``bridge.compare.comparison``.
-
-    Raises InputError if there are no rows.
-    """
+    """Draw the start in B minus the start in A of every job, at its start in A. ``frame``: ``job_id``, ``start_a_ns`` and
+    ``start_delta_ns``, as made by ``bridge.compare.comparison``. Raises InputError if there are no rows."""
     if not len(frame):
         raise InputError("nothing to draw: no job started in both runs")
     at, delta = (frame[name].to_numpy(np.int64) for name in ("start_a_ns", "start_delta_ns"))

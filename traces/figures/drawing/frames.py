@@ -23,25 +23,11 @@ def arrays(frame: DataFrame, names: Sequence[str], what: str) -> list[Array]:
 def counted_values(numbers: Array) -> tuple[Array, Array, Array]:
     """Return ``np.unique(numbers, return_inverse=True, return_counts=True)``, in less time and memory for runs of equal
     numbers, such as jobs in a table of tasks."""
-    values, place, length = _stretches(numbers)
-    return values, np.repeat(place.astype(np.int32), length), _counts(values, place, length)
-
-
-def value_counts(numbers: Array) -> tuple[Array, Array]:
-    """Return ``np.unique(numbers, return_counts=True)``, in less time and memory for runs of equal numbers."""
-    values, place, length = _stretches(numbers)
-    return values, _counts(values, place, length)
-
-
-def _stretches(numbers: Array) -> tuple[Array, Array, Array]:
-    # Different numbers; and of each stretch of equal numbers, which of them it is, and its length.
     heads = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)])
+    length = np.diff(heads, append=len(numbers))
     values, place = np.unique(numbers[heads], return_inverse=True)
-    return values, place, np.diff(heads, append=len(numbers))
-
-
-def _counts(values: Array, place: Array, length: Array) -> Array:
-    return np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
+    counts = np.bincount(place, weights=length, minlength=len(values)).astype(np.int64)
+    return values, np.repeat(place.astype(np.int32), length), counts
 
 
 def runs(frame: DataFrame) -> list[tuple[str, Array]]:
@@ -56,8 +42,8 @@ def runs(frame: DataFrame) -> list[tuple[str, Array]]:
 
 
 def final_rows(jobs: DataFrame) -> Array:
-    """The measured rows of jobs.parquet (docs/reference/metrics.md), bool (n,): without jobs that never started, attempts that
-    were followed by another one, and jobs that ran when the workload began."""
+    """The measured rows of jobs.parquet (docs/reference/metrics.md), bool (n,): without jobs that never started, attempts
+    that were followed by another one, and jobs that ran when the workload began."""
     start_ns, state, why = arrays(jobs, ("start_ns", "state", "why"), "jobs")
     return np.asarray((start_ns >= 0) & (state != "requeued") & (why != "preset"), bool)
 
@@ -99,8 +85,8 @@ class Held(NamedTuple):
 
 
 def held_cores(jobs: DataFrame, releases: DataFrame | None, widths: DataFrame | None) -> Held:
-    """The cores that the jobs of a table held, with times. Raises InputError if a table lacks a column, or an allocation cannot
-    be read."""
+    """The cores that the jobs of a table held, with times. Raises InputError if a table lacks a column, or an allocation
+    cannot be read."""
     allocation, start, end = arrays(jobs, ("allocation", "start_ns", "end_ns"), "jobs")
     first, lo, hi = parse_texts(allocation.tolist(), "allocation")
     job = np.repeat(np.arange(len(start)), np.diff(first))

@@ -46,8 +46,8 @@ def legend_above(
     handle: float = 1.4,
     title: str = "",
 ) -> None:
-    """Add a legend above the panels, with an optional title above it. ``handle`` is the length of a sample in letters; a tuple
-    among the handles is drawn as samples side by side. ``labels`` are by default those of the handles."""
+    """Add a legend above the panels, with an optional title above it. ``handle`` is the length of a sample in letters; a
+    tuple among the handles is drawn as samples side by side. ``labels`` are by default those of the handles."""
     figure.legend(
         handles=list(handles),
         labels=labels if labels is not None else [one.get_label() for one in handles],
@@ -175,8 +175,8 @@ def draw_steps(
     - ``curve``: its last value is 0.
     - ``span``: (int, int), the time that is drawn, ns.
     - ``unit``: the size of 1 on the axis.
-    - ``exact``: up to this number each step is drawn. A longer curve is drawn as means in ``columns`` of equal time, which keep
-      its integral, with a band from the smallest to the largest value of each column.
+    - ``exact``: up to this number each step is drawn. A longer curve is drawn as means in ``columns`` of equal time, which
+      keep its integral, with a band from the smallest to the largest value of each column.
     """
     axes.grid(axis="y")
     thinned = len(curve.value) > exact

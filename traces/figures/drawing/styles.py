@@ -10,21 +10,8 @@ UPSILON = "ϒ"
 
 #: Fifteen distinct colours on white; most colour-blind readers can distinguish the first seven.
 PALETTE = (
-    "#4477AA",
-    "#EE7733",
-    "#228833",
-    "#CC3377",
-    "#66CCEE",
-    "#CCBB44",
-    "#332288",
-    "#EE99AA",
-    "#44AA99",
-    "#882255",
-    "#999933",
-    "#8B5A2B",
-    "#AA88DD",
-    "#CC3311",
-    "#777777",
+    *("#4477AA", "#EE7733", "#228833", "#CC3377", "#66CCEE", "#CCBB44", "#332288", "#EE99AA", "#44AA99"),
+    *("#882255", "#999933", "#8B5A2B", "#AA88DD", "#CC3311", "#777777"),
 )
 
 #: Most techniques or runs with a style and a legend; more are rows with names.

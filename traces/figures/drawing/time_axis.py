@@ -1,5 +1,6 @@
 """Axes of simulated time: unit and origin; and ticks for durations on a logarithmic axis."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,30 +8,22 @@ import numpy as np
 from traces.base.time import format_ns
 from traces.compiled import Array
 
-_UNITS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"), (10**3, "µs"))
+_UNITS = {"d": 86_400 * 10**9, "h": 3600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6, "µs": 10**3, "ns": 1}
 
-_SECOND, _MINUTE, _HOUR, _DAY = 10**9, 60 * 10**9, 3600 * 10**9, 86_400 * 10**9
+
+def _marks(numbers: Mapping[str, Sequence[int]]) -> list[tuple[int, str]]:
+    sizes = _UNITS | {"y": 365 * _UNITS["d"]}
+    return [(n * sizes[unit], f"{n} {unit}") for unit, every in numbers.items() for n in every]
+
 
 # Marks of a logarithmic axis: usual ones, and those for when few of them are in sight.
-_COARSE = (
-    *((10**power, f"{10 ** (power % 3)} {('ns', 'µs', 'ms')[power // 3]}") for power in range(0, 9, 3)),
-    *((n * _SECOND, f"{n} s") for n in (1, 10)),
-    *((n * _MINUTE, f"{n} min") for n in (1, 10)),
-    *((n * _HOUR, f"{n} h") for n in (1, 10)),
-    *((n * _DAY, f"{n} d") for n in (4, 40)),
-    *((n * 365 * _DAY, f"{n} y") for n in (1, 10, 100)),
+_COARSE = _marks(
+    {"ns": [1], "µs": [1], "ms": [1], "s": [1, 10], "min": [1, 10], "h": [1, 10], "d": [4, 40], "y": [1, 10, 100]}
 )
-_FINE = (
-    *(
-        (n * 10**power, f"{n * 10 ** (power % 3)} {('ns', 'µs', 'ms')[power // 3]}")
-        for power in range(9)
-        for n in (1, 2, 5)
-    ),
-    *((n * _SECOND, f"{n} s") for n in (1, 2, 5, 10, 20, 30)),
-    *((n * _MINUTE, f"{n} min") for n in (1, 2, 5, 10, 20, 30)),
-    *((n * _HOUR, f"{n} h") for n in (1, 2, 5, 10)),
-    *((n * _DAY, f"{n} d") for n in (1, 2, 5, 10, 20, 50, 100, 200)),
-    *((n * 365 * _DAY, f"{n} y") for n in (1, 2, 5, 10, 20, 50, 100)),
+_ONES, _SIXTIES = (1, 2, 5, 10, 20, 50, 100, 200, 500), (1, 2, 5, 10, 20, 30)
+_FINE = _marks(
+    dict.fromkeys(("ns", "µs", "ms"), _ONES)
+    | {"s": _SIXTIES, "min": _SIXTIES, "h": _ONES[:4], "d": _ONES[:8], "y": _ONES[:7]}
 )
 
 
@@ -55,7 +48,7 @@ def duration_marks(low_ns: float, high_ns: float, most: int = 8) -> list[tuple[i
 
 def time_unit(span_ns: int) -> tuple[int, str]:
     """The largest unit that fits at least three times into a span: its ns and its name."""
-    return next(((ns, name) for ns, name in _UNITS if span_ns >= 3 * ns), (1, "ns"))
+    return next(((ns, name) for name, ns in _UNITS.items() if span_ns >= 3 * ns), (1, "ns"))
 
 
 class TimeAxis(NamedTuple):

@@ -16,8 +16,7 @@ _MARKS_S = (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_00
 def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
     """Draw elapsed times (mean, shortest, longest) and the share of failed repeats for each rate, exact clocks at the left.
 
-    - ``repeats``: ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none): one row per repeat of the same jobs.
-
+    ``repeats`` has one row per repeat of the same jobs: ``rate`` (0: exact), ``elapsed_s``, ``failure`` (empty: none).
     Raises InputError if there is no row.
     """
     if not len(repeats):
@@ -46,12 +45,8 @@ def replay_rates_figure(repeats: DataFrame, *, title: str = "") -> Figure:
 
 
 def replay_sizes_figure(repeats: DataFrame, *, title: str = "") -> Figure:
-    """Draw the share of failed repeats and the elapsed times against the number of jobs, one line per rate.
-
-    - ``repeats``: ``rate``, ``jobs``, ``elapsed_s``, ``failure``: one row per repeat.
-
-    Raises InputError if there is no row.
-    """
+    """Draw the share of failed repeats and the elapsed times against the number of ``jobs``, one line per rate; otherwise as
+    :func:`replay_rates_figure`."""
     if not len(repeats):
         raise InputError("nothing to draw: no repeat")
     with canvas.drawing(7.2, 3.0) as figure:

@@ -23,11 +23,9 @@ _LEAST_NS = 90 * NS_PER_S
 
 
 def differences_figure(differences: DataFrame, *, reference: str, title: str = "") -> Figure:
-    """Draw the share of jobs whose submit, start or duration is at most x later or longer than in the reference.
+    """Draw the share of jobs whose submit, start or duration is at most x later or longer than in the ``reference``.
 
-    - ``differences``: ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``: one row per job and side.
-    - ``reference``: name of the reference.
-
+    ``differences`` has one row per job and side: ``side``, ``delta_submit_ns``, ``delta_start_ns``, ``delta_duration_ns``.
     Raises InputError if there is no row.
     """
     if not len(differences):

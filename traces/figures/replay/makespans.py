@@ -23,12 +23,11 @@ def rate_name(rate: float) -> str:
 
 
 def replay_makespans_figure(repeats: DataFrame, *, references: Mapping[str, int], title: str = "") -> Figure:
-    """Draw the makespans of repeats, one row per rate, and lines at other makespans.
+    """Draw the makespans of repeats, one row per rate, and lines at other makespans, ``references`` (ns): of the log, of
+    engines.
 
-    - ``repeats``: ``rate`` (0: exact) and ``makespan_ns``, empty if a repeat failed: one row per repeat.
-    - ``references``: other makespans, ns: of the log, of engines.
-
-    Raises InputError if no repeat has a makespan.
+    ``repeats`` has one row per repeat: ``rate`` (0: exact) and ``makespan_ns``, empty if it failed. Raises InputError if no
+    repeat has a makespan.
     """
     ended = repeats[repeats["makespan_ns"].notna()]
     if not len(ended):

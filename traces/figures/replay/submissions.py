@@ -15,12 +15,8 @@ _FEW_HOURS = 72
 
 
 def submissions_figure(submissions: DataFrame, *, title: str = "") -> Figure:
-    """Draw one bar per hour.
-
-    - ``submissions``: ``hour`` since a midnight, ascending, and ``jobs``.
-
-    Raises InputError if there is no row.
-    """
+    """Draw one bar per ``hour`` since a midnight, ascending, with its number of ``jobs``. Raises InputError if there is no
+    row."""
     if not len(submissions):
         raise InputError("nothing to draw: no job was submitted")
     hour, jobs = (submissions[name].to_numpy(np.int64) for name in ("hour", "jobs"))

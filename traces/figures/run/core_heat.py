@@ -38,24 +38,14 @@ def heat_figure(
 ) -> Figure:
     """Draw the share of time in which cores compute tasks, or are held by jobs.
 
-    The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
-    Time begins at the first shown start, or at the workload's time 0 if that is near.
+    The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each
+    cell. Time begins at the first shown start, or at the workload's time 0 if that is near. With more than
+    :data:`MOST_ROWS` cores a row is the mean of 2, 4, 8 … consecutive cores. Where other jobs are left out, the figure says
+    so.
 
-    - ``frame``: either tasks, with the columns ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet: the map shows where
-      cores compute; or jobs, with ``allocation``, ``start_ns`` and ``end_ns`` of jobs.parquet: the map shows where they are
-      held.
-    - ``first_core``: int64 (n_hosts + 1,), as in ``traces.ledger.MachineShape``.
-    - ``host_names``: one per host.
-    - ``releases``: early releases: the columns ``row``, ``core`` and ``released_ns`` of releases.parquet.
-    - ``widths``: of jobs that were given cores after their start, ``row``, ``core``, ``command_ns`` and ``change`` of
-      widths.parquet.
-    - ``jobs``: half-open intervals of the numbers of the jobs to show, by a column ``job_id``; None is all. Where others
-      are left out, the figure says so.
-    - ``cores``: half-open intervals of the cores to show; None is all. With more than :data:`MOST_ROWS` a row is the mean
-      of 2, 4, 8 … cores that follow each other.
-    - ``columns``: into how many equal pieces the time is cut.
-
-    Raises InputError if a column is missing, ``columns`` is not positive, or there is nothing to show.
+    - ``frame``: tasks, with the columns ``core``, ``start_ns`` and ``end_ns``: the map shows where cores compute; or jobs,
+      with ``allocation``, ``start_ns`` and ``end_ns``: where they are held. ``job_id`` chooses the jobs.
+    - ``columns``: number of equal pieces of the time, 1 or more.
     """
     if columns < 1:
         raise InputError(f"columns: {shown(columns)} is out of range; allowed: 1 or more")

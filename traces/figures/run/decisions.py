@@ -19,10 +19,6 @@ def decisions_figure(decisions: DataFrame, *, title: str = "") -> Figure:
 
     Passes are in classes by this number: one class per number up to 9, then classes that are a quarter wider each. A point is
     the mean of a class, at its mean number of waiting jobs; the pale band goes from the 5th to the 95th percentile.
-
-    - ``decisions``: one row per pass, with the columns ``waiting`` and ``decision_ns`` of decisions.parquet.
-
-    Raises InputError if a column is missing, or there is no pass.
     """
     waiting, decision_ns = arrays(decisions, ("waiting", "decision_ns"), "decisions")
     if not len(waiting):

@@ -113,8 +113,8 @@ def edge_blocks(axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, 
 def name_blocks(
     axes: Axes, blocks: Blocks, axis: TimeAxis, point: tuple[float, float], palette: Array, lines: Array
 ) -> None:
-    """Write each job's number at the begin of its largest block, if it fits and the job covers most of the block. ``palette``:
-    the colours; ``lines``: rows of lines between hosts, which stay free."""
+    """Write each job's number at the begin of its largest block, if it fits and the job covers most of the block.
+    ``palette``: the colours; ``lines``: rows of lines between hosts, which stay free."""
     largest: dict[int, int] = {}
     for k, (job, size) in enumerate(zip(blocks.job_id.tolist(), (blocks.high - blocks.low).tolist(), strict=True)):
         before = largest.get(job)
@@ -204,14 +204,7 @@ def core_gantt_figure(
     cores: Intervals | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw :func:`gantt_figure` from a table of tasks.
-
-    - ``tasks``: one row per task, with the columns ``job_id``, ``core``, ``start_ns`` and ``end_ns`` of tasks.parquet.
-    - ``first_core``, ``host_names``, ``title``: as in :func:`gantt_figure`.
-    - ``jobs``, ``cores``: half-open intervals of the job numbers and the global core numbers to show; None is all.
-
-    Raises InputError if a column is missing, or there is nothing to show.
-    """
+    """Draw :func:`gantt_figure` from a table of tasks: ``job_id``, ``core``, ``start_ns`` and ``end_ns``."""
     columns = arrays(tasks, ("job_id", "core", "start_ns", "end_ns"), "tasks")
     chosen = select_bars(*columns, jobs=jobs, cores=cores)
     others = jobs is not None and len(chosen[0]) < len(select_bars(*columns, cores=cores)[0])
@@ -233,8 +226,8 @@ def gantt_figure(
     """A Gantt chart of bars.
 
     The first collection of its axes has the bars: one polygon each, in the given order, from (start, row) to (end, row + 1)
-    less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate jobs,
-    and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours.
+    less a margin, where rows count the shown cores. With too many bars, the first image shows them. White lines separate
+    jobs, and each job's number is on its largest block of cores, if it fits, so that jobs differ without colours.
 
     - ``job_id``: int64 (n,), job number of each bar: of each task, or of each job on each of its cores.
     - ``core``: int (n,), its global core number.

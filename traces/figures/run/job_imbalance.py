@@ -32,14 +32,10 @@ def width_classes(cores: Array) -> tuple[Array, list[str]]:
 def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     """Draw the imbalance max(t)/mean(t) − 1 of jobs by class of width.
 
-    A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th percentile;
-    values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance.
-
-    - ``jobs``: a row an attempt, with the columns ``cores`` and ``imbalance`` of jobs.parquet; and maybe ``run``, the label
-      of the run to which the row belongs. Rows without an imbalance (NaN) are left out: they never started, or had no
-      application level.
-
-    Raises InputError if a column is missing, or no row has an imbalance.
+    A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th
+    percentile; values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance.
+    Rows without an imbalance (NaN) are left out: they never started, or had no application level. A column ``run`` labels
+    the runs.
     """
     cores, imbalance = arrays(jobs, ("cores", "imbalance"), "jobs")
     known = np.isfinite(imbalance)

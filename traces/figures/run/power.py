@@ -31,17 +31,12 @@ _MOST_PARTS = 12
 
 
 def power_figure(power: DataFrame, *, until_ns: int, domains: DataFrame | None = None, title: str = "") -> Figure:
-    """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power of each
-    part of the machine with its own limits.
+    """Draw the power (kW) and the limit; below, if not empty, the level, or the number of stopped hosts; and the power of
+    each part of the machine with its own limits (``domains``: power_domains.parquet, at most 12 parts), up to the last end
+    ``until_ns``.
 
-    The first patch of the first panel is the curve; the limit is a line with gaps. A curve of more than 50,000 steps is drawn
-    as 1,000 columns of time, each with its mean and range.
-
-    - ``power``: power.parquet.
-    - ``domains``: power_domains.parquet: a panel for each, in this order, at most 12 of them.
-    - ``until_ns``: the last end.
-
-    Raises InputError if a column is missing, or nothing took any time.
+    The first patch of the first panel is the curve; the limit is a line with gaps. A curve of more than 50,000 steps is
+    drawn as 1,000 columns of time, each with its mean and range.
     """
     names = ("instant_ns", "power_mw", "limit_mw", "level", "hosts_out", "hosts_stopping", "hosts_off", "hosts_booting")
     at, drawn, limit, level, *stopped = arrays(power, names, "power")

@@ -27,20 +27,11 @@ def utilisation_figure(
     """Draw busy cores, waiting jobs and their requested cores over time: three panels.
 
     Busy cores are held by jobs; each attempt waits from the instant at which it is eligible to its start. Jobs that never
-    started are omitted, since the table does not say when they left the queue. Means: first submit to last end.
+    started are omitted, since the table does not say when they left the queue. Means: first submit to last end. ``cores``
+    is the number of cores of the machine. Raises InputError if more cores were held than there are.
 
     The first patch of each panel is the curve. A curve of more than :data:`EXACT_STEPS` steps is drawn as means in this
     number of equal columns, with a band from the smallest to the largest value of each.
-
-    - ``jobs``: a row an attempt, with the columns ``submit_ns``, ``eligible_ns``, ``start_ns``, ``end_ns``, ``cores`` and
-      ``held_cores`` of jobs.parquet.
-    - ``cores``: cores of the machine.
-    - ``releases``: of jobs that released cores before their end, the columns ``row`` and ``released_ns`` of
-      releases.parquet.
-    - ``widths``: of jobs that were given cores after their start, the columns ``row``, ``command_ns`` and ``change`` of
-      widths.parquet.
-
-    Raises InputError if a column is missing, no job started, or more cores were held than there are.
     """
     names = ("submit_ns", "eligible_ns", "start_ns", "end_ns", "cores", "held_cores")
     columns = arrays(jobs, names, "jobs")

@@ -41,14 +41,10 @@ class _Run(NamedTuple):
 def waits_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     """Draw the empirical distributions of wait and bounded slowdown.
 
-    The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the measured jobs
-    (docs/reference/metrics.md). Both axes are logarithmic; waits of 0 are at the left, where the curve begins with their share.
-    More than :data:`FEW` runs are rows with boxes.
-
-    - ``jobs``: one row per attempt, with the columns ``submit_ns``, ``start_ns``, ``end_ns``, ``state`` and ``why`` of
-      jobs.parquet; optionally ``begin_ns``, from which waits count then, and ``run``, the label of the run.
-
-    Raises InputError if a column is missing, or no job ran.
+    The wait is start − submit, the bounded slowdown max(1, (end − submit) / max(end − start, 10 s)), both of the measured
+    jobs (docs/reference/metrics.md). Both axes are logarithmic; waits of 0 are at the left, where the curve begins with
+    their share. Waits count from the column ``begin_ns`` if there is one. A column ``run`` labels the runs; more than
+    :data:`FEW` are rows with boxes.
     """
     found = _measured(jobs)
     positive = np.concatenate([one.wait_ns[one.wait_ns > 0] for one in found])

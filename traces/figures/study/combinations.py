@@ -86,8 +86,8 @@ class Combinations:
 
     @classmethod
     def of(cls, results: DataFrame, metric: str, *, workload: str | None = None) -> Self:
-        """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are several
-        workloads and none is chosen, another option has several values, or a seed occurs twice."""
+        """The combinations of a study's results. Raises InputError if the metric is unknown, no run finished, there are
+        several workloads and none is chosen, another option has several values, or a seed occurs twice."""
         options = option_columns(results)
         for name in _PLACES:
             if name not in options:

@@ -54,14 +54,9 @@ def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, ti
     A row is a combination of the other options, and its points are the compared values, which the legend names. With a single
     combination, or more than eight values, each value has its own row. A metric is drawn as a ratio of means if all its
     rows have one, otherwise as a difference. A point is filled if its interval excludes "no change". Comparisons with too few
-    seeds for an interval are omitted, and counted below.
-
-    - ``comparisons``: result of :func:`traces.statistics.paired_comparisons`, of one option and one base; or such rows of a
-      study's comparisons.parquet.
-    - ``workload``: the workload to draw, if there are several.
-
-    Raises InputError if there are several workloads and none is chosen, several options or bases, the same comparison
-    twice, or none with an interval.
+    seeds for an interval are omitted, and counted below. ``comparisons`` is the result of
+    :func:`traces.statistics.paired_comparisons`, of one option and one base. Raises InputError for several options, bases or
+    workloads, the same comparison twice, or none with an interval.
     """
     rows = of_workload(comparisons, workload)
     check_one_base(rows)

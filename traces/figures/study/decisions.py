@@ -20,10 +20,9 @@ MOST_LINES = 2 * len(STYLES)
 def decision_lines_figure(decisions: DataFrame, *, title: str = "") -> Figure:
     """Draw the mean time of a scheduling pass against the number of jobs that waited before it, one line per combination.
 
-    - ``decisions``: one row per combination and class of numbers of waiting jobs: ``label``, and the means ``waiting`` and
-      ``decision_ns``.
-
-    Raises InputError if a column is missing, there is no row, or there are more than :data:`MOST_LINES` combinations.
+    ``decisions`` has a row per combination and class of numbers of waiting jobs: ``label``, and the means ``waiting`` and
+    ``decision_ns``. Raises InputError if a column is missing, there is no row, or there are more than :data:`MOST_LINES`
+    combinations.
     """
     label, waiting, decision_ns = arrays(decisions, ("label", "waiting", "decision_ns"), "decisions")
     labels = list(dict.fromkeys(label.tolist()))
@@ -49,13 +48,11 @@ def decision_lines_figure(decisions: DataFrame, *, title: str = "") -> Figure:
 
 
 def decision_cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
-    """Draw the mean time of a simulation step, one bar per combination: deciding, and the rest.
+    """Draw the mean time of a simulation step, an instant with a scheduling pass: deciding, and the rest; one bar per
+    combination.
 
-    A step is an instant with a scheduling pass.
-
-    - ``costs``: one row per combination: ``label``, and the means ``deciding_ns`` and ``rest_ns``.
-
-    Raises InputError if a column is missing, or there is no row.
+    ``costs`` has a row per combination: ``label``, and the means ``deciding_ns`` and ``rest_ns``. Raises InputError if a
+    column is missing, or there is no row.
     """
     label, *times = arrays(costs, ("label", "deciding_ns", "rest_ns"), "costs")
     if not len(label):

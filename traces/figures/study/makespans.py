@@ -104,19 +104,12 @@ def makespans_figure(
     workload: str | None = None,
     title: str = "",
 ) -> Figure:
-    """Draw the makespan of every combination as bars grouped by batch policy, a panel a variation.
+    """Draw the makespan of every combination as bars grouped by batch policy, one panel per variation (default: all).
 
     A bar is the mean over the seeds, its whisker the 95 % interval; the axis starts at zero. Above it stand the value and,
-    where there is room and both have enough common seeds for it, by how much it differs from the best of the panel, with the
-    interval of that over pairs of one seed. More than eight techniques, and more bars than fit on a page, are rows, with a
-    panel a policy and variation.
-
-    - ``results``: a study's: a row a combination and seed.
-    - ``variation``: task variation Υ that is drawn alone; by default all are.
-    - ``metric``: what is drawn instead of the makespan.
-    - ``workload``: which one, if there are several.
-
-    Raises InputError if there is nothing to draw, or a name or the variation is unknown.
+    where there is room and both have enough common seeds for it, by how much it differs from the best of the panel, with
+    the interval of the difference over pairs of one seed. More bars than fit on a page are rows, too. Raises InputError if
+    there is nothing to draw, or a name or the variation is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     places = list(range(len(cells.variations))) if variation is None else [cells.place_of(variation)]

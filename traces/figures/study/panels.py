@@ -85,13 +85,15 @@ def lines_figure(
     from_zero: bool = False,
     title: str = "",
 ) -> Figure:
-    """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
+    """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are
+    rows.
 
     - ``cells``: the combinations that are drawn.
-    - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN where there is none.
+    - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN where there is
+      none.
     - ``variations``: increasing; default all.
-    - ``label``, ``remark``: what is drawn, with its unit, default the metric; and what is said below the panels, default
-      of how many seeds the means are.
+    - ``label``, ``remark``: what is drawn, with its unit, default the metric; and what is said below the panels, default of
+      how many seeds the means are.
     - ``reference``: where a line is drawn across.
     - ``from_zero``: whether the axis starts at zero. Where it does not, it says so.
     """

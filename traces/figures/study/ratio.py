@@ -21,16 +21,10 @@ def ratio_figure(
 ) -> Figure:
     """Draw mean makespan at Υ / mean makespan at the base: one panel per batch policy, one line per technique.
 
-    A whisker is the 95 % interval over pairs of runs with the same seed (:func:`traces.statistics.paired`). The base is the
-    line at 1. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
-
-    - ``results``: results of a study, one row per combination and seed.
-    - ``base``: the variation of the denominator; default: the smallest.
-    - ``metric``: another metric, positive.
-    - ``workload``: the workload to draw, if there are several.
-
-    Raises InputError if there is nothing to draw, a name or the base is unknown, there is one variation only, or no
-    combination has enough seeds for an interval.
+    A whisker is the 95 % interval over pairs of runs with the same seed (:func:`traces.statistics.paired`). ``base`` is the
+    variation of the denominator (default: the smallest), drawn as the line at 1; ``metric`` is positive. Raises InputError
+    if there is nothing to draw, a name or the base is unknown, there is one variation only, or no combination has enough
+    seeds for an interval.
     """
     cells = Combinations.of(results, metric, workload=workload)
     at = cells.place_of(base)

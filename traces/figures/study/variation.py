@@ -12,13 +12,8 @@ def variation_figure(
     """Draw the makespan against the task variation Υ: one panel per batch policy, one line per technique.
 
     A point is the mean over the seeds, its whisker the 95 % interval. Points of one variation are shifted slightly, in the
-    order of the legend. The vertical axis does not start at zero, as its label states. More than eight techniques are rows.
-
-    - ``results``: results of a study, one row per combination and seed.
-    - ``metric``: another metric.
-    - ``workload``: the workload to draw, if there are several.
-
-    Raises InputError if there is nothing to draw, or a name is unknown.
+    order of the legend. The vertical axis does not start at zero, as its label states. Raises InputError if there is
+    nothing to draw, or a name is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     return lines_figure(cells, cells.shown_estimates(), title=title)

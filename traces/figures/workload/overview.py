@@ -324,8 +324,8 @@ class Described(Protocol):
 
 
 def overview_figure(described: Described) -> Figure:
-    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday (of more than one) and
-    month (of logs of two months or more), widths, run times and estimates, users, and classes of jobs.
+    """Draw a workload's figures on one page: jobs and offered load over time, arrivals by hour, weekday (of more than one)
+    and month (of logs of two months or more), widths, run times and estimates, users, and classes of jobs.
 
     - ``described``: the figures.
     """
