@@ -402,6 +402,16 @@ def _no_deadlines(run: Values) -> bool:
     return not reads_deadlines(run["bls"])
 
 
+def _no_signals(run: Values) -> bool:
+    from bls.policies import reads_signals
+
+    return run.get("bls_command") is None and not reads_signals(run["bls"])
+
+
+def _policy_given(run: Values) -> str:
+    return f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}"
+
+
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
     without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
@@ -411,11 +421,13 @@ def _no_loss(option: Option[Any], example: Any) -> Conflict:
 COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
-        has(
-            f"a {b.BLS} that reads no deadlines", _no_deadlines,
-            lambda run: f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}",
-        ),
+        has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
         reason="{second} reads no deadlines", allowed="edf"
+    ),
+    Conflict(
+        _companion(b.SIGNALS, "signals.csv"),
+        has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
+        reason="{second} reads no signals", allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),

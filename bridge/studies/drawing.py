@@ -218,11 +218,9 @@ def missing(name: str, frame: pd.DataFrame) -> str:
     """The reason for which a figure cannot be drawn from some results; empty: it can."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
         return f"it has more than {MOST_LINES} combinations"
-    metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
-    if metric is not None and not _has(frame, metric):
+    needed = {"variation": "makespan_ns", "ratio": "makespan_ns", "imbalance": "mean_imbalance"} | MEASURES
+    if (metric := needed.get(name)) and not (metric in frame and frame[metric].notna().any()):
         return f"no {metric}"
-    if name == "imbalance" and not _has(frame, "mean_imbalance"):
-        return "it has no mean_imbalance"
     if name in ("variation", "ratio"):
         if frame["variation"].nunique() < 2:
             return "it has one variation only"
@@ -231,10 +229,6 @@ def missing(name: str, frame: pd.DataFrame) -> str:
     if name == "ratio" and frame["seed"].nunique() < MIN_SEEDS:
         return f"it has fewer than {MIN_SEEDS} seeds, and so no interval"
     return ""
-
-
-def _has(frame: pd.DataFrame, metric: str) -> bool:
-    return metric in frame.columns and bool(frame[metric].notna().any())
 
 
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:

@@ -66,7 +66,6 @@ class StudyState(NamedTuple):
 
     study: Study
     results: pd.DataFrame  # one row per cell and seed that has ended, as in results.parquet
-    total: int  # cells with seeds
     finished: bool  # whether its tables are written
 
 
@@ -75,8 +74,8 @@ def state_of(folder: Path) -> StudyState:
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
-        return StudyState(study, results, len(study), True)
-    return StudyState(study, results_so_far(study, folder), len(study), False)
+        return StudyState(study, results, True)
+    return StudyState(study, results_so_far(study, folder), False)
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
@@ -95,10 +94,10 @@ def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -
     sections.append(Section("again", "What was run", _what(record, study, folder)))
     cells, seeds = len(study.cells), len(study.seeds)
     of = _many(seeds, study.replicates.unit)
-    first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
+    first = f"{_many(cells, 'combination')} × {of}: {_many(len(study), 'run')}; "
     first += "all finished" if finished else f"{len(results):,} finished so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
-    main = _main(cells, seeds, results, state.total)
+    main = _main(cells, seeds, results, len(study))
     return Page("Study", study.name or folder.name, lead, main, sections, live_s)
 
 

@@ -29,7 +29,6 @@ from bridge.studies.input.named_files import (
     located_command,
     names_in,
 )
-from bridge.studies.input.origins import with_origin
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
     OF_SLURM,
@@ -39,6 +38,7 @@ from bridge.studies.input.run_options import (
     drawn,
     effects,
     known_options,
+    with_origin,
 )
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
@@ -136,15 +136,14 @@ def _afterwards(study: Study) -> "Afterwards | None":
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
-    """The files that the process of a cell reads, with their checksums: not the workloads, platforms and maps, which are read
-    here and sent. The function that makes jobs may contain a plug-in, too."""
+    """The files that the process of a cell reads, with their checksums: not the workloads, platforms, maps and signals of
+    results, which are read here and sent. The function that makes jobs may contain a plug-in, too."""
     here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)} | {_signals(study)}
-    for cell in study.cells:
-        for option in ("platform", "applications"):
-            value = cell.value(option)
-            if isinstance(value, str):
-                here |= {one.path for one in names_in(value, study.folders, whole=is_path(option, value))}
-    return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
+    there: set[Path] = set()
+    for option, text in {given: None for cell in study.cells for given in cell.texts()}:
+        named = {one.path for one in names_in(text, study.folders, whole=is_path(option, text))}
+        (here if option in ("platform", "applications") else there).update(named)
+    return {path: sum_ for path, sum_ in inputs.files.values() if path in there or path not in here}
 
 
 def _function(source: WorkloadSource) -> str:

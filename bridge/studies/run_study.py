@@ -194,10 +194,10 @@ def run_study(
 
 def _check_metrics(study: Study) -> None:
     if study.metrics is not None:
-        check_metrics(study.metrics, "[study] metrics")
+        check_metrics(study.metrics, "[study] metrics", study.results)
     for number, one in enumerate(study.comparisons, 1):
         where = f"[[compare]] {number}: metrics"
-        check_metrics(one.metrics, where)
+        check_metrics(one.metrics, where, study.results)
         for name in one.metrics:
             if study.metrics is not None and name not in study.metrics:
                 raise one_of("metric", name, study.metrics, where)

@@ -15,12 +15,12 @@ from bls.options import SELECT
 from bridge.scenarios.conflicts import WITHOUT_EFFECT
 from bridge.scenarios.scenario import RECORDED
 from bridge.spelling import on_command_line
-from bridge.studies.input.origins import Origins
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
     BLS_COMMAND_OPTION,
     BLS_OPTION,
     SLURM,
+    Origins,
     Value,
     column_name,
     effects,

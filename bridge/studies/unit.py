@@ -25,7 +25,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome
-from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.units import spent_s, working_s
 
@@ -169,8 +169,9 @@ def warm_up() -> None:
     all_metrics(_smallest())
 
 
-def check_metrics(names: Sequence[str], where: str) -> None:
-    """Check that some run has metrics of these names. Raises InputError if one is unknown."""
+def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
+    """Check that some run has metrics of these names. Raises InputError if one is unknown, or not among the computed
+    ``results`` of the study."""
     from bls.power import words as p  # not needed by most runs
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
 
@@ -178,13 +179,14 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
-    known += [
-        name for name in (*flat_metrics(of_graphs), *of_power, *COST_METRICS, *FACILITY_METRICS) if name not in known
-    ]
-    known += UNFAIRNESS
+    computed = {"signals": COST_METRICS, "pue": FACILITY_METRICS, "fair-start": UNFAIRNESS}
+    key_of = {name: key for key, of_key in computed.items() for name in of_key}
+    known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)
+        if name in key_of and not results.get(key_of[name]):
+            raise InputError(f"{where}: {name}: needs {key_of[name]} in [results]")
 
 
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> UnitOutcome:

@@ -16,8 +16,7 @@ from bls.options import BACKFILL
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
-from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import Value, checked_value, column_name, known_options
+from bridge.studies.input.run_options import Value, checked_value, column_name, known_options, with_origin
 from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of

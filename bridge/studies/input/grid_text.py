@@ -60,17 +60,16 @@ def grid_text(
         *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
         *(f"{key} = {_toml(text)}" for key, text in zip(REPLICATION, (replicate, warmup, shake), strict=True) if text),
         'keep = ["jobs"]',
-        "",
-        "[[workload]]",
-        f"file = {_toml(workload)}",
     ]
-    lines += ["", "[run]"]
-    defaults = {place.option.key: place for place in places(Scenario)}
-    for key, value in shared.items():
-        if key not in ("seed", "backfill") and value not in (None, (), defaults[key].default):
-            lines.append(f"{defaults[key].option.name} = {_toml(value)}")
-    lines += ["", "[grid]", *(f"{name} = {_toml(values)}" for name, values in axes.items()), ""]
-    return "\n".join(lines)
+    tables: dict[str, dict[str, Any]] = {"workload": {"source": workload}}
+    for place in places(Scenario):
+        key, (part, *names) = place.option.key, place.path
+        given = axes.get(key, shared.get(key))
+        if names and given not in (None, (), place.default):
+            tables.setdefault(part, {})[names[0]] = given
+    for part, table in tables.items():
+        lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
+    return "\n".join([*lines, ""])
 
 
 def _seeds(text: str) -> tuple[int, ...]:

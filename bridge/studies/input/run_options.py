@@ -1,5 +1,6 @@
 """The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,13 +16,19 @@ from bridge.replay.chosen import SlurmChoice, replay_options
 from bridge.scenarios.conflicts import NOT_OF_CELLS, OF_ENGINE, REPLAY, SLURM_CELLS, UNRESIZED, WITHOUT_EFFECT
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.errors import InputError, Mention, Surface, in_table, one_of, shown, shown_name
+from traces.base.errors import InputError, Mention, Surface, in_table, leading, one_of, shown, shown_name
 from traces.base.given_file import parse_toml
 from traces.base.options import Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+#: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
+Origins: TypeAlias = Mapping[tuple[str, Value], str]
+
+#: A text that is no part of a longer word.
+_WORD = r"(?<![\w-]){}(?![\w-])"
 
 #: The option that is no cell's: a study has seeds.
 SEED = "seed"
@@ -50,7 +57,7 @@ OF_SLURM: Final = tuple(place.option.name for place in places(SlurmOptions) if p
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
 
 
-_BATCH = OptionPlace(Option(name=BATCH_OPTION, default=ENGINE, help="Who schedules"), ("batch", LEVEL), ENGINE)
+_BATCH = OptionPlace(Option(name=BATCH_OPTION, default=ENGINE, help="Scheduler of a cell"), ("batch", LEVEL), ENGINE)
 
 
 def _default(place: OptionPlace) -> Value:
@@ -208,6 +215,25 @@ def value_of(option: Option[Any], value: object, where: str) -> Value:
     if kind is tuple and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)
     raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
+
+
+#: Values that are ordinary words of errors, too.
+_ORDINARY = ("all", "log", "none", "paper")
+
+
+def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
+    """An error of a cell, after the place of the option that it begins with, or of the value that it names; if there is
+    neither, ``before`` is put in front."""
+    option, rest = leading(error)
+    if option is not None and (place := origins.get((option.name, given.get(option.name)))):
+        return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"
+    error = before + error
+    for name, value in given.items():
+        texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
+        telling = (text for text in texts if text and text not in _ORDINARY)
+        if (name, value) in origins and any(re.search(_WORD.format(re.escape(text)), error) for text in telling):
+            return f"{origins[name, value]}: {error}"
+    return error
 
 
 def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:

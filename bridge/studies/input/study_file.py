@@ -14,7 +14,6 @@ from typing import Any
 from bls.machine.partitions import printable_name
 from bridge.options.declared import DATA
 from bridge.scenarios.conflicts import OF_ENGINE
-from bridge.studies.input.origins import origins_of
 from bridge.studies.input.run_options import (
     BATCH_OPTION,
     NAMED,
@@ -73,7 +72,7 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
         study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
         raise InputError(f"{path}: {spelled(error.text, spelling(text))}") from None
-    return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
+    return replace(study, origins=_origins(parse_toml(text, ""), str(path)))
 
 
 def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Study.where) -> Study:
@@ -88,7 +87,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
     run = _options(
         [*entries(_table(given.get("run", {}), "[run]"), "[run] "), *(one for one in shared if one not in axes)]
     )
-    workloads = [_workload(one, where) for one, where in _workload_tables(given)]
+    workloads = [_workload(one, where) for one, where in _numbered(given, "workload")]
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
     cells = tuple(
@@ -103,9 +102,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
         seeds=() if replicates.length_ns and "seeds" not in head else seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
-        comparisons=tuple(
-            _comparison(one, f"[[compare]] {k + 1}: ", metrics) for k, one in enumerate(_tables(given, "compare"))
-        ),
+        comparisons=tuple(_comparison(one, where, metrics) for one, where in _numbered(given, "compare")),
         folders=tuple(folders),
         cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
@@ -166,13 +163,40 @@ def _table(given: object, where: str) -> Table:
     return given
 
 
-def _tables(given: Table, key: str) -> list[Table]:
-    # [grid] is one, [[grid]] are several.
+def _numbered(given: Table, key: str) -> list[tuple[Table, str]]:
+    # The tables of a key, each with its place: [grid] and [workload] may be single tables.
     found = given.get(key, [])
+    if key == "workload" and isinstance(found, dict):  # other keys are options of all cells
+        return [({name: value for name, value in found.items() if name in NAMED}, "[workload] ")]
     rows = [found] if isinstance(found, dict) and key == "grid" else found
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
         raise InputError(f"{key}: {shown(found)}; allowed: tables, each as [[{key}]]")
-    return rows
+    single = key == "grid" and len(rows) == 1
+    return [(one, f"[{key}] " if single else f"[[{key}]] {k + 1}: ") for k, one in enumerate(rows)]
+
+
+def _origins(given: Table, path: str) -> dict[tuple[str, Value], str]:
+    # The place of every value in tables that have been checked; that of a cell before that of a grid, and so on.
+    found: dict[tuple[str, Value], str] = {}
+
+    def note(given: Iterable[GivenOption], *, lists: bool = False) -> None:
+        for one in given:
+            for value in one.value if lists and isinstance(one.value, list) else [one.value]:
+                found.setdefault((one.option, checked_value(one.option, value, one.where)), f"{path}: {one.where}")
+
+    for key in ("cell", "grid"):
+        for table, where in _numbered(given, key):
+            note(entries(table, where), lists=key == "grid")
+    for table, where in _numbered(given, "workload"):
+        for key in ("source", "file"):
+            if key in table:
+                found.setdefault(("file", table[key]), f"{path}: {where}{key}")
+        note(entries({key: value for key, value in table.items() if key not in NAMED}, where))
+    shared = [one for part in given if part in parts() for one in shared_entries(given, part)]
+    note((one for one in shared if is_axis(one)), lists=True)
+    note(one for one in shared if not is_axis(one))
+    note(entries(given.get("run", {}), "[run] "))
+    return found
 
 
 def _text(given: object, where: str) -> str:
@@ -193,13 +217,6 @@ def _options(given: Iterable[GivenOption]) -> dict[str, Value]:
     return {one.option: checked_value(*one) for one in once(given)}
 
 
-def _workload_tables(given: Table) -> list[tuple[Table, str]]:
-    # One is a part of the scenario, whose other keys are those of all cells.
-    if isinstance(one := given.get("workload"), dict):
-        return [({key: value for key, value in one.items() if key in NAMED}, "[workload] ")]
-    return [(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
-
-
 def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
     key = "source" if "source" in given else "file"
     if "source" in given and "file" in given:
@@ -215,11 +232,10 @@ def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value
 
 def _cells(given: Table, shared: Sequence[GivenOption]) -> Iterator[dict[str, Value]]:
     # ``shared``: lists that all grids have.
-    grids, single = _tables(given, "grid"), _tables(given, "cell")
+    grids, single = _numbered(given, "grid"), _numbered(given, "cell")
     if not grids and not single and not shared:
         yield {}
-    for k, grid in enumerate(grids or [{}] * bool(shared)):
-        where = "[grid] " if len(grids) <= 1 else f"[[grid]] {k + 1}: "
+    for grid, where in grids or [({}, "[grid] ")] * bool(shared):
         if not grid and not shared:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
         axes = {one.option: _axis(*one) for one in once((*shared, *entries(grid, where)))}
@@ -227,8 +243,8 @@ def _cells(given: Table, shared: Sequence[GivenOption]) -> Iterator[dict[str, Va
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
         both = len(axes.get(BATCH_OPTION, ())) > 1
         yield from _each_once(every_combination(axes)) if both else every_combination(axes)
-    for k, one in enumerate(single):
-        yield _options(entries(one, f"[[cell]] {k + 1}: "))
+    for one, where in single:
+        yield _options(entries(one, where))
 
 
 def _each_once(combinations: Iterator[dict[str, Value]]) -> Iterator[dict[str, Value]]:
