@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 DataOption = Annotated[list[str] | None, d.DATA]
-ClusterOption = Annotated[
-    str | None,
-    typer.Option(metavar="WHERE", help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm."),
-]
+ClusterOption = Annotated[str | None, d.CLUSTER]
 StudyOutOption = Annotated[
     str,
     typer.Option(

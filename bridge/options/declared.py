@@ -113,6 +113,10 @@ PATIENCE = Real(
     help="How long to wait for the run to begin, e.g. 10min"
 )
 
+CLUSTER = Option[str | None](
+    name="cluster", default=None, metavar="WHERE",
+    help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm"
+)
 #: Of a cluster's worker processes, which take none of this machine's memory.
 CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
 

@@ -133,8 +133,7 @@ class StoredRun:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per attempt at a job, with the columns of ``Result.jobs``. Raises InputError if the table cannot be read."""
-        from bridge.runs.again import facts_of_record
-        from bridge.runs.job_table import completed
+        from bridge.runs.again import completed, facts_of_record
         from bridge.runs.stored import hosts
 
         n_cores = int(hosts(self.folder)[0][-1])

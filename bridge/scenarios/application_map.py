@@ -94,28 +94,13 @@ class MappedJobs:
 
 @dataclass(frozen=True)
 class ApplicationMap:
-    """The program of every job of a workload.
+    """The program of every job of a workload. Raises InputError if it is empty, two applications have the same name, or one can
+    never match because the one before takes all jobs."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    applications : tuple of MappedJobs
-        Tried in order.
-    default : Program or None
-        Program of jobs without a matching application; None: the run's.
-    default_allowed, default_draws : bool or None, mapping of str to int
-        As of an application, for jobs without a matching one.
-
-    Raises
-    ------
-    InputError
-        If it is empty, two applications have the same name, or one can never match because the one before takes all jobs.
-    """
-
-    source: str
-    applications: tuple[MappedJobs, ...]
-    default: Program | None = None
+    source: str  # the file, for messages
+    applications: tuple[MappedJobs, ...]  # tried in order
+    default: Program | None = None  # of jobs without a matching application; None: the run's
+    # ``allowed`` and ``draws`` of jobs without a matching application
     default_allowed: bool | None = None
     default_draws: Mapping[str, int] = field(default_factory=dict)
 

@@ -47,55 +47,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ReadyScenario:
-    """Everything that determines the result of a run.
+    """Everything that determines the result of a run. :meth:`of` makes one."""
 
-    Attributes
-    ----------
-    workload : Workload
-        Fitted to the platform and selected.
-    platform : Platform
-    options : Scenario
-    policy : Policy, ScoringPolicy or DecidingPolicy
-    allocator : Allocator
-    technique : Technique, Selection or None
-        That of jobs whose application says no other; None where jobs last their recorded run times.
-    model : TaskModel
-    requested : mapping of int to str, or None
-        Cores by job number, for the allocator ``given``.
-    constraints : JobConstraints
-        Partitions, requests, dependencies, windows, outages.
-    observers : tuple of Observer or AdditionalData
-        Observers of the run, and objects that compute additional data for its policy.
-    applications : tuple of Program
-        What jobs may compute; empty where they last their recorded run times.
-    programs : Programs or None
-        The same, looked up.
-    program : int64 (n,)
-        The place of each job's program.
-    speeds : CoreSpeeds
-        How the speeds of the machine's cores change.
-    network : NetworkState
-        Between the machine's hosts.
-    power : PowerPlan or None
-        What is known of power, where anything is to be.
-    """
-
-    workload: Workload
+    workload: Workload  # fitted to the platform and selected
     platform: Platform
     options: Scenario
     policy: AnyPolicy
     allocator: Allocator
-    technique: AnyScheduler | None
+    technique: AnyScheduler | None  # of jobs whose application has no other; None: jobs last their recorded run times
     model: TaskModel
-    requested: Mapping[int, str] | None = None
+    requested: Mapping[int, str] | None = None  # cores by job number, for the allocator ``given``
     constraints: JobConstraints = field(default_factory=JobConstraints)
+    # observers, and objects that compute additional data for the policy
     observers: tuple[AnyObserver, ...] = ()
-    applications: tuple[Program, ...] = ()
-    programs: Programs | None = None
+    applications: tuple[Program, ...] = ()  # what jobs may compute; empty if they last their recorded run times
+    programs: Programs | None = None  # the same, looked up
+    # int64 (n,): index of each job's program
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
-    network: NetworkState = NO_NETWORK
-    power: PowerPlan | None = None
+    network: NetworkState = NO_NETWORK  # between hosts
+    power: PowerPlan | None = None  # None without any power option
 
     @property
     def networked(self) -> bool:

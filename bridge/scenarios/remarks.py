@@ -190,21 +190,15 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     yield from sleep_words(plan)
     if not plan.limited:
         return
-    least_mw, off = plan.least_mw, plan.fallback == "stop:off"
-    below = [one for one in plan.limits.limits if one.power_mw < least_mw]
-    if below:
-        lowest = min(one.power_mw for one in below)
-        which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
-        draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
-        yield f"{b.LIMITS}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
-    for domain in plan.domains:
-        below = [one for one in domain.limits.limits if one.power_mw < domain.idle_mw]
+    whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
+    parts = [("", plan.limits, plan.least_mw, whole)]
+    parts += [(f"{one.name}: ", one.limits, one.idle_mw, "idle it draws") for one in plan.domains]
+    for name, limits, least_mw, draws in parts:
+        below = [one.power_mw for one in limits.limits if one.power_mw < least_mw]
         if below:
-            lowest = min(one.power_mw for one in below)
-            which = f"{domain.name}: {len(below)} of {len(domain.limits.limits)} cannot be kept"
-            yield (
-                f"{b.LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
-            )
+            which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
+            lowest = f"the lowest is {min(below) / 1000:g} W"
+            yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
     if plan.stops and options.allowed != b.ALLOWED.default:
         yield f"{b.ALLOWED}: of no effect, as {b.FALLBACK:{options.fallback}} slows no job"

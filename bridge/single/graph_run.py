@@ -40,35 +40,19 @@ _TASK_BYTES, _EDGE_BYTES, _LINK_BYTES = 400, 150, 64
 
 @dataclass(frozen=True)
 class GraphResult:
-    """The outcome of a graph.
-
-    Attributes
-    ----------
-    options : GraphOptions
-    graph : TaskGraph
-    makespan_ns : int
-        Instant at which the last core has finished; the graph starts at 0.
-    n_chunks : int
-        Number of assigned chunks; with a planner, or mapped, each task is one.
-    tasks : dict of columns
-        One row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str.
-    transfers : dict of ndarray, or None
-        One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None without a
-        network.
-    loop_values : float64 (len(LOOP_METRICS),)
-        By ``als.metrics.loops.LOOP_METRICS``.
-    graph_values : float64 (len(GRAPH_METRICS),)
-        By ``als.metrics.graphs.GRAPH_METRICS``.
-    """
+    """The outcome of a graph."""
 
     options: GraphOptions
     graph: TaskGraph
-    makespan_ns: int
-    n_chunks: int
+    makespan_ns: int  # instant at which the last core has finished; the graph starts at 0
+    n_chunks: int  # number of assigned chunks; with a planner, or mapped, each task is one
+    # one row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str
     tasks: dict[str, Array | list[str]]
+    # one row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None without a
+    # network
     transfers: dict[str, Array] | None
-    loop_values: Array
-    graph_values: Array
+    loop_values: Array  # float64, by ``als.metrics.loops.LOOP_METRICS``
+    graph_values: Array  # float64, by ``als.metrics.graphs.GRAPH_METRICS``
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -119,13 +103,7 @@ def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -
 
 
 def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> GraphResult:
-    """Run a graph to its end.
-
-    Parameters
-    ----------
-    graph : TaskGraph or DrawnGraph
-        Tasks and edges; the host and core of each task are used only if the graph is mapped.
-    options : GraphOptions
+    """Run a graph to its end. Hosts and cores of its tasks are used only if it is mapped.
 
     Raises
     ------

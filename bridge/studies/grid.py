@@ -132,15 +132,8 @@ class Grid:
 
 
 class GridRows(list[Cell]):
-    """The rows of a grid: a list of dicts that a notebook shows as a table.
-
-    Attributes
-    ----------
-    source : str
-        Name of the workload, for titles.
-    names : tuple of str
-        The axes.
-    """
+    """The rows of a grid: a list of dicts that a notebook shows as a table; with the name of the workload, ``source``, and of
+    the axes, ``names``."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "", names: Sequence[str] = ()) -> None:
         super().__init__(rows)
@@ -222,11 +215,9 @@ def run_grid(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload that fits the platform, or the name of one, as in a :class:`bridge.JobSelection`, whose other options are
-        those of ``grid.options``.
+        A workload that fits the platform, or its name; ``grid.options`` selects its jobs.
     platform : Platform, str, Path or None
-        As in a :class:`bridge.Machine`. ``Platform()``, the two-level paper's machine, gives a warning if the log names
-        another one.
+        As in a :class:`bridge.Machine`.
     grid : Grid
     workers : int, optional
         Number of processes; default one per processor. Policies, techniques and allocators that are objects run in this
@@ -248,9 +239,8 @@ def run_grid(
     Returns
     -------
     GridRows
-        A list of one dict per run in the order of the grid: the axes (``bls``, ``backfill``, ``als``, others, ``variation``,
-        ``seed``), with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run
-        lacks one. A cell without randomness is run once, and every seed has its metrics.
+        A list of one dict per run in the order of the grid: the axes, with windows ``window_begin_ns``, and all metrics, None
+        where a run lacks one. A cell without randomness is run once, and every seed has its metrics.
 
     Raises
     ------

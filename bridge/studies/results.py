@@ -56,7 +56,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     heads["error"] = "text"
 
     def results(row: int, entry: Entry) -> dict[str, Any]:
-        return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
+        return _result_row(study, options, row, entry)
 
     def costs(row: int, entry: Entry) -> dict[str, Any]:
         took = {"jobs": entry.jobs or None, "wall_s": entry.wall_s}
@@ -69,18 +69,12 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     return failed
 
 
-def ended_rows(study: Study, keys: Sequence[str], journal: Journal) -> list[dict[str, Any]]:
-    """The rows of results.parquet of the cells and seeds that have ended so far, in the study's order."""
-    options = _option_columns(study)
-    return [
-        _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
-        for row, entry in enumerate(journal.entries(product(keys, study.seeds), study.metrics))
-        if entry is not None
-    ]
-
-
 def _option_columns(study: Study) -> dict[str, Sequence[object]]:
     return {column_name(name): option_column(study.cells, name) for name in study.columns}
+
+
+def _result_row(study: Study, options: Mapping[str, Sequence[object]], row: int, entry: Entry) -> dict[str, Any]:
+    return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
 
 
 def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> dict[str, Any]:
@@ -119,7 +113,9 @@ def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
     is no readable journal, or a file of the study is missing."""
     with contextlib.chdir(study.folders[0]):  # paths in a study are relative to its folder
         keys = find_inputs(study).keys
-    rows = ended_rows(study, keys, Journal.as_it_stands(folder.absolute()))
+    options, journal = _option_columns(study), Journal.as_it_stands(folder.absolute())
+    entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
+    rows = [_result_row(study, options, row, entry) for row, entry in entries if entry is not None]
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
 
 

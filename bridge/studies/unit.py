@@ -6,7 +6,7 @@ import math
 import re
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -121,16 +121,18 @@ def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[d
     else:
         with fresh_directory(unit.folder, force=True, shared=True) as folder:
             replayed = done(folder / "slurm")
-            write_record(folder / CELL, {"key": unit.key, "seed": seed})
-            write_replay(
-                replayed,
-                folder,
-                {**(unit.record or {}), **choice.names(scenario.platform, seed)},
-                tasks="tasks" in unit.keep and scenario.technique is not None,
-                trace="trace" in unit.keep,
-                nodes="nodes" in unit.keep,
-            )
+            _write(unit, write_replay, replayed, folder, choice.names(scenario.platform, seed))
     return _wanted(replayed.result, unit), float(replayed.cost["replay_s"])
+
+
+def _write(
+    unit: Unit, write: Callable[..., object], run: Result | Replay, folder: Path, further: Mapping[str, Any]
+) -> None:
+    # Writes what is kept of a cell and seed; without an application level there are no tasks.
+    write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
+    tasks = "tasks" in unit.keep and unit.options.application.simulated
+    record = {**(unit.record or {}), **further}
+    write(run, folder, record, tasks=tasks, trace="trace" in unit.keep, nodes="nodes" in unit.keep)
 
 
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
@@ -147,15 +149,7 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     metrics = _wanted(result, unit)
     if unit.folder is not None:
         with fresh_directory(unit.folder, force=True, shared=True) as folder:
-            write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
-            write_run(
-                result,
-                folder,
-                unit.record or {},
-                tasks="tasks" in unit.keep and scenario.technique is not None,
-                trace="trace" in unit.keep,
-                nodes="nodes" in unit.keep,
-            )
+            _write(unit, write_run, result, folder, {})
     return metrics, float(result.coupling["simulation_s"])
 
 

@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridge.held_interrupts import interrupts_held
-from bridge.options.declared import WORKERS
+from bridge.options.declared import CLUSTER, WORKERS
 from bridge.standard_error import say
 from bridge.studies.executors.clusters import checked_workers, local_cluster, slurm_cluster, slurm_settings
 from bridge.studies.executors.dask_library import Cluster, dask_library
@@ -46,7 +46,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
         settings = slurm_settings(study.cluster.get(where, {}), workers)
         return lambda needs: DaskCells(lambda: slurm_cluster(settings), needs, waits=True)
     if "://" not in where:
-        raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
+        raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), str(CLUSTER))
     if workers is not None:
         raise InputError(f"{WORKERS:{workers}}: the cluster at {where} has its own workers")
     there = Cluster(where, where, connect_s=_TIMEOUT_S)
@@ -79,17 +79,17 @@ class DaskCells:
             try:
                 client.wait_for_workers(1, timeout=cluster.connect_s)
             except TimeoutError:
-                raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
+                raise InputError(f"{CLUSTER:{cluster.name}}: its scheduler has no worker") from None
         try:
             found = client.run(unfit, terms)
         except Exception as error:  # errors while loading its modules are the best explanation
             raise InputError(
-                f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
+                f"{CLUSTER:{cluster.name}}: a worker cannot run cells: {type(error).__name__}: {error}; "
                 "it needs twolevel installed, as here"
             ) from None
         for worker, why in sorted(found.items()):
             if why:
-                raise InputError(f"--cluster {cluster.name}: worker {worker}: {why}")
+                raise InputError(f"{CLUSTER:{cluster.name}}: worker {worker}: {why}")
         threads = client.nthreads()
         if idle := sum(threads.values()) - len(threads):
             say(
@@ -172,7 +172,7 @@ class _Talk:
                 if client.status == "running" and not isinstance(error, CancelledError):
                     raise
                 raise PeerError(
-                    f"--cluster {cluster.name}: the scheduler is gone; finished cells are kept; repeat the command to continue"
+                    f"{CLUSTER:{cluster.name}}: the scheduler is gone; finished cells are kept; repeat the command to continue"
                 ) from None
 
 
@@ -197,4 +197,4 @@ def _client(distributed: Any, cluster: Cluster) -> Any:
         )
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise InputError(f"--cluster {shown(cluster.name)}: no Dask scheduler answers there: {said}") from None
+        raise InputError(f"{CLUSTER:{shown(cluster.name)}}: no Dask scheduler answers there: {said}") from None

@@ -19,6 +19,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from bridge.options.declared import CLUSTER
 from bridge.studies.executors.dask_library import await_nanny
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.unit import LikeRuns, do_unit
@@ -192,7 +193,7 @@ class Tasks:
                     since = time.monotonic()
                 elif time.monotonic() - since > _TIMEOUT_S:
                     raise PeerError(
-                        f"--cluster {self._address}: all its workers are gone; finished cells are kept; repeat the command "
+                        f"{CLUSTER:{self._address}}: all its workers are gone; finished cells are kept; repeat the command "
                         "to continue"
                     ) from None
                 continue
@@ -254,5 +255,5 @@ class Tasks:
 
     def _unfit(self, why: str) -> PeerError:
         return PeerError(
-            f"--cluster {self._address}: a worker that joined cannot run cells: {why}; finished cells are kept"
+            f"{CLUSTER:{self._address}}: a worker that joined cannot run cells: {why}; finished cells are kept"
         )
