@@ -1,7 +1,4 @@
-"""The options of commands that are no level's, each declared once (``traces.base.options``).
-
-Where a command has an option of a level with another default, or says more of it, this is said here, by ``replace``.
-"""
+"""The options of commands that are no level's (``traces.base.options``); those of a level may have another default."""
 
 from dataclasses import replace
 

@@ -111,8 +111,8 @@ class FairStarts:
 
 
 class StoredRun:
-    """A run that ``twolevel run`` has written; its tables are read when they are used. ``record`` is its ``run.json``.
-    Raises InputError if the folder is not such a result."""
+    """A written run; tables are read when they are used. ``record`` is its ``run.json``. Raises InputError if it is no
+    result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, read_record(folder)
@@ -191,8 +191,8 @@ class StoredRun:
 
     @cached_property
     def fair_start_ns(self) -> Array:
-        """The fair start time of each row of its table of jobs: its batch level is simulated again, with the recorded run
-        times, from the same workload and files."""
+        """The fair start time of each row of its table of jobs, from a repetition of its batch level with recorded run
+        times."""
         jobs = ledger_of_results(self.folder, tasks=False).jobs
         try:
             return FairStarts(self._ready).of(jobs)

@@ -40,8 +40,8 @@ def path_word(path: object) -> str:
 def command_again(
     arguments: Mapping[str, Any], command: str = "run", options: Mapping[str, Option[Any]] | None = None
 ) -> str:
-    """The shell command of a run, without options that have their defaults; ``options``: of the ``command``, by key, by
-    default those of ``run``. Empty if the workload is not a file, or an older run had an option without a successor."""
+    """The shell command of a run, with ``options`` of the ``command`` by key. Empty if the workload is not a file, or an
+    older run had an option without a successor."""
     if not arguments.get("workload") or any(name in arguments for name in _RETIRED):
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]

@@ -66,8 +66,7 @@ class RunParts(NamedTuple):
 
 
 def run_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel run``. Raises InputError if the folder is none, or a table of it cannot be
-    read."""
+    """The page of a result of ``twolevel run``. Raises InputError if the folder is none, or cannot be read."""
     return page_of_run(parts_of_folder(folder))
 
 

@@ -358,8 +358,7 @@ class Result:
 
     @cached_property
     def power_of_domains(self) -> pd.DataFrame:
-        """The same for each part of the machine that has its own limits, one part after another. Raises InputError if none
-        has."""
+        """The same for each part of the machine that has its own limits. Raises InputError if none has."""
         if self.power is None or not self.power.plan.domains:
             raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
         return tables.rows_frame(self.power.domain_columns)
@@ -433,8 +432,7 @@ class Result:
 
     @property
     def predicted_share(self) -> float | None:
-        """The share of the rows that were planned with a predicted run time; the others use their requests. None if the
-        estimator does not predict from history."""
+        """The share of rows planned with a predicted run time; None if the estimator does not predict from history."""
         return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
 
     def _schedule(self) -> Schedule:

@@ -28,8 +28,8 @@ _TRACES = {
 
 
 def described(path: Path) -> dict[str, Any]:
-    """Contents of a result of ``twolevel run``, or of an OTF2 archive (its anchor, or the folder that has it). Raises
-    InputError if it is neither, or cannot be read."""
+    """Contents of a result of ``twolevel run``, or of an OTF2 archive. Raises InputError if it is neither, or cannot be
+    read."""
     if path.suffix == ".otf2" and path.is_file():
         return {"archive": str(path), **_archive(path)}
     if not path.exists():

@@ -1,9 +1,5 @@
-"""The features of both levels and of a run that do not go together, each pair once (``traces.base.options``).
-
-Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`READY` of these with
-their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of the options of the run besides, and :data:`TYPED`,
-:data:`REPLAY` and :data:`COMPANIONS` of options that are typed, or stand in a study.
-"""
+"""Features that exclude each other, each pair once (``traces.base.options``); those of the batch level: ``bls.conflicts``.
+Each table is checked for another object: see the comments."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -446,8 +442,7 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
 
 
 def check_used(runs: Iterable[Values]) -> None:
-    """Check that each option is of use to some run of an experiment that has it. An option that a run does not have is not
-    checked, and its default is as not given. Raises InputError if an option is of use to none."""
+    """Raise InputError if an option is of use to no run that has it. An option that a run lacks counts as not given."""
     of_runs = list(runs)
     for row in COMPANIONS:
         given = [run for run in of_runs if row.first.found(run)]

@@ -217,8 +217,8 @@ def _technique(given: object) -> AnyScheduler:
 
 
 def platform_network(platform: Platform, model: str) -> NetworkState:
-    """A platform's network as the application level takes it. Raises InputError if there is no such model, or the
-    platform's hosts do not fit its topology."""
+    """The network of a platform for applications. Raises InputError if the model is unknown, or hosts do not fit the
+    topology."""
     network = platform.network
     return network_state(
         network_model(model),
@@ -259,8 +259,7 @@ def load_workload(
     preset: bool | None = b.PRESET.default,
     cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
-    """A workload from what a user gives, fitted to the platform, then selected, with ``preset`` and ``cancelled`` as of
-    ``bridge.scenarios.scenario.JobSelection``. Raises InputError if it cannot be read, or nothing is left of it."""
+    """A workload, fitted to the platform and selected. Raises InputError if it cannot be read, or nothing is left."""
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

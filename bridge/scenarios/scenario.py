@@ -1,7 +1,5 @@
-"""A scenario as a user declares it, on the command line, in a study or in Python: one declaration, nested by what it is about.
-
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
-"""
+"""A scenario as a user declares it, on the command line, in a study or in Python. Nothing heavy is imported at the top, because
+the help of the command line is made of these fields."""
 
 from __future__ import annotations
 
@@ -256,7 +254,7 @@ class Scenario:
         return source
 
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
-        """The machine for a log, if none is given, and its jobs, fitted to that and selected; ``replayed``: all last as long as
+        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all last as long as
         recorded."""
         from bridge.scenarios.machine import platform_for
         from bridge.scenarios.ready import load_workload

@@ -119,8 +119,7 @@ class GraphOptions(OwnCores):
         return self.bandwidth_gbps * BYTES_PER_GBIT / min(self.core_speed_gflops)
 
     def part(self, host: Array | None, core: Array | None = None) -> GraphPart:
-        """The graph as the application needs it; ``host`` and ``core`` of each task, as in ``TaskGraph``, are used only
-        if the graph is mapped."""
+        """The graph for the application; ``host`` and ``core`` of each task are used only if it is mapped."""
         by_rank = self.order == "rank"
         if not isinstance(self.scheduler, Mapped):
             return GraphPart(self.scheduler, by_rank=by_rank)

@@ -1,8 +1,5 @@
-"""Grids from Python: every combination of values of options of one workload, for several seeds, as rows.
-
-Nothing is written, and workloads, policies and techniques may be objects. ``twolevel grid`` and ``twolevel study`` do the same
-with names only, keep what is finished and write tables.
-"""
+"""Grids from Python: every combination of values of options, for several seeds, as rows. Nothing is written, and workloads,
+policies and techniques may be objects."""
 
 from __future__ import annotations
 
@@ -132,8 +129,7 @@ class Grid:
 
 
 class GridRows(list[Cell]):
-    """The rows of a grid: a list of dicts that a notebook shows as a table; with the name of the workload, ``source``, and of
-    the axes, ``names``."""
+    """The rows of a grid, which a notebook shows as a table; ``source`` names the workload, ``names`` are the axes."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "", names: Sequence[str] = ()) -> None:
         super().__init__(rows)

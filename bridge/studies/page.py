@@ -68,8 +68,7 @@ def state_of(folder: Path) -> StudyState:
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
-    """The page of a study; ``live_s``: interval at which it reloads itself; 0: never. Raises InputError as
-    :func:`state_of`."""
+    """The page of a study, which reloads itself every ``live_s`` seconds, 0: never. Raises InputError as :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
     record = read_record(folder, RECORD, "study")

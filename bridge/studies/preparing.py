@@ -126,8 +126,8 @@ def _afterwards(study: Study) -> "Afterwards | None":
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
-    """The files that the process of a cell reads, with their checksums: not the workloads, platforms, maps and signals of
-    results, which are read here and sent. The function that makes jobs may contain a plug-in, too."""
+    """The files that the process of a cell reads, with their checksums. Workloads, platforms, maps and signals of results are
+    read here and sent; a function that makes jobs may contain a plug-in, too."""
     here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)} | {_signals(study)}
     there: set[Path] = set()
     for option, text in {given: None for cell in study.cells for given in cell.texts()}:
@@ -142,8 +142,7 @@ def _function(source: WorkloadSource) -> str:
 
 
 def settled(study: Study) -> Study:
-    """The study with its seeds: those of its windows; if nothing is random, only one, and ``exact``. Raises InputError if a
-    log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`)."""
+    """The study with the seeds of its windows; with one seed, and ``exact``, if nothing is random. Raises InputError."""
     study = with_windows(study, workload_path)
     with contextlib.chdir(study.folders[0]):
         exact = nothing_drawn(study, lambda cell: _names(study, cell))
@@ -324,8 +323,7 @@ class Preparation:
                 raise self._of_cell(error, cell) from None
 
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
-        """Units by index (cell × number of seeds + index of the seed); units that share applications are
-        neighbours."""
+        """Units by index (cell × number of seeds + index of the seed); those that share applications are neighbours."""
         seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}
         for place in places:

@@ -57,9 +57,8 @@ def repeat_study(
     data: tuple[Path, ...] = (),
     watch: StudyWatch | None = None,
 ) -> Repetition:
-    """Run the study of a folder again and compare. The repetition is kept in ``target``, if given; ``executor`` is
-    called with the study; ``data`` are further folders for its files. Raises InputError if the folder is not a finished
-    study, or one of its files is missing or has changed."""
+    """Run the study of a folder again, with further folders ``data`` for its files, and compare. ``target`` keeps the
+    repetition. Raises InputError if the folder is not a finished study, or a file is missing or has changed."""
     for one in data:
         if not one.is_dir():
             raise InputError(f"{DATA}: {one} is not a folder")

@@ -186,12 +186,6 @@ class Study:
         return tuple({cell.workload.name: cell.workload for cell in self.cells}.values())
 
     @cached_property
-    def depths(self) -> tuple[str, ...]:
-        """All kinds of backfilling."""
-        of_engine = [cell for cell in self.cells if cell.given.get(o.BATCH_OPTION) != o.SLURM]
-        return tuple(dict.fromkeys(str(cell.value("backfill")) for cell in of_engine))
-
-    @cached_property
     def simulates_applications(self) -> bool:
         """Whether some cell simulates applications."""
         return any(cell.value("als") != RECORDED for cell in self.cells)
@@ -279,8 +273,8 @@ def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[st
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user gives: their number, counting from 0; a list; or as ``0-4 9``. Raises InputError if it is none
-    of these, there is no seed, or one occurs twice."""
+    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError if there is none, or one
+    twice."""
     from traces.intervals import parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):

@@ -88,8 +88,7 @@ def _plain(value: Any) -> Any:
 
 
 def all_metrics(result: Result) -> dict[str, int | float | None]:
-    """Every metric of a run by a unique name; None if the run does not have it. Distributions in ``run.json`` become one
-    metric per statistic: ``p90_efficiency``."""
+    """Every metric of a run by a unique name, as ``p90_efficiency`` of a distribution; None if the run does not have it."""
     return flat_metrics(result.metrics)
 
 
@@ -164,8 +163,7 @@ def warm_up() -> None:
 
 
 def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
-    """Check that some run has metrics of these names. Raises InputError if one is unknown, or not among the computed
-    ``results`` of the study."""
+    """Raise InputError if no run has a metric of this name, or the study does not compute it (``results``)."""
     from bls.power import words as p  # not needed by most runs
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
 

@@ -42,8 +42,8 @@ _BOOT = (
 
 
 def checked_workers(workers: int | None) -> int:
-    """The number of worker processes: ``workers``, or one per processor. Raises InputError if it is out of range, or a
-    library that the cluster or its dashboard needs is not installed."""
+    """The number of workers, by default one per processor. Raises InputError if it is out of range, or a library is
+    missing."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
     return Execution(workers=workers).how_many()
@@ -51,9 +51,9 @@ def checked_workers(workers: int | None) -> int:
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Cluster]:
-    """A scheduler and workers on this machine, while the context lasts; stderr shows the dashboard's address. All ports are
-    on 127.0.0.1, with TLS where code can be run. An interrupt ends it at any time, with every process and file. Raises
-    InputError if there is no certificate, and PeerError if it cannot be started."""
+    """A scheduler and workers on this machine, with TLS on 127.0.0.1; stderr shows the dashboard's address. An interrupt ends
+    it at any time, with every process and file. Raises InputError without a certificate, PeerError if it cannot be
+    started."""
     with scratch_folder() as folder:
         make_certificate(folder / KEY, folder / CERTIFICATE, f"{CLUSTER:local}", ("serverAuth", "clientAuth"))
         with _process(workers, folder) as process:
@@ -116,8 +116,8 @@ _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The checked settings of a cluster of Slurm jobs. ``given``: ``[cluster.slurm]``: our keys, and arguments of
-    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is out of range."""
+    """The checked settings ``[cluster.slurm]``: our keys, and arguments of ``dask_jobqueue.SLURMCluster``. Raises
+    InputError."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)

@@ -1,8 +1,6 @@
-"""Cells on the workers of a Dask cluster: stock Dask workers that have this project installed.
+"""Cells on stock Dask workers that have this project installed.
 
-Each cell and seed is one task. Shared data, such as a workload and a platform, are tasks as well; Dask sends their results to
-each worker once. They can be computed again, so nothing is lost when a worker dies.
-"""
+Each cell and seed is one task. Shared data are tasks as well, which Dask sends to each worker once and can compute again."""
 
 import contextlib
 import logging
@@ -35,10 +33,8 @@ _LOOK_S, _PART_S = 1.0, 1.0
 
 
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[WorkSummary], Executor]:
-    """The executor of a study's cells on a cluster. ``where`` is the address of a Dask scheduler, such as
-    ``tcp://host:8786``; or ``local``, a cluster on this machine with a dashboard; or ``slurm``: workers are jobs of a real
-    Slurm. ``workers``: the number of worker processes of the latter two. Raises InputError if there is no such kind of
-    cluster, or a setting is unknown."""
+    """The executor of cells on a cluster: at the address of a Dask scheduler, ``tcp://host:8786``; ``local``, on this
+    machine; or ``slurm``, as jobs of Slurm. ``workers`` is for the latter two. Raises InputError."""
     if where == "local":
         n = checked_workers(workers)
         return lambda needs: DaskCells(lambda: local_cluster(n), needs, waits=False)
@@ -99,8 +95,7 @@ class DaskCells:
 
 
 class _Talk:
-    """Communicates with a scheduler in its own thread. An interrupt raises an exception in the main thread, at any step. Dask
-    does not support that, so the main thread only waits for outcomes."""
+    """Communicates with a scheduler in its own thread: Dask does not support interrupts, so the main thread only waits."""
 
     def __init__(self, cells: DaskCells, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
         self._cells, self._units, self._prepared = cells, units, prepared

@@ -33,9 +33,8 @@ def leave_garbage_to_python() -> None:
 
 
 def await_nanny() -> None:
-    """Wait until the nanny of the calling worker knows that the worker runs; return at once without a nanny. A worker gets
-    tasks before that, and a nanny does not restart a worker that dies in between. Raises PeerError if the nanny cannot
-    answer."""
+    """Wait until the nanny of the calling worker, if any, knows that it runs: it would not restart a worker that dies before.
+    Raises PeerError if the nanny cannot answer."""
     distributed = dask_library("distributed")
     try:
         worker = distributed.get_worker()

@@ -122,8 +122,8 @@ def _given(prepared: Prepared) -> Prepared:
 
 
 class Tasks:
-    """The tasks of one study at a scheduler. ``waits``: workers may be absent for a while. ``stopped``: set from
-    another thread when no more outcomes are needed."""
+    """The tasks of one study. ``waits``: workers may be absent for a while. ``stopped``: set when no more outcomes are
+    needed."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class Tasks:
         self._threads, self._asked = 1, float("-inf")
 
     def outcomes(self, units: Iterator[Unit]) -> Iterator[UnitOutcome]:
-        """Do units; those under which workers died, one at a time after all others. Raises PeerError if a worker is
-        unsuitable, or there is none any more. Raises CancelledError or OSError if the scheduler is gone."""
+        """Do units; those under which workers died, one at a time at the end. Raises PeerError without suitable workers,
+        CancelledError or OSError without the scheduler."""
         self._submit(list(islice(units, self._most())))
         try:
             while self._at_hand and not self._stopped.is_set():

@@ -28,9 +28,8 @@ def grid_text(
     warmup: str | None = None,
     shake: str | None = None,
 ) -> str:
-    """The text of a study of one workload, every combination, with the jobs of each cell kept. Lists are given as on
-    the command line: names and numbers separated by commas; so is ``shared['backfill']``, and ``shared['seed']`` counts
-    where ``seeds`` is None. Raises InputError if a list is empty, has one twice, or has what is no number."""
+    """The text of a study of one workload that keeps the jobs. Lists are separated by commas; ``shared["seed"]`` counts if
+    ``seeds`` is None. Raises InputError if a list is empty, has a value twice, or has no number."""
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")

@@ -123,8 +123,7 @@ class GivenOption(NamedTuple):
 
 
 def entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
-    """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
-    part has no such key."""
+    """The options of a table, perhaps grouped by parts, as ``batch.policy``. Raises InputError if a part has no such key."""
     for key, value in given.items():
         if key in parts() and isinstance(value, dict):
             yield from of_part(key, value, f"{where}{key}.")
@@ -161,8 +160,8 @@ def _unknown_key(part: str, key: str, where: str) -> InputError:
 
 
 def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]:
-    """The options of a table that is a part of a scenario; nothing of workloads that are several tables. Raises InputError
-    if it is no table, or has no such key."""
+    """The options of a table that is a part of a scenario; none of several workloads. Raises InputError if a key is
+    unknown."""
     table = given[part]
     if part == "workload":
         table = {key: value for key, value in table.items() if key not in NAMED} if isinstance(table, dict) else {}
@@ -196,8 +195,7 @@ def checked_value(name: str, value: object, where: str) -> Value:
 
 
 def value_of(option: Option[Any], value: object, where: str) -> Value:
-    """A value of a file as an option takes it; a time such as ``1ms`` is the number of its unit. Raises InputError if it has
-    another type."""
+    """A value of a file as an option takes it; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
@@ -222,8 +220,8 @@ _ORDINARY = ("all", "log", "none", "paper")
 
 
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
-    """An error of a cell, after the place of the option that it begins with, or of the value that it names; if there is
-    neither, ``before`` is put in front."""
+    """An error of a cell after the place of the option that it begins with, of the value that it names, or after
+    ``before``."""
     option, rest = leading(error)
     if option is not None and (place := origins.get((option.name, given.get(option.name)))):
         return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"
@@ -255,9 +253,8 @@ class Drawn:
 
 
 def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, keep_decisions: bool = False) -> Drawn:
-    """The options of a run, by name; those that are missing have their defaults. ``beside_techniques``: whether other
-    cells simulate applications: then a cell of recorded run times is compared with them, and the options of
-    applications are not its own. Raises InputError if a value cannot be."""
+    """The options of a run, by name. ``beside_techniques``: other cells simulate applications, so those of recorded run times
+    ignore options of applications. Raises InputError if a value is not allowed."""
     places_of = {name: place.path for name, place in known_options().items() if place.path[0] == SLURM}
     slurm = built(SlurmChoice, {path[1:]: given[name] for name, path in places_of.items() if name in given})
     machine = slurm.machine()

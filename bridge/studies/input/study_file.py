@@ -62,8 +62,8 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
 
 
 def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Study.where) -> Study:
-    """A study of its file's text; ``name`` is what it is called if the text does not say, ``where`` names its keys in
-    errors. Raises InputError as :func:`load_study`."""
+    """A study from its text; ``name`` is its default name, ``where`` names keys in errors. Raises InputError as
+    :func:`load_study`."""
     given = parse_toml(text, "")
     _check_keys(given, _TABLES, "")
     head = _table(given.get("study", {}), "[study]")
