@@ -41,7 +41,7 @@ class StudyRecord:
                 f"{self.path}: there is no folder {gone} any more; name the folder of its files with {DATA}"
             )
         try:
-            study = parse_study(self.text, folders, self.name)
+            study = parse_study(self.text, folders, self.name, stored=True)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)
         except InputError as error:
             raise InputError(f"{self.path}: {error.text}") from None

@@ -13,6 +13,7 @@ from typing import Any
 
 from bls.machine.partitions import printable_name
 from bridge.options.declared import DATA
+from bridge.runs.directory import under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
 from bridge.studies.input import run_options as o
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
@@ -61,10 +62,12 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     return replace(study, origins=_origins(parse_toml(text, ""), str(path)))
 
 
-def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Study.where) -> Study:
-    """A study from its text; ``name`` is its default name, ``where`` names keys in errors. Raises InputError as
-    :func:`load_study`."""
-    given = parse_toml(text, "")
+def parse_study(
+    text: str, folders: Sequence[Path], name: str, where: str = Study.where, *, stored: bool = False
+) -> Study:
+    """A study from its text; ``name`` is its default name, ``where`` names keys in errors. A ``stored`` one may have options of
+    older versions. Raises InputError as :func:`load_study`."""
+    given = _under_present_names(parse_toml(text, "")) if stored else parse_toml(text, "")
     _check_keys(given, _TABLES, "")
     head = _table(given.get("study", {}), "[study]")
     _check_keys(head, _STUDY, "[study] ")
@@ -96,6 +99,17 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
         replicates=replicates,
         where=where,
     )
+
+
+def _under_present_names(given: Table) -> Table:
+    # A study of an older version; metrics of finished runs are in [results] now.
+    def now(tables: Any) -> Any:
+        return under_present_names(tables, typed=True) if isinstance(tables, dict) else [now(one) for one in tables]
+
+    run = dict(given.get("run", {}))
+    results = {name: run.pop(name) for name in ("pue", "fair-start") if run.get(name)} | given.get("results", {})
+    found = {**given, "run": run, "results": results}
+    return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
