@@ -95,7 +95,10 @@ class Rules:
         if self.decision_cost_ns not in (None, MEASURED):
             cost: object = self.decision_cost_ns
             if isinstance(cost, str):
-                cost = parse_duration_ns(cost, str(o.DECISION_COST))
+                try:
+                    cost = parse_duration_ns(cost, str(o.DECISION_COST))
+                except InputError as error:
+                    raise InputError(f"{error.text}, or {MEASURED}") from None
             object.__setattr__(self, "decision_cost_ns", whole(str(o.DECISION_COST), cost, 0, MAX_NS))
         estimator(self.estimates)
         if self.switch_wait_ns is not None:

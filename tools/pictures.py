@@ -114,29 +114,29 @@ _COSTS, _DISPATCHERS = (
     """
 [study]
 seeds = 10
-[[workload]]
-file = "sample"
+[workload]
+source = "sample"
 [grid]
-bls = ["fcfs"]
-als = ["static"]
-variation = [0.25]
-select = ["first:10", "first:20", "first:40", "first:80", "first:160", "first:320"]
+batch.policy = ["fcfs"]
+application.technique = ["static"]
+application.variation = [0.25]
+workload.select = ["first:10", "first:20", "first:40", "first:80", "first:160", "first:320"]
 """,
     """
 [study]
 seeds = 1
 keep = ["jobs", "decisions"]
-[[workload]]
-file = "sample"
+[workload]
+source = "sample"
 [[grid]]
-als = ["recorded"]
-bls = ["fcfs", "ljf", "sjf"]
-allocator = ["first-fit", "best-fit"]
+application.technique = ["recorded"]
+batch.policy = ["fcfs", "ljf", "sjf"]
+batch.allocator = ["first-fit", "best-fit"]
 [[grid]]
-als = ["recorded"]
-bls = ["fcfs"]
-backfill = ["easy"]
-allocator = ["first-fit", "best-fit"]
+application.technique = ["recorded"]
+batch.policy = ["fcfs"]
+batch.backfill = ["easy"]
+batch.allocator = ["first-fit", "best-fit"]
 """,
 )
 

@@ -35,6 +35,7 @@ __all__ = [
     "policy",
     "ranks",
     "reads_deadlines",
+    "reads_signals",
     "score_kernel",
     "scoring",
     "split_names",
@@ -74,6 +75,17 @@ def reads_deadlines(given: str | AnyPolicy) -> bool:
     name = given if isinstance(given, str) else given.name
     plain = name.partition(":")[0]
     return plain == "edf" or plain not in (*POLICIES, *WRITTEN)
+
+
+def reads_signals(given: str | AnyPolicy) -> bool:
+    """Whether a policy may read signals: one that needs some, and every policy from outside the project."""
+    name = given if isinstance(given, str) else given.name
+    plain = name.partition(":")[0]
+    if plain in WRITTEN:
+        return False
+    return plain not in POLICIES or bool(
+        getattr(policy(name) if isinstance(given, str) else given, "needs_signals", ())
+    )
 
 
 def policy(name: str, *, where: str = "") -> AnyPolicy:

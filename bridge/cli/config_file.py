@@ -7,8 +7,7 @@ from typing import Any
 
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
 from bridge.studies.input.named_files import is_command, is_path, located, located_command
-from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of
+from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of, with_origin
 from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
@@ -58,6 +57,10 @@ def _entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
     for key, value in given.items():
         if key == "run" and isinstance(value, dict):  # as in a study's file
             yield from _entries(value, f"{where}[run] ")
+        elif key == "results":
+            raise InputError(
+                f"{where}[results]: a run computes none; allowed in a study; after a run, twolevel power and twolevel metrics"
+            )
         elif key in parts() and isinstance(value, dict):
             of_workload = {"source": "workload"} if key == "workload" else {}
             for name in value.keys() & of_workload:

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 DataOption = Annotated[list[str] | None, d.DATA]
-ClusterOption = Annotated[
-    str | None, option("WHERE", "Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm.")
-]
+ClusterOption = Annotated[str | None, d.CLUSTER]
 _OUT = replace(d.OUT, help="Folder for the results; an unfinished run of the same study is continued")
 _FORCE = replace(d.FORCE, help="Start again and discard finished cells")
 

@@ -11,7 +11,6 @@ from bridge.runs.afterwards import StoredRun
 from bridge.runs.directory import read_record
 from bridge.studies.run_study import Report
 from bridge.studies.study_record import RECORD as STUDY
-from bridge.studies.study_record import read_study_record
 from traces.base.errors import InputError
 from traces.base.given_file import near_files
 
@@ -96,7 +95,7 @@ def _stored_study(folder: Path) -> Report:
     state = state_of(folder)
     errors = [str(error) for error in state.results["error"] if error]
     done = len(state.results)
-    return Report(state.total, done, len(errors), tuple(errors[:5]), 0, read_study_record(folder).study(), folder)
+    return Report(len(state.study), done, len(errors), tuple(errors[:5]), 0, state.study, folder)
 
 
 def report(result: Result | GridRows | Report | ReadRun | str | Path, other: str | Path | None = None) -> Page:

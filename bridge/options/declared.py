@@ -1,7 +1,4 @@
-"""The options of commands that are no level's, each declared once (``traces.base.options``).
-
-Where a command has an option of a level with another default, or says more of it, this is said here, by ``replace``.
-"""
+"""The options of commands that are no level's (``traces.base.options``); those of a level may have another default."""
 
 from dataclasses import replace
 
@@ -113,6 +110,10 @@ PATIENCE = Real(
     help="How long to wait for the run to begin, e.g. 10min"
 )
 
+CLUSTER = Option[str | None](
+    name="cluster", default=None, metavar="WHERE",
+    help="Run on a Dask cluster: tcp://HOST:PORT of its scheduler, local, or slurm"
+)
 #: Of a cluster's worker processes, which take none of this machine's memory.
 CLUSTER_WORKERS = replace(WORKERS, highest=1_000_000)
 

@@ -111,8 +111,8 @@ class FairStarts:
 
 
 class StoredRun:
-    """A run that ``twolevel run`` has written; its tables are read when they are used. ``record`` is its ``run.json``.
-    Raises InputError if the folder is not such a result."""
+    """A written run; tables are read when they are used. ``record`` is its ``run.json``. Raises InputError if it is no
+    result."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.record = folder, read_record(folder)
@@ -133,8 +133,7 @@ class StoredRun:
     @cached_property
     def jobs(self) -> pd.DataFrame:
         """One row per attempt at a job, with the columns of ``Result.jobs``. Raises InputError if the table cannot be read."""
-        from bridge.runs.again import facts_of_record
-        from bridge.runs.job_table import completed
+        from bridge.runs.again import completed, facts_of_record
         from bridge.runs.stored import hosts
 
         n_cores = int(hosts(self.folder)[0][-1])
@@ -192,8 +191,8 @@ class StoredRun:
 
     @cached_property
     def fair_start_ns(self) -> Array:
-        """The fair start time of each row of its table of jobs: its batch level is simulated again, with the recorded run
-        times, from the same workload and files."""
+        """The fair start time of each row of its table of jobs, from a repetition of its batch level with recorded run
+        times."""
         jobs = ledger_of_results(self.folder, tasks=False).jobs
         try:
             return FairStarts(self._ready).of(jobs)

@@ -1,14 +1,15 @@
-"""Facts about a run from its record and its log: its command line, the users and names of its jobs, and the date of time 0."""
+"""Facts about a run from its record and its log: its command line, further columns of its jobs, and the date of time 0."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bls.metrics.batch import bounded_slowdown
 from bls.options import DECISIONS, OBSERVE
 from bls.workloads import read_workload
 from bls.workloads.header import Calendar
@@ -19,6 +20,7 @@ from bridge.scenarios.scenario import Scenario
 from bridge.spelling import flag
 from traces.base.errors import InputError, PluginError
 from traces.base.options import Option, places
+from traces.tables import BEGIN, NAME
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,8 +40,8 @@ def path_word(path: object) -> str:
 def command_again(
     arguments: Mapping[str, Any], command: str = "run", options: Mapping[str, Option[Any]] | None = None
 ) -> str:
-    """The shell command of a run, without options that have their defaults; ``options``: of the ``command``, by key, by
-    default those of ``run``. Empty if the workload is not a file, or an older run had an option without a successor."""
+    """The shell command of a run, with ``options`` of the ``command`` by key. Empty if the workload is not a file, or an
+    older run had an option without a successor."""
     if not arguments.get("workload") or any(name in arguments for name in _RETIRED):
         return ""
     words = ["twolevel", command, path_word(arguments["workload"])]
@@ -143,3 +145,20 @@ def _has(workload: Workload, jobs: pd.DataFrame) -> bool:
     return np.array_equal(first["job_id"], workload.job_id[order]) and np.array_equal(
         first["submit_ns"], workload.submit_ns[order]
     )
+
+
+def with_spans(jobs: pd.DataFrame) -> pd.DataFrame:
+    """Add ``wait_ns``, ``run_ns`` and ``bounded_slowdown``, which are NaN for jobs that never started."""
+    since = BEGIN if BEGIN in jobs else "submit_ns"
+    submit, start, end = (jobs[name] for name in (since, "start_ns", "end_ns"))
+    started = start >= 0
+    slowdown = start.astype("float64")
+    slowdown[:] = bounded_slowdown(submit.to_numpy(), start.to_numpy(), end.to_numpy())
+    derived = {"wait_ns": start - submit, "run_ns": end - start, "bounded_slowdown": slowdown}
+    return jobs.assign(**{name: column if started.all() else column.where(started) for name, column in derived.items()})
+
+
+def completed(jobs: pd.DataFrame, users: Sequence[str] | None) -> pd.DataFrame:
+    """Add :func:`with_spans`, ``user`` and, if the table has none, ``name``; texts that are empty where the log has none."""
+    jobs = with_spans(jobs).assign(user="" if users is None else users)
+    return jobs if NAME in jobs else jobs.assign(**{NAME: ""})

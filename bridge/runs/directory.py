@@ -294,30 +294,38 @@ def read_record(folder: Path, name: str = "run.json", what: str = "run") -> dict
         if not isinstance(record.get(key), dict | None):
             raise InputError(f"{path}: is not a record of twolevel {what}: {key}: {shown(record[key])}")
     if name == "run.json" and record.get("arguments"):
-        record["arguments"] = _under_present_names(record["arguments"])
+        record["arguments"] = under_present_names(record["arguments"])
     return record
 
 
-def _under_present_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    # Options of an older record, under the names of now.
-    given = dict(arguments)
-    if given.pop("charge_decisions", False) and given.get("decision_cost_ns") is None:
-        given["decision_cost_ns"] = "measured"
-    if given.pop("conservative", None) == "rebuild" and given.get("backfill") == "conservative":
-        given["backfill"] = "conservative:rebuild"
-    # Computed from finished runs now, or retired; a value that had an effect is kept, so that it shows.
-    inert = {
-        "pue": (None,),
-        "fair_start": (False, True),
-        "reaction_ns": (0,),
-        "notice_ns": (0,),
-        "stretch_walltime": (False,),
-    }
-    given = {name: value for name, value in given.items() if value not in inert.get(name, ())}
-    timeouts = [given.pop(name, None) for name in ("als_timeout_s", "bls_timeout_s")]
+#: Options of older records, in which a value that had no effect is left out; others are kept, so that they show.
+_INERT = {
+    ("pue", ""): (None,),
+    ("fair-start", ""): (False, True),
+    ("reaction", "_ns"): (0,),
+    ("notice", "_ns"): (0,),
+    ("stretch-walltime", ""): (False,),
+}
+
+
+def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dict[str, Any]:
+    """Options of an older record under the names of now: as in Python, or ``typed`` as on the command line."""
+
+    def name(option: str, unit: str = "") -> str:
+        return option if typed else option.replace("-", "_") + unit
+
+    found, cost, backfill = dict(given), name("decision-cost", "_ns"), "backfill"
+    if found.pop(name("charge-decisions"), False) and found.get(cost) is None:
+        found[cost] = "measured"
+    if found.pop("conservative", None) == "rebuild" and found.get(backfill) == "conservative":
+        found[backfill] = "conservative:rebuild"
+    # Computed from finished runs now, or retired.
+    inert = {name(*words): values for words, values in _INERT.items()}
+    found = {key: value for key, value in found.items() if value not in inert.get(key, ())}
+    timeouts = [found.pop(name(f"{level}-timeout", "_s"), None) for level in ("als", "bls")]
     if timeout := timeouts[1] or timeouts[0]:
-        given["timeout_s"] = timeout
-    return given
+        found[name("timeout", "_s")] = timeout
+    return found
 
 
 def metric(record: Mapping[str, Any], name: str) -> Any:

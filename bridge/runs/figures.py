@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from bls.options import DECISIONS, POWER
 from bridge.runs.directory import read_record
 from bridge.runs.stored import hosts, job_words, no_tasks, run_title
-from traces.base.errors import InputError, one_of
+from traces.base.errors import InputError, one_of, shown
 from traces.base.options import PART_CORES, PART_JOBS
 from traces.compiled import Array
 from traces.intervals import parse_intervals
@@ -292,64 +292,44 @@ def draw_run_figure(
     return save(kind.draw(figure_table(tables[kind.needs], kind.columns), view), output)
 
 
+def _method(name: str, about: str) -> Callable[..., Figure]:
+    # A method that draws a figure of this name.
+    def draw(
+        self: Plots, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
+    ) -> Figure:
+        return self._drawn(name, jobs, cores, title, ax)
+
+    draw.__name__, draw.__doc__ = name, about
+    return draw
+
+
 class Plots:
     """Figures of a result: each method returns a matplotlib figure, which a notebook shows and ``savefig`` writes.
 
-    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn. ``title`` is written above. With
-    ``ax``, axes made by ``plt.subplots``, the figure replaces these axes in their figure, and the returned sub-figure has
-    the panels (``.axes``).
-    The figures are those of ``twolevel figures``; those of tasks need their records (``keep_tasks``), and an
-    application level. Raises InputError if there is nothing to draw.
+    ``jobs`` and ``cores`` are numbers as ``1542-1546 1600``; without them all are drawn, as the figures of the utilisation,
+    power and decisions always do. Cores are chosen for ``gantt``, ``heat`` and ``held``. ``title`` is written above. With
+    ``ax``, axes made by ``plt.subplots``, the figure replaces these axes in their figure, and the returned sub-figure has the
+    panels (``.axes``). Figures of tasks need their records (``keep_tasks``), and an application level. Raises InputError if
+    there is nothing to draw.
     """
 
     def __init__(self, result: Result) -> None:
         self._result = result
 
-    def utilisation(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """Used cores and waiting jobs over time, for all jobs."""
-        return self._drawn("utilisation", None, None, title, ax)
-
-    def waits(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """Waits and bounded slowdowns of jobs."""
-        return self._drawn("waits", jobs, None, title, ax)
-
-    def imbalance(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """The load imbalance of jobs."""
-        return self._drawn("imbalance", jobs, None, title, ax)
-
-    def held(
-        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
-    ) -> Figure:
-        """Share of time in which jobs held cores."""
-        return self._drawn("held", jobs, cores, title, ax)
-
-    def heat(
-        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
-    ) -> Figure:
-        """Share of time in which cores computed tasks."""
-        return self._drawn("heat", jobs, cores, title, ax)
-
-    def gantt(
-        self, *, jobs: str | None = None, cores: str | None = None, title: str = "", ax: Axes | None = None
-    ) -> Figure:
-        """Gantt chart: cores as rows, tasks over time, jobs as colours."""
-        return self._drawn("gantt", jobs, cores, title, ax)
-
-    def chunks(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """The sizes of chunks."""
-        return self._drawn("chunks", jobs, None, title, ax)
-
-    def lengths(self, *, jobs: str | None = None, title: str = "", ax: Axes | None = None) -> Figure:
-        """The lengths of tasks."""
-        return self._drawn("lengths", jobs, None, title, ax)
-
-    def power(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """The power of the machine over time, its limit, and below them the level, or the number of hosts out of service."""
-        return self._drawn("power", None, None, title, ax)
-
-    def decisions(self, *, title: str = "", ax: Axes | None = None) -> Figure:
-        """The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."""
-        return self._drawn("decisions", None, None, title, ax)
+    utilisation = _method("utilisation", "Used cores and waiting jobs over time, for all jobs.")
+    waits = _method("waits", "Waits and bounded slowdowns of jobs.")
+    imbalance = _method("imbalance", "The load imbalance of jobs.")
+    held = _method("held", "Share of time in which jobs held cores.")
+    heat = _method("heat", "Share of time in which cores computed tasks.")
+    gantt = _method("gantt", "Gantt chart: cores as rows, tasks over time, jobs as colours.")
+    chunks = _method("chunks", "The sizes of chunks.")
+    lengths = _method("lengths", "The lengths of tasks.")
+    power = _method(
+        "power", "The power of the machine and its limit over time, and the level, or the hosts out of service."
+    )
+    decisions = _method(
+        "decisions", "The time of scheduling passes by the number of waiting jobs (needs ``keep_decisions``)."
+    )
 
     def _drawn(self, name: str, jobs: str | None, cores: str | None, title: str, ax: Axes | None) -> Figure:
         from bls.workloads.job_words import JobWords
@@ -357,13 +337,15 @@ class Plots:
         from traces.figures.run.gantt import chosen_cores
 
         kind, result = RUN_FIGURES[name], self._result
-        machine = result.ledger.machine
+        if jobs is not None and (kind.needs in _OF_ALL or name == "utilisation"):
+            raise InputError(f"jobs: {shown(jobs)}; allowed: none, as the figure {name} always shows all")
+        if cores is not None and name not in ("gantt", "heat", "held"):
+            raise InputError(f"cores: {shown(cores)}; allowed: none, as the figure {name} has no cores")
+        machine, words = result.ledger.machine, JobWords.of(result.ledger.jobs.job_id, result.notes.names)
         view = FigureView(
             machine.first_core,
             list(machine.host_names),
-            None
-            if jobs is None
-            else JobWords.of(result.ledger.jobs.job_id, result.notes.names).intervals(jobs, str(PART_JOBS)),
+            None if jobs is None else words.intervals(jobs, str(PART_JOBS)),
             None if cores is None else parse_intervals(cores, str(PART_CORES)),
             title,
             None if result.ledger.releases is None else result.releases,

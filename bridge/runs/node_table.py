@@ -22,8 +22,8 @@ POWER_STATES: Final = ("", "out", "stopping", "off", "booting")
 
 
 def node_columns(result: Result) -> dict[str, Any]:
-    """A row for every interval in which a host's state stays the same: ``host, begin_ns, end_ns, state``, and its
-    energies where power is known. From the first submit to the last end; no rows if nothing ran."""
+    """Intervals of equal state of each host, ``host, begin_ns, end_ns, state``, and its energies if known; none if nothing
+    ran."""
     jobs, first_core, down = result.ledger.jobs, result.ledger.machine.first_core, result.notes.downtime
     begin_ns = int(jobs.submit_ns.min())
     until_ns = max(begin_ns, int(jobs.end_ns.max()))

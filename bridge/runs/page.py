@@ -7,25 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bridge.report import parts as p
 from bridge.report.metric_texts import all_metrics, chosen_metrics, distributions, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import (
-    AllMetrics,
-    Command,
-    Distributions,
-    Explorer,
-    Facts,
-    Figures,
-    PagePart,
-    Section,
-    Table,
-    Timeline,
-    figure_address,
-)
-from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record
+from bridge.runs.again import LogFacts, command_again, facts_of_log, facts_of_record, with_spans
 from bridge.runs.directory import read_record
 from bridge.runs.figures import RUN_FIGURES, FigureView, RunFigure, figure_table
-from bridge.runs.job_table import with_spans
 from bridge.runs.stored import hosts, run_title
 from traces.base.errors import InputError
 from traces.compiled import Array
@@ -79,8 +66,7 @@ class RunParts(NamedTuple):
 
 
 def run_page(folder: Path) -> Page:
-    """The page of a result of ``twolevel run``. Raises InputError if the folder is none, or a table of it cannot be
-    read."""
+    """The page of a result of ``twolevel run``. Raises InputError if the folder is none, or cannot be read."""
     return page_of_run(parts_of_folder(folder))
 
 
@@ -137,7 +123,7 @@ def parts_of_result(result: Result) -> RunParts:
 
 
 def page_of_run(
-    parts: RunParts, *, kind: str = "Run", sections: Sequence[Section] = (), command: str | None = None
+    parts: RunParts, *, kind: str = "Run", sections: Sequence[p.Section] = (), command: str | None = None
 ) -> Page:
     """The page of a run; ``sections`` follow the figures, and ``command`` makes the run again."""
     record, jobs = parts.record, with_spans(parts.jobs)
@@ -151,23 +137,23 @@ def page_of_run(
     )
     images = _figures(parts)  # first, since figures of many tasks take the most memory
     made = [
-        Section(
-            "timeline", "Timeline", [Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
+        p.Section(
+            "timeline", "Timeline", [p.Timeline(timeline_text(timeline_of(parts)))], _ABOUT_TIMELINE, left_out(parts)
         ),
-        Section(
+        p.Section(
             "diagram",
             "Diagram",
-            [Explorer("jobs-data", "wait_ns", "cores", colour)],
+            [p.Explorer("jobs-data", "wait_ns", "cores", colour)],
             "Any two columns of the jobs; one point per job.",
         ),
     ]
     if images:
-        made.append(Section("figures", "Figures", [Figures(images)]))
+        made.append(p.Section("figures", "Figures", [p.Figures(images)]))
     made += sections
     made += [
-        Section("jobs", "Jobs", [Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
-        Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
-        Section("again", "What was run", _what(record, command)),
+        p.Section("jobs", "Jobs", [p.Table("jobs-data", "Jobs", jobs, shown, "job_id")], _ABOUT_JOBS),
+        p.Section("metrics", "All metrics", _metrics(metrics), "Hover, or press Tab, for definitions."),
+        p.Section("again", "What was run", _what(record, command)),
     ]
     return Page(kind, title, _lead(parts, jobs), chosen_metrics(metrics, MAIN_METRICS), made)
 
@@ -235,10 +221,10 @@ def _lead(parts: RunParts, jobs: pd.DataFrame) -> list[str]:
     return [first, " ".join(sentences)] if sentences else [first]
 
 
-def _metrics(metrics: Mapping[str, Any]) -> list[PagePart]:
+def _metrics(metrics: Mapping[str, Any]) -> list[p.PagePart]:
     rows, figures = distributions({name: value for name, value in metrics.items() if _says_anything(value)})
-    parts: list[PagePart] = [AllMetrics(all_metrics(metrics))]
-    return [*parts, Distributions("Over jobs", rows, figures)] if rows else parts
+    parts: list[p.PagePart] = [p.AllMetrics(all_metrics(metrics))]
+    return [*parts, p.Distributions("Over jobs", rows, figures)] if rows else parts
 
 
 def _says_anything(value: Any) -> bool:
@@ -268,13 +254,13 @@ def _figures(parts: RunParts) -> list[tuple[str, str]]:
 def _figure(kind: RunFigure, table: pd.DataFrame | Path, view: FigureView) -> tuple[str, str]:
     # A function of its own, so that the columns of millions of tasks are released before the next figure reads its own.
     columns = figure_table(table, kind.columns)
-    return figure_address(kind.draw(columns, view)), kind.shows.format(n=f"{len(columns):,}")
+    return p.figure_address(kind.draw(columns, view)), kind.shows.format(n=f"{len(columns):,}")
 
 
-def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:
+def _what(record: Mapping[str, Any], command: str | None) -> list[p.PagePart]:
     arguments = record.get("arguments") or {}
     again = command_again(arguments) if command is None else command
-    parts: list[PagePart] = [Command("Command that repeats it:", again)] if again else []
+    parts: list[p.PagePart] = [p.Command("Command that repeats it:", again)] if again else []
     workload = record.get("workload") or {}
     rejects = {name: count for name, count in (workload.get("rejects") or {}).items() if count}
     rows = [
@@ -283,11 +269,13 @@ def _what(record: Mapping[str, Any], command: str | None) -> list[PagePart]:
         ("machine", _machine(record)),
         ("simulated on", str(record.get("processor", ""))),
     ]
-    parts.append(Facts(rows))
-    parts.append(Facts([(name, _text(value)) for name, value in arguments.items()], ("option", "value"), "All options"))
+    parts.append(p.Facts(rows))
+    parts.append(
+        p.Facts([(name, _text(value)) for name, value in arguments.items()], ("option", "value"), "All options")
+    )
     versions = record.get("versions") or {}
     parts.append(
-        Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
+        p.Facts([(str(name), str(value)) for name, value in versions.items()], ("library", "version"), "Versions")
     )
     return parts
 

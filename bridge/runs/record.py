@@ -41,10 +41,8 @@ def write_run(
     trace: TraceRequest | bool | None,
     nodes: bool = False,
 ) -> list[Path]:
-    """Write run.json, jobs.parquet and, if requested, the other tables and traces; the default trace is a complete one in OTF2.
-
-    Returns the files in the folder ``trace`` to be opened, one per format.
-    """
+    """Write run.json, the tables and traces, by default a complete one in OTF2; return the files to open in the folder
+    ``trace``."""
     scenario = result.scenario
     metrics = dict(result.metrics)  # before the Parquet library takes its memory
     give_back_memory(len(result.ledger.jobs))
@@ -87,10 +85,7 @@ def write_run(
 def run_record(
     scenario: ReadyScenario, arguments: Mapping[str, Any], workload: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The record of a run of the batch level alone, without decision costs.
-
-    ``workload`` is the summary of the log: source, lines, rejects, reordered, clamped, jobs.
-    """
+    """The record of a run of the batch level alone, without decision costs; ``workload`` is the summary of the log."""
     machine = scenario.platform.machine()
     return {
         "arguments": dict(arguments) | scenario.options.names(),

@@ -20,7 +20,6 @@ from bls.metrics.batch import main_metrics, schedule_metrics
 from bls.metrics.schedule import Allocations, Downtime, Schedule
 from bls.options import LIMITS, POWER
 from bridge.options.declared import TRACE_DETAIL, TRACE_FORMATS
-from bridge.runs.job_table import completed
 from bridge.runs.tracing import technique_labels
 from bridge.scenarios.ready import ReadyScenario
 from traces import ledger_tables, tables
@@ -115,19 +114,23 @@ class ApplicationNotes:
     @property
     def times_chosen(self) -> dict[str, int]:
         """Number of times that each technique was chosen, over all rows; empty without a selection."""
-        found: dict[str, int] = {}
-        if self.chosen is not None:
-            rules, counts = self.chosen
-            for k in np.flatnonzero(counts.any(axis=0)).tolist():
-                found[rules[k]] = found.get(rules[k], 0) + int(counts[:, k].sum())
-        return found
+        if self.chosen is None:
+            return {}
+        rules, counts = self.chosen
+        return _by_name(rules, counts.sum(axis=0))
+
+
+def _by_name(rules: tuple[str, ...], counts: Array) -> dict[str, int]:
+    # Two phases may choose among the same names.
+    found: dict[str, int] = {}
+    for k in np.flatnonzero(counts).tolist():
+        found[rules[k]] = found.get(rules[k], 0) + int(counts[k])
+    return found
 
 
 def _chosen(rules: tuple[str, ...], counts: Array) -> str:
-    # "gss", or with several techniques "gss 3 fac 1"; two phases may choose among the same names.
-    by_name: dict[str, int] = {}
-    for k in np.flatnonzero(counts):
-        by_name[rules[k]] = by_name.get(rules[k], 0) + int(counts[k])
+    # "gss", or with several techniques "gss 3 fac 1".
+    by_name = _by_name(rules, counts)
     return next(iter(by_name), "") if len(by_name) <= 1 else " ".join(f"{name} {n}" for name, n in by_name.items())
 
 
@@ -246,25 +249,11 @@ def _table(table: ledger_tables.LedgerTable) -> cached_property[pd.DataFrame]:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The result of one run. A notebook displays it.
-
-    Attributes
-    ----------
-    scenario : ReadyScenario
-        The simulated scenario.
-    ledger : Ledger
-        Jobs, tasks and events, with their times.
-    coupling : mapping
-        The coupling's name and its cost.
-    notes : BatchNotes
-        Further observations of the batch level.
-    application_notes : ApplicationNotes
-        Further observations of the application level.
-    """
+    """The result of one run. A notebook displays it."""
 
     scenario: ReadyScenario
-    ledger: Ledger
-    coupling: Mapping[str, Any]
+    ledger: Ledger  # jobs, tasks and events, with their times
+    coupling: Mapping[str, Any]  # the coupling's name and its cost
     notes: BatchNotes
     application_notes: ApplicationNotes
 
@@ -308,17 +297,13 @@ class Result:
         return self.power.finished
 
     def costs(self, signals: str | Path) -> EnergyCosts:
-        """Compute costs and emissions of the run (docs/reference/power.md#prices-and-carbon).
+        """Compute costs and emissions (docs/reference/power.md#prices-and-carbon): ``metrics``, a dict, and ``jobs``,
+        an array for each column, with a value for each row of ``jobs``.
 
         Parameters
         ----------
         signals : str or Path
             A CSV file of prices and emissions over time.
-
-        Returns
-        -------
-        EnergyCosts
-            ``metrics``, a dict; and ``jobs``, an array for each column, with a value for each row of ``jobs``.
 
         Raises
         ------
@@ -331,17 +316,13 @@ class Result:
         return costs(self.finished_power, read_signals(signals))
 
     def facility(self, pue: str) -> Mapping[str, float | None]:
-        """Compute the energy and the power of the whole facility (docs/reference/power.md#what-the-facility-draws).
+        """Compute ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w`` of the whole facility
+        (docs/reference/power.md#what-the-facility-draws).
 
         Parameters
         ----------
         pue : str
             The power usage effectiveness: ``1.4``, or at loads, ``0%:2 50%:1.5 100%:1.3``.
-
-        Returns
-        -------
-        mapping
-            ``facility_energy_j``, ``facility_mean_pue`` and ``facility_peak_w``.
 
         Raises
         ------
@@ -355,13 +336,7 @@ class Result:
     @cached_property
     def fair_start_ns(self) -> Array:
         """The fair start time of each row of ``jobs`` (``bls.fair_start``): int64 (rows,), -1 for rows without one. The batch
-        level is simulated again.
-
-        Raises
-        ------
-        InputError
-            If parts of the run cannot be repeated.
-        """
+        level is simulated again. Raises InputError if parts of the run cannot be repeated."""
         from bridge.runs.afterwards import FairStarts
 
         return FairStarts(self.scenario).of(self.ledger.jobs)
@@ -375,26 +350,15 @@ class Result:
 
     @cached_property
     def power_over_time(self) -> pd.DataFrame:
-        """One row per change of the machine's power draw, limit, power level, or number of hosts in service.
-
-        Raises
-        ------
-        InputError
-            Without a power model.
-        """
+        """One row per change of the machine's power draw, limit, power level, or number of hosts in service. Raises InputError
+        without a power model."""
         if self.power is None:
             raise InputError(f"this result has no power data: the run was made without {POWER}")
         return tables.rows_frame(self.power.columns)
 
     @cached_property
     def power_of_domains(self) -> pd.DataFrame:
-        """The same for each part of the machine that has its own limits, one part after another.
-
-        Raises
-        ------
-        InputError
-            If no part has limits.
-        """
+        """The same for each part of the machine that has its own limits. Raises InputError if none has."""
         if self.power is None or not self.power.plan.domains:
             raise InputError(f"no part of this result's machine has its own power limits ({LIMITS})")
         return tables.rows_frame(self.power.domain_columns)
@@ -411,7 +375,7 @@ class Result:
     def jobs(self) -> pd.DataFrame:
         """One row per attempt at a job, in workload order: the columns of ``jobs.parquet``, then ``wait_ns``, ``run_ns``,
         ``bounded_slowdown``, ``user`` and ``name`` (texts, empty if the log has none)."""
-        from bridge.runs.again import facts_of_log
+        from bridge.runs.again import completed, facts_of_log
 
         return completed(self.stored_jobs, facts_of_log(self.scenario.workload, self.stored_jobs).users)
 
@@ -468,28 +432,27 @@ class Result:
 
     @property
     def predicted_share(self) -> float | None:
-        """The share of the rows that were planned with a predicted run time; the others use their requests. None if the
-        estimator does not predict from history."""
+        """The share of rows planned with a predicted run time; None if the estimator does not predict from history."""
         return None if self.notes.predicted is None else self.notes.predicted / len(self.ledger.jobs)
 
     def _schedule(self) -> Schedule:
         # Not cached: it has a dozen columns, and its derived values are cached.
         jobs = self.ledger.jobs
-        return Schedule(
-            submit_ns=jobs.submit_ns,
-            start_ns=jobs.start_ns,
-            end_ns=jobs.end_ns,
-            cores=jobs.cores,
-            n_cores=self.ledger.machine.n_cores,
-            held_cores=jobs.held_cores,
-            why=jobs.why,
-            state=jobs.state,
-            eligible_ns=jobs.eligible_ns,
-            begin_ns=jobs.begin_ns,
-            left_ns=jobs.left_ns,
-            holdings=None if self.ledger.releases is None else holdings(self.ledger),
-            counted=self._counted,
+        names = (
+            "submit_ns",
+            "start_ns",
+            "end_ns",
+            "cores",
+            "held_cores",
+            "why",
+            "state",
+            "eligible_ns",
+            "begin_ns",
+            "left_ns",
         )
+        columns: dict[str, Any] = {name: getattr(jobs, name) for name in names}
+        held = None if self.ledger.releases is None else holdings(self.ledger)
+        return Schedule(**columns, n_cores=self.ledger.machine.n_cores, holdings=held, counted=self._counted)
 
     @property
     def _counted(self) -> Array | None:
@@ -519,7 +482,7 @@ class Result:
         return tables.rows_frame(self.notes.observations or {"observer": [], "now_ns": np.empty(0, np.int64)})
 
     def story(self, job: int | str) -> str:
-        """The story of one job: its events and their causes, one line per event (``bridge.runs.story``).
+        """The events of one job and their causes, one line each.
 
         Parameters
         ----------

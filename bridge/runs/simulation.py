@@ -237,8 +237,8 @@ def run(
     watch : Watch
         Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
     like : Result, optional
-        The result of a scenario that differs only in its policy, rules and allocator and whose applications all have the same
-        outcomes (``bridge.runs.shared_outcomes``): they are not simulated again. Records of tasks are not kept then.
+        The result of a scenario with the same applications and outcomes (``bridge.runs.shared_outcomes``): they are not
+        simulated again, and records of tasks are not kept.
     check : bool
         Whether to check the states of the engines in this process during the run, at most about 1,000 times, and the ledger
         at the end (``traces.checks``). The result is the same.

@@ -68,8 +68,7 @@ def run_title(record: Mapping[str, Any]) -> str:
 
 
 def hosts(folder: Path) -> tuple[Array, list[str]]:
-    """First core of each host, and one beyond the last, and the hosts' names, from a result's run.json. Raises InputError
-    if there is no such file, or it lacks them."""
+    """First core of each host, and one beyond the last, and the hosts' names. Raises InputError if run.json lacks them."""
     record = read_record(folder)
     try:
         first_core = np.array(record["machine"]["first_core"], np.int64)

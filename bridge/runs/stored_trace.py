@@ -100,8 +100,7 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
 
 
 def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Array]]:
-    """Source of the tasks, the row of each task's job, and columns of the tasks: the table has the tasks that ran, by job,
-    as many per job as its row states."""
+    """The source of the tasks, the row of each task's job, and the tasks' columns."""
     path, jobs = folder / TASKS.file, ledger.jobs
     frame = TASKS.read(path)
     row = np.repeat(np.arange(len(jobs)), jobs.tasks)
@@ -196,9 +195,8 @@ def _further(folder: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def write_part(
     folder: Path, out: str, formats: str, detail: str, part: Excerpt, say: Callable[[str], None]
 ) -> list[Path]:
-    """Write a part of a result as traces into a new folder; return the files for viewers. ``say`` is called with lines for
-    the user. Raises InputError if an option is not allowed, the folder is no result, the part is empty, or the new folder
-    exists."""
+    """Write a part of a result as traces into a new folder; return the files for viewers. ``say`` gets lines for the user.
+    Raises InputError if an option or the folder is not allowed, or the part is empty."""
     target = named_folder(out)
     request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), TRACE_DETAIL.check(detail), part)
     request.check(str(TRACE_FORMATS))

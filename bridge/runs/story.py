@@ -241,8 +241,7 @@ def _list(numbers: Sequence[int] | Array) -> str:
 
 
 def story_of_results(folder: Path, job: str) -> str:
-    """:func:`job_story` of a folder that ``twolevel run`` has written; ``job`` is a number, or another word that names one job
-    (:mod:`bls.workloads.job_words`). Raises InputError if the folder has no such result or job."""
+    """:func:`job_story` of a written run; ``job`` is a word that names one job. Raises InputError."""
     n_cores = int(hosts(folder)[0][-1])
     frame = read_jobs(folder / "jobs.parquet")
     number = JobWords.of(frame["job_id"].to_numpy(), frame[NAME].tolist() if NAME in frame else None).one(job, "JOB")

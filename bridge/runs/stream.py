@@ -29,23 +29,12 @@ from bridge.runs.simulation import batch_simulator, ledger_of
 from bridge.runs.stored import IDS
 from bridge.scenarios.ready import ReadyScenario
 from bridge.watches import Pace
+from traces import tables
 from traces.base.process import give_back_memory
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.kernels.units import working_s
 from traces.ledger import JobRecords, Ledger, MachineShape
-from traces.tables import (
-    BEGIN,
-    JOB_COLUMNS,
-    JOB_GROUP,
-    NAME,
-    PLANNED,
-    REJECTED_BECAUSE,
-    STARTED_BECAUSE,
-    JobsWriter,
-    finish_jobs,
-    job_blocks,
-)
 
 
 @dataclass(frozen=True)
@@ -86,7 +75,7 @@ class _Jobs:
 class _InOrder:
     """Sorts jobs that end in any order into the order of the workload, and writes them, one row group at a time."""
 
-    def __init__(self, machine: MachineShape, writer: JobsWriter) -> None:
+    def __init__(self, machine: MachineShape, writer: tables.JobsWriter) -> None:
         self._machine, self._writer = machine, writer
         self._waiting: list[_Jobs] = []  # until an earlier job has ended
         self._ready: list[_Jobs] = []
@@ -105,7 +94,7 @@ class _InOrder:
         self._next += n
         self._ready.append(jobs.take(np.arange(n)))
         self._waiting = [jobs.take(np.arange(n, len(jobs)))]
-        if sum(map(len, self._ready)) >= JOB_GROUP:
+        if sum(map(len, self._ready)) >= tables.JOB_GROUP:
             self._write()
 
     def finish(self) -> None:
@@ -118,15 +107,17 @@ class _InOrder:
 
     def _write(self, *, everything: bool = False) -> None:
         jobs, at = _Jobs.joined(self._ready), 0
-        while len(jobs) - at >= JOB_GROUP or (everything and at < len(jobs)):
-            stop = min(at + JOB_GROUP, len(jobs))
+        while len(jobs) - at >= tables.JOB_GROUP or (everything and at < len(jobs)):
+            stop = min(at + tables.JOB_GROUP, len(jobs))
             group = jobs.take(np.arange(at, stop))
-            columns = {name: column for name, column in group.columns.items() if name in (*JOB_COLUMNS, BEGIN)}
+            columns = {
+                name: column for name, column in group.columns.items() if name in (*tables.JOB_COLUMNS, tables.BEGIN)
+            }
             first = np.concatenate([[0], np.cumsum(group.count)])
             records = JobRecords(**columns, allocation_first=first, allocation_lo=group.lo, allocation_hi=group.hi)
-            further = {name: group.columns[name] for name in (PLANNED, BEGIN) if name in group.columns}
-            if NAME in group.columns:
-                further = {NAME: group.columns[NAME].tolist(), **further}
+            further = {name: group.columns[name] for name in (tables.PLANNED, tables.BEGIN) if name in group.columns}
+            if tables.NAME in group.columns:
+                further = {tables.NAME: group.columns[tables.NAME].tolist(), **further}
             self._writer.write(Ledger(self._machine, records, None, None), further)
             at = stop
         self._ready = [jobs.take(np.arange(at, len(jobs)))]
@@ -200,7 +191,7 @@ class _Written:
 
     def __iter__(self) -> Iterator[Schedule]:
         names = ("submit_ns", "start_ns", "end_ns", "cores", "held_cores", "why", "state", "eligible_ns")
-        for columns in job_blocks(self.path, tuple(dict.fromkeys((*names, self.begin)))):
+        for columns in tables.job_blocks(self.path, tuple(dict.fromkeys((*names, self.begin)))):
             given = {name: columns[name] for name in names}
             yield Schedule(n_cores=self.n_cores, holdings=None, begin_ns=columns[self.begin], **given)
 
@@ -214,14 +205,14 @@ def _ended(scenario: ReadyScenario, stretch: Stretch, begins: bool) -> _Jobs:
     run, rows = stretch.simulator, stretch.ended
     of_stretch = replace(scenario, workload=run.workload)
     jobs = ledger_of(of_stretch, run, nothing_done(of_stretch, run)).jobs
-    columns = {name: getattr(jobs, name)[rows] for name in JOB_COLUMNS if name != "allocation"}
+    columns = {name: getattr(jobs, name)[rows] for name in tables.JOB_COLUMNS if name != "allocation"}
     if begins:
-        columns[BEGIN] = jobs.begin_ns[rows]
+        columns[tables.BEGIN] = jobs.begin_ns[rows]
     if of_stretch.workload.names or of_stretch.workload.ids:
         names = [run.workload.job_name(row) or "" for row in run.column("origin")[rows].tolist()]
-        columns[NAME] = np.array(names, object)
+        columns[tables.NAME] = np.array(names, object)
     if run.rules.estimates_differ:
-        columns[PLANNED] = run.column("estimate_ns")[rows]
+        columns[tables.PLANNED] = run.column("estimate_ns")[rows]
     count = np.diff(jobs.allocation_first)[rows]
     source = intervals_of(jobs.allocation_first[:-1][rows], count)
     columns["number"] = stretch.number[rows]
@@ -244,7 +235,7 @@ def run_stream(
     give_back_memory()
     cost = {"name": "inline", "simulation_s": working_s() - began}
     no_tasks, unknown = np.zeros(1, np.int64), np.full(1, np.nan)
-    written = _Written(path, over_time.n_cores, BEGIN if arrivals.held else "submit_ns")
+    written = _Written(path, over_time.n_cores, tables.BEGIN if arrivals.held else "submit_ns")
     metrics = streamed_metrics(written, over_time, downtime) | application_metrics(
         no_tasks, no_tasks, unknown, unknown, np.full((len(LOOP_METRICS), 1), np.nan), 0.0
     )
@@ -271,20 +262,20 @@ def _simulate(
         return batch_simulator(replace(scenario, workload=workload, constraints=constraints))
 
     outages = scenario.constraints.outages
-    with JobsWriter(path) as writer:
+    with tables.JobsWriter(path) as writer:
         in_order = _InOrder(machine, writer)
-        texts: dict[str, dict[int, str]] = {REJECTED_BECAUSE: {}, STARTED_BECAUSE: {}}
+        texts: dict[str, dict[int, str]] = {tables.REJECTED_BECAUSE: {}, tables.STARTED_BECAUSE: {}}
         for stretch in stretches(
             arrivals, simulator, jobs=stretch_jobs, outages=outages, watch=watch, pace=Pace().ends
         ):
             span.add(stretch)
             in_order.add(_ended(scenario, stretch, _begins(scenario, arrivals)))
             run = stretch.simulator
-            for name, said in ((REJECTED_BECAUSE, run.rejections), (STARTED_BECAUSE, run.start_reasons)):
+            for name, said in ((tables.REJECTED_BECAUSE, run.rejections), (tables.STARTED_BECAUSE, run.start_reasons)):
                 texts[name] |= {int(stretch.number[row]): because for row, because in said.items()}
             give_back_memory()
         in_order.finish()
     given = {name: said for name, said in texts.items() if said}
     if given or (_begins(scenario, arrivals) and not arrivals.held):
-        finish_jobs(path, given, begins=arrivals.held > 0)
+        tables.finish_jobs(path, given, begins=arrivals.held > 0)
     return span.sums, stretch.simulator

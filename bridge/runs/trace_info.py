@@ -1,5 +1,6 @@
 """Contents of the folder of a run, and of an OTF2 archive."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ _TRACES = {
 
 
 def described(path: Path) -> dict[str, Any]:
-    """Contents of a result of ``twolevel run``, or of an OTF2 archive (its anchor, or the folder that has it). Raises
-    InputError if it is neither, or cannot be read."""
+    """Contents of a result of ``twolevel run``, or of an OTF2 archive. Raises InputError if it is neither, or cannot be
+    read."""
     if path.suffix == ".otf2" and path.is_file():
         return {"archive": str(path), **_archive(path)}
     if not path.exists():
@@ -103,7 +104,7 @@ def _archive(path: Path) -> dict[str, Any]:
                     groups[one.name] = groups.get(one.name, 0) + len(one.members)
             return {
                 "locations": len(locations),
-                "location_kinds": _counted(kind for _, kind, _ in locations),
+                "location_kinds": dict(Counter(kind for _, kind, _ in locations)),
                 "regions": len(list(defined.regions)),
                 "region_groups": groups,
                 "metrics": [one.name for one in defined.metric_members],
@@ -115,13 +116,6 @@ def _archive(path: Path) -> dict[str, Any]:
             }
     except Exception as error:  # the binding raises various exceptions
         raise InputError(f"{path}: is not a readable OTF2 archive: {error}") from None
-
-
-def _counted(words: Any) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for word in words:
-        found[word] = found.get(word, 0) + 1
-    return found
 
 
 def info_rows(found: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -33,8 +33,8 @@ class TraceRequest:
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
     def note(self, machine: MachineShape, instead: str) -> str | None:
-        """Return a line if these traces, on this machine, have no rows of cores although the user did not ask for that.
-        ``instead`` states how to get them."""
+        """A line if these traces have no rows of cores although the user did not ask for that; ``instead``: how to get
+        them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
@@ -57,10 +57,7 @@ class TraceRequest:
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
     def check(self, where: str = "") -> None:
-        """Refuse unknown formats before anything is simulated.
-
-        Raises InputError or PluginError, naming it.
-        """
+        """Raise InputError or PluginError if a format is unknown."""
         where = where or str(TRACE_FORMATS)
         for name in self.formats:
             exporter(name, where)
@@ -70,8 +67,8 @@ class TraceRequest:
         check_ends(self.part.cores or (), n_cores, str(TRACE_CORES), f"the machine has cores 0 to {n_cores - 1}")
 
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
-        """Write the traces of a ledger into a folder; return the files for viewers. Raises InputError if the part is
-        empty, or there is a trace already."""
+        """Write the traces of a ledger; return the files for viewers. Raises InputError if the part is empty, or there is a
+        trace."""
         from traces.exporters.shown.cut import cut_ledger
         from traces.exporters.shown.detail import with_detail
 
@@ -82,8 +79,7 @@ class TraceRequest:
 
 
 def requested(options: RunOutput) -> TraceRequest | None:
-    """The traces that the options of a run request; None without a trace. Raises InputError or PluginError if there is no such
-    format, detail, window or core."""
+    """The traces that the options of a run request; None without a trace. Raises InputError or PluginError."""
     detail = TRACE_DETAIL.check(options.trace_detail)
     window = None if options.trace_window is None else window_ns(options.trace_window, str(TRACE_WINDOW))
     cores = None if options.trace_cores is None else _intervals(options.trace_cores, str(TRACE_CORES))
@@ -95,8 +91,7 @@ def requested(options: RunOutput) -> TraceRequest | None:
 
 
 def further_traces(formats: str | None, detail: str) -> TraceRequest | None:
-    """The traces that ``--trace`` requests for commands without a default trace, in this detail; None without one. Raises
-    InputError or PluginError if there is no such format."""
+    """The traces that ``--trace`` requests, in this detail; None without it. Raises InputError or PluginError."""
     if formats is None or formats == NO_FORMATS:
         return None
     request = TraceRequest(formats_of(formats, str(TRACE_FORMATS)), detail)
@@ -134,8 +129,7 @@ def _intervals(text: str, where: str) -> tuple[tuple[int, int], ...]:
 
 
 def window_ns(text: str, where: str) -> tuple[int, int]:
-    """A window of time: ``2h..3h``, ``2h+90s``, ``2h..`` or ``..3h``, since the workload's time 0; a bare number is
-    seconds. Raises InputError if it is none."""
+    """A window of time: ``2h..3h``, ``2h+90s``, ``2h..`` or ``..3h``; a bare number is seconds. Raises InputError."""
     begin, dots, end = text.partition("..")
     if dots:
         since = parse_instant_ns(begin, where) if begin.strip() else 0

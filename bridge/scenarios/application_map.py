@@ -39,8 +39,7 @@ COLUMNS = ("application", "user", "group", "queue", "partition", "cores")
 
 @dataclass(frozen=True)
 class Match:
-    """Conditions that a job must meet, all of them. Raises InputError if a value cannot be used; the message begins with
-    ``where`` and the key."""
+    """Conditions that a job must all meet. Raises InputError, which begins with ``where`` and the key."""
 
     # the log's numbers, as ``"1 7 20-25"``; empty: any, also where the log gives none
     application: str = ""
@@ -94,28 +93,13 @@ class MappedJobs:
 
 @dataclass(frozen=True)
 class ApplicationMap:
-    """The program of every job of a workload.
+    """The program of every job of a workload. Raises InputError if it is empty, a name is there twice, or one can never
+    match."""
 
-    Attributes
-    ----------
-    source : str
-        The file, for messages.
-    applications : tuple of MappedJobs
-        Tried in order.
-    default : Program or None
-        Program of jobs without a matching application; None: the run's.
-    default_allowed, default_draws : bool or None, mapping of str to int
-        As of an application, for jobs without a matching one.
-
-    Raises
-    ------
-    InputError
-        If it is empty, two applications have the same name, or one can never match because the one before takes all jobs.
-    """
-
-    source: str
-    applications: tuple[MappedJobs, ...]
-    default: Program | None = None
+    source: str  # the file, for messages
+    applications: tuple[MappedJobs, ...]  # tried in order
+    default: Program | None = None  # of jobs without a matching application; None: the run's
+    # ``allowed`` and ``draws`` of jobs without a matching application
     default_allowed: bool | None = None
     default_draws: Mapping[str, int] = field(default_factory=dict)
 
@@ -136,12 +120,9 @@ class ApplicationMap:
                 raise InputError(f"{where}.match: every job matches, so that application[{place + 1}] never does")
 
     def assign(self, workload: Workload, seed: int, default: Program) -> tuple[tuple[Program, ...], Array]:
-        """The programs of the applications in order, then the default one; and the place of each job's program, int64 (n,).
-
-        The run's program is ``default``: its first loop fills in parameters that the loops of the map lack. Raises InputError
-        if a job cannot run its program: it would have too many tasks, or a technique's parameters are for another number of
-        cores.
-        """
+        """The programs of the applications in order, then the default one; and the index of each job's program, int64 (n,).
+        ``default`` is the run's: its first loop fills in missing parameters. Raises InputError if a job cannot run its
+        program."""
         run = default.loops[0] if default.loops else Loop()
         given = {f"{self.source}: application[{k}]": one.program for k, one in enumerate(self.applications)}
         given["" if self.default is None else f"{self.source}: {DEFAULT}"] = self.default or default
@@ -155,16 +136,15 @@ class ApplicationMap:
         return tuple(programs), place
 
     def allowed(self, place: Array, otherwise: Array) -> Array:
-        """Which jobs may be slowed to save power, bool (n,): by the place of each job's program, from what ``assign`` gave,
-        or ``otherwise`` where its application does not say it."""
+        """Which jobs may be slowed to save power, bool (n,), by the index of each job's program; else ``otherwise``."""
         said = [*(one.allowed for one in self.applications), self.default_allowed]
         known = np.array([one is not None for one in said])[place]
         found: Array = np.where(known, np.array([bool(one) for one in said])[place], otherwise)
         return found
 
     def draws(self, place: Array, key: str, otherwise: Array) -> Array | None:
-        """``power`` or ``memory_bound`` of jobs, parts per billion, int64 (n,): by the place of each job's program, from
-        what ``assign`` gave, or ``otherwise`` where its application does not say it; None where no application does."""
+        """``power`` or ``memory_bound`` of jobs, parts per billion, int64 (n,), by the index of each job's program; else
+        ``otherwise``. None if no application has it."""
         said = [*(one.draws.get(key, -1) for one in self.applications), self.default_draws.get(key, -1)]
         if max(said) < 0:
             return None
@@ -211,8 +191,7 @@ def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
 
 
 def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
-    """Read an application map from a TOML file. Raises InputError, which names file and key, or PluginError if a technique's
-    file cannot be loaded."""
+    """Read an application map from a TOML file. Raises InputError with file and key, or PluginError."""
     return parse_application_map(read_text(path, "application map", "TOML"), os.fspath(path))
 
 

@@ -1,9 +1,5 @@
-"""The features of both levels and of a run that do not go together, each pair once (``traces.base.options``).
-
-Those of the batch level alone are in ``bls.conflicts``. :data:`SCENARIO` is of the options alone, :data:`READY` of these with
-their jobs, :data:`PROCESSES` of how a run is executed, :data:`RUN` of the options of the run besides, and :data:`TYPED`,
-:data:`REPLAY` and :data:`COMPANIONS` of options that are typed, or stand in a study.
-"""
+"""Features that exclude each other, each pair once (``traces.base.options``); those of the batch level: ``bls.conflicts``.
+Each table is checked for another object: see the comments."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -402,6 +398,16 @@ def _no_deadlines(run: Values) -> bool:
     return not reads_deadlines(run["bls"])
 
 
+def _no_signals(run: Values) -> bool:
+    from bls.policies import reads_signals
+
+    return run.get("bls_command") is None and not reads_signals(run["bls"])
+
+
+def _policy_given(run: Values) -> str:
+    return f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}"
+
+
 def _no_loss(option: Option[Any], example: Any) -> Conflict:
     lacking: ChosenFeature = has(f"no {b.FAILURES}, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}", _loses_nothing)
     without = f"no job loses its cores without that, {b.WINDOWS}, {a.SPEEDS} or {d.ALS_COMMAND}"
@@ -411,11 +417,13 @@ def _no_loss(option: Option[Any], example: Any) -> Conflict:
 COMPANIONS: Final[tuple[Conflict, ...]] = (
     Conflict(
         _companion(b.SLACK, 3.0),
-        has(
-            f"a {b.BLS} that reads no deadlines", _no_deadlines,
-            lambda run: f"{b.BLS:{bls if isinstance(bls := run['bls'], str) else bls.name}}",
-        ),
+        has(f"a {b.BLS} that reads no deadlines", _no_deadlines, _policy_given),
         reason="{second} reads no deadlines", allowed="edf"
+    ),
+    Conflict(
+        _companion(b.SIGNALS, "signals.csv"),
+        has(f"a {b.BLS} that reads no signals", _no_signals, _policy_given),
+        reason="{second} reads no signals", allowed="a policy that needs them; twolevel power computes costs of a finished run"
     ),
     _no_loss(b.ON_FAILURE, "lose"),
     _no_loss(b.MAX_ATTEMPTS, 3),
@@ -434,8 +442,7 @@ COMPANIONS: Final[tuple[Conflict, ...]] = (
 
 
 def check_used(runs: Iterable[Values]) -> None:
-    """Check that each option is of use to some run of an experiment that has it. An option that a run does not have is not
-    checked, and its default is as not given. Raises InputError if an option is of use to none."""
+    """Raise InputError if an option is of use to no run that has it. An option that a run lacks counts as not given."""
     of_runs = list(runs)
     for row in COMPANIONS:
         given = [run for run in of_runs if row.first.found(run)]

@@ -20,8 +20,7 @@ def is_word(platform: object) -> bool:
 
 
 def given_platform(platform: Platform | str | Path | None) -> Platform | None:
-    """A platform from what a user gives: a platform, one of ``bls.machine.platform``, as ``paper``, or the path of a file;
-    None where it depends on the log. Raises InputError if the file cannot be used."""
+    """A given platform, published one (``paper``), or file; None if it depends on the log. Raises InputError."""
     if platform is None or platform == _LOG:
         return None
     if isinstance(platform, Platform):
@@ -31,9 +30,8 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
 
 
 def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
-    """The machine that a log is simulated on: the one given, or with ``log`` the one that the log names
-    (``bls.workloads.header``). None: the same, if jobs are replayed and it names one; else the two-level paper's.
-    Raises InputError if a file cannot be used, or ``log`` is asked of a log that names no machine."""
+    """The machine for a log: the given one, or with ``log``, or None and replayed jobs, the one that the log names; else the
+    paper's. Raises InputError if a file cannot be used, or with ``log`` the log names none."""
     given = given_platform(platform)
     if given is not None:
         return given

@@ -62,7 +62,6 @@ _FIXED_APPLICATIONS: Mapping[str, Callable[[object], bool]] = {
 
 
 def draws(options: Mapping[str, object]) -> bool:
-    """Whether a run with these options, as in ``arguments`` of run.json, may draw something at random; a missing option has
-    its default."""
+    """Whether a run with these arguments of run.json may draw something at random; missing options have their defaults."""
     fixed = dict(_FIXED) if options.get("als") == RECORDED else {**_FIXED, **_FIXED_APPLICATIONS}
     return not all(holds(options[name]) for name, holds in fixed.items() if name in options)

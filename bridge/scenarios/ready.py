@@ -47,55 +47,26 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class ReadyScenario:
-    """Everything that determines the result of a run.
+    """Everything that determines the result of a run. :meth:`of` makes one."""
 
-    Attributes
-    ----------
-    workload : Workload
-        Fitted to the platform and selected.
-    platform : Platform
-    options : Scenario
-    policy : Policy, ScoringPolicy or DecidingPolicy
-    allocator : Allocator
-    technique : Technique, Selection or None
-        That of jobs whose application says no other; None where jobs last their recorded run times.
-    model : TaskModel
-    requested : mapping of int to str, or None
-        Cores by job number, for the allocator ``given``.
-    constraints : JobConstraints
-        Partitions, requests, dependencies, windows, outages.
-    observers : tuple of Observer or AdditionalData
-        Observers of the run, and objects that compute additional data for its policy.
-    applications : tuple of Program
-        What jobs may compute; empty where they last their recorded run times.
-    programs : Programs or None
-        The same, looked up.
-    program : int64 (n,)
-        The place of each job's program.
-    speeds : CoreSpeeds
-        How the speeds of the machine's cores change.
-    network : NetworkState
-        Between the machine's hosts.
-    power : PowerPlan or None
-        What is known of power, where anything is to be.
-    """
-
-    workload: Workload
+    workload: Workload  # fitted to the platform and selected
     platform: Platform
     options: Scenario
     policy: AnyPolicy
     allocator: Allocator
-    technique: AnyScheduler | None
+    technique: AnyScheduler | None  # of jobs whose application has no other; None: jobs last their recorded run times
     model: TaskModel
-    requested: Mapping[int, str] | None = None
+    requested: Mapping[int, str] | None = None  # cores by job number, for the allocator ``given``
     constraints: JobConstraints = field(default_factory=JobConstraints)
+    # observers, and objects that compute additional data for the policy
     observers: tuple[AnyObserver, ...] = ()
-    applications: tuple[Program, ...] = ()
-    programs: Programs | None = None
+    applications: tuple[Program, ...] = ()  # what jobs may compute; empty if they last their recorded run times
+    programs: Programs | None = None  # the same, looked up
+    # int64 (n,): index of each job's program
     program: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     speeds: CoreSpeeds = field(default_factory=lambda: core_speeds((), 1, 0))
-    network: NetworkState = NO_NETWORK
-    power: PowerPlan | None = None
+    network: NetworkState = NO_NETWORK  # between hosts
+    power: PowerPlan | None = None  # None without any power option
 
     @property
     def networked(self) -> bool:
@@ -246,8 +217,8 @@ def _technique(given: object) -> AnyScheduler:
 
 
 def platform_network(platform: Platform, model: str) -> NetworkState:
-    """A platform's network as the application level takes it. Raises InputError if there is no such model, or the
-    platform's hosts do not fit its topology."""
+    """The network of a platform for applications. Raises InputError if the model is unknown, or hosts do not fit the
+    topology."""
     network = platform.network
     return network_state(
         network_model(model),
@@ -288,8 +259,7 @@ def load_workload(
     preset: bool | None = b.PRESET.default,
     cancelled: bool = b.CANCELLED.default,
 ) -> Workload:
-    """A workload from what a user gives, fitted to the platform, then selected, with ``preset`` and ``cancelled`` as of
-    ``bridge.scenarios.scenario.JobSelection``. Raises InputError if it cannot be read, or nothing is left of it."""
+    """A workload, fitted to the platform and selected. Raises InputError if it cannot be read, or nothing is left."""
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)

@@ -41,8 +41,8 @@ _FEW = 0.01
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """What a user should know of the machine, a line each: which one it is, if ``platform``, which the user gave, is None;
-    and whether it is too small for the jobs, which are fitted to it."""
+    """Lines about the machine: which one it is, if the user gave no ``platform``, and whether it is too small for the
+    jobs."""
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []
@@ -75,8 +75,7 @@ _GPUS = ("gpus", "gpu")
 
 
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
-    """Lines about held jobs, about GPUs that are not counted, and about memory that the log does not know; ``platform`` and
-    ``options`` are those of the runs, and missing where the log is only described."""
+    """Lines about held jobs, uncounted GPUs and unknown memory; without ``platform`` and ``options`` of a log alone."""
     options = list(options)
     if words := held_words(int(np.count_nonzero(jobs.held))):
         yield words
@@ -109,8 +108,7 @@ def _jobs(n: int) -> str:
 
 
 def time_limit_words(jobs: Workload, options: Iterable[Scenario]) -> str:
-    """Which policies plan with the true run times, as the log has no time limits, and an estimator that predicts them;
-    empty if none does, or the log has limits."""
+    """Which policies plan with the true run times for lack of limits, and an estimator that predicts them; else empty."""
     if np.any(jobs.estimate_ns != jobs.run_ns):
         return ""
     who: dict[str, None] = {}
@@ -181,30 +179,22 @@ _MOST = 20
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:
-    """A line each: that limits are below what the machine draws at least; that an option has no effect, as no job is
-    slowed, limits are ignored, or nothing says what jobs draw; that users who allow it have no job; that sleeping saves
-    nothing."""
+    """Lines about limits that cannot be kept, options without effect, users without jobs, and useless sleep."""
     plan = scenario.power
     if plan is None:
         return
     yield from sleep_words(plan)
     if not plan.limited:
         return
-    least_mw, off = plan.least_mw, plan.fallback == "stop:off"
-    below = [one for one in plan.limits.limits if one.power_mw < least_mw]
-    if below:
-        lowest = min(one.power_mw for one in below)
-        which = f"{len(below)} of {len(plan.limits.limits)} cannot be kept"
-        draws = f"{'with all hosts off' if off else 'idle'} the machine draws {least_mw / 1000:g} W"
-        yield f"{b.LIMITS}: {which}: {draws}, and the lowest is {lowest / 1000:g} W"
-    for domain in plan.domains:
-        below = [one for one in domain.limits.limits if one.power_mw < domain.idle_mw]
+    whole = "with all hosts off the machine draws" if plan.fallback == "stop:off" else "idle the machine draws"
+    parts = [("", plan.limits, plan.least_mw, whole)]
+    parts += [(f"{one.name}: ", one.limits, one.idle_mw, "idle it draws") for one in plan.domains]
+    for name, limits, least_mw, draws in parts:
+        below = [one.power_mw for one in limits.limits if one.power_mw < least_mw]
         if below:
-            lowest = min(one.power_mw for one in below)
-            which = f"{domain.name}: {len(below)} of {len(domain.limits.limits)} cannot be kept"
-            yield (
-                f"{b.LIMITS}: {which}: idle it draws {domain.idle_mw / 1000:g} W, and the lowest is {lowest / 1000:g} W"
-            )
+            which = f"{name}{len(below)} of {len(limits.limits)} cannot be kept"
+            lowest = f"the lowest is {min(below) / 1000:g} W"
+            yield f"{b.LIMITS}: {which}: {draws} {least_mw / 1000:g} W, and {lowest}"
     options = plan.options
     if plan.stops and options.allowed != b.ALLOWED.default:
         yield f"{b.ALLOWED}: of no effect, as {b.FALLBACK:{options.fallback}} slows no job"

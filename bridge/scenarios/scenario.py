@@ -1,7 +1,5 @@
-"""A scenario as a user declares it, on the command line, in a study or in Python: one declaration, nested by what it is about.
-
-Nothing heavy is imported at the top: the help of the command line is made of these fields.
-"""
+"""A scenario as a user declares it, on the command line, in a study or in Python. Nothing heavy is imported at the top, because
+the help of the command line is made of these fields."""
 
 from __future__ import annotations
 
@@ -41,39 +39,8 @@ RECORDED = "recorded"
 @knows_its_keywords
 @dataclass(frozen=True)
 class Application:
-    """How jobs are computed.
-
-    Attributes
-    ----------
-    technique : str, Technique, Selection or Planner
-        Application technique: ``static``, ``ss``, ``gss``, ``fsc:h=1e-6`` …, ``FILE.py:NAME``, an installed one,
-        ``select:gss,fac`` (``als.techniques``), or ``recorded``.
-    variation : float
-        Task variation factor: standard deviation over mean of a job's task lengths.
-    tasks_per_core : int
-        Mean number of tasks a core, >= 1.
-    lengths : str
-        Distribution of task lengths (``als.lengths``); empty: normal, as in the paper.
-    applications : str, Path, ApplicationMap or None
-        Which program each job runs (``bridge.scenarios.application_map``); None: all the same loop.
-    overhead_ns : int
-        What a core pays before each chunk.
-    latency_ns : int
-        What a request message between two hosts takes, one way, 0 to 10**12 ns; the master is on the job's first host.
-    assignment : str
-        ``distributed`` or ``master``: where chunks are calculated, which pays the overhead.
-    resize_ns : int
-        What a change of its width costs each core of a job, once, before its next chunk.
-    speeds : tuple of str
-        How core speeds change (``als.core_speeds``).
-    network : str
-        What data between the tasks of a graph take (``als.network``): ``none``, ``hockney``, ``cm02``, ``lv08``.
-
-    Raises
-    ------
-    InputError
-        If one of them cannot be.
-    """
+    """How jobs are computed. An object may be given in place of a technique's name, or of the map ``applications``
+    (``bridge.scenarios.application_map``). Raises InputError if a value is not allowed."""
 
     technique: str | AnyScheduler = holds(
         replace(a.ALS, help=f"{a.ALS.help}; or recorded: replay the logged run times without an application level")
@@ -130,30 +97,8 @@ class Application:
 @knows_its_keywords
 @dataclass(frozen=True)
 class Execution:
-    """How applications are run, and another program that decides.
-
-    Attributes
-    ----------
-    coupling : str
-        ``inline``, ``pool`` or ``process``; the result is the same, only the cost differs.
-    workers : int, optional
-        How many processes run applications; without it one per processor, or none on this host where others may join.
-    als_command : str, optional
-        A command line that starts an application simulator of the user's own; None is ours.
-    timeout_s : float
-        How long another program, an application simulator or a scheduler, may take to answer.
-    socket : {"unix", "tcp"}
-        The kind of socket between the bridge and other programs; ``tcp`` uses the loopback interface.
-    bls_command : str, optional
-        A command line that starts a scheduler of the user's own, which decides in place of a policy.
-    listen, token_file, certificate : str, optional
-        Where workers of other hosts may join, and with what.
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed; the message names the option.
-    """
+    """How applications are run, and other programs that take part. ``socket``, ``unix`` or ``tcp`` (on the loopback interface),
+    is how these are connected. Raises InputError if a value is not allowed."""
 
     coupling: str = holds(d.COUPLING)
     workers: int | None = holds(d.WORKERS)
@@ -196,24 +141,8 @@ class Execution:
 @knows_its_keywords
 @dataclass(frozen=True)
 class JobSelection:
-    """Where the jobs come from, and which of them.
-
-    Attributes
-    ----------
-    source : Workload, str or Path, optional
-        A workload, the path of one in any format of ``bls.workloads``, plain or compressed, ``sample``: the shipped one, or
-        ``FILE.py:NAME``, a function that makes one of the seed. None: it is given elsewhere, as in a study.
-    select : str
-        As :func:`bls.workloads.selection.select`.
-    oversize : str
-        What becomes of jobs wider than the platform: ``reject`` or ``clamp``.
-    preset : bool, optional
-        Whether a selected window starts with the jobs that, according to the log, run or wait then, or with an empty
-        machine. By default with these jobs, where the log records their starts and the platform has room for them;
-        ``result.scenario.workload.window_text`` says which.
-    cancelled : bool
-        With the jobs that were withdrawn before they started.
-    """
+    """The jobs: ``source`` may also be a workload; None: it is given elsewhere, as in a study.
+    ``result.scenario.workload.window_text`` says with which jobs a window began."""
 
     source: Workload | str | Path | None = holds(d.WORKLOAD)
     select: str = holds(b.SELECT)
@@ -225,15 +154,7 @@ class JobSelection:
 @knows_its_keywords
 @dataclass(frozen=True)
 class Machine:
-    """On which machine.
-
-    Attributes
-    ----------
-    platform : Platform, str or Path, optional
-        A platform, the path of a TOML file, ``paper`` (the two-level paper's 4 hosts × 64 cores), another one of
-        ``bls.machine.platform``, as ``demand-response``, or ``log``: the machine that the log names. Default: ``log`` if run
-        times are as recorded and the log names a machine; otherwise ``paper``.
-    """
+    """The machine: ``platform`` may also be a :class:`bls.Platform`."""
 
     platform: Platform | str | Path | None = holds(b.PLATFORM)
 
@@ -247,22 +168,15 @@ class Scenario:
     ----------
     workload : JobSelection
         A workload, or what names one, stands for all of its jobs.
-    machine : Machine
-    batch : Batch
-        Policy, allocator, rules and constraints.
-    application : Application
-        Technique, task lengths, costs, core speeds.
-    power : Power
-        What the machine draws, limits to that, and what is done under them.
-    execution : Execution
-        Nothing of it changes a result.
+    machine, batch, application, power, execution : Machine, Batch, Application, Power, Execution
+        The execution does not change the result.
     seed : int
         0 to 2**64 - 1.
 
     Raises
     ------
     InputError
-        If a part is none.
+        If a part has another type.
     """
 
     workload: JobSelection = part(JobSelection)
@@ -340,7 +254,7 @@ class Scenario:
         return source
 
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
-        """The machine for a log, if none is given, and its jobs, fitted to that and selected; ``replayed``: all last as long as
+        """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all last as long as
         recorded."""
         from bridge.scenarios.machine import platform_for
         from bridge.scenarios.ready import load_workload

@@ -17,66 +17,36 @@ from bls.options import TOPOLOGY
 from bridge.options.declared import HOSTS
 from bridge.single.own_cores import OwnCores
 from traces.base.errors import InputError, begins_at, shown
-from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED
+from traces.base.options import LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED, holds, knows_its_keywords
 from traces.compiled import Array
 
 
+@knows_its_keywords
 @dataclass(frozen=True)
 class GraphOptions(OwnCores):
     """How a graph is run: its scheduler, cores and network.
 
-    Attributes
-    ----------
-    als : str, Technique, Planner or Mapped
-        The scheduler of its tasks, or a name as for ``als.schedulers.scheduler``.
-    core_speed_gflops : tuple of float
-        Speed of each of the P cores, GFLOP/s.
-    hosts : int
-        Number of hosts, 0 to ``hosts`` - 1, among which the cores are divided in blocks; if these differ, the first ones
-        are larger by one core.
-    order : str
-        ``index`` or ``rank``; not with a planner, which has its own order.
-    network : str
-        Time of data between tasks, see ``als.network.network_model``.
-    topology : str
-        Links between hosts, see ``als.network.topology``.
-    bandwidth_gbps, link_latency_ns : float
-        For each link, Gbit/s and ns. The bandwidth also determines the bytes of the edges of a generated graph.
-    memory_gbps : float or None
-        Gbit/s between cores of a host; None: data within a host take no time.
-    overhead_ns : int
-        Cost of each chunk; with a technique only.
-    latency_ns : int
-        Time of a message between the master's host, the first, and another host; with a technique only.
-    assignment : str
-        ``distributed`` or ``master``; with a technique only.
-    speeds : tuple of str
-        Changes of the cores' speeds, see ``als.core_speeds``.
-    seed : int
-        Seed of all random numbers.
-    scheduler, state, changing : AnyScheduler, NetworkState, CoreSpeeds
-        The objects named by ``als``, the network and ``speeds``; set here.
-
-    Raises
-    ------
-    InputError
-        If an option is not allowed, or has no effect.
+    ``als`` is a scheduler or its name (``als.schedulers.scheduler``), ``core_speed_gflops`` the speed of each core, GFLOP/s.
+    The cores are divided among the hosts in blocks; if these differ, the first ones are larger by one core. The bandwidth also
+    determines the bytes of edges of a generated graph. Costs of chunks need a technique, an order no planner. Raises InputError
+    if an option is not allowed, or has no effect.
     """
 
     als: str | AnyScheduler
     core_speed_gflops: tuple[float, ...]
-    hosts: int = HOSTS.default
-    order: str = ORDER.default
-    network: str = NETWORK.default
-    topology: str = TOPOLOGY.default
-    bandwidth_gbps: float = LINK_BANDWIDTH.default
-    link_latency_ns: float = LINK_LATENCY.default
-    memory_gbps: float | None = MEMORY_BANDWIDTH.default
-    overhead_ns: int = OVERHEAD.default
-    latency_ns: int = LATENCY.default
-    assignment: str = ASSIGNMENT.default
-    speeds: tuple[str, ...] = SPEEDS.default
-    seed: int = SEED.default
+    hosts: int = holds(HOSTS)
+    order: str = holds(ORDER)
+    network: str = holds(NETWORK)
+    topology: str = holds(TOPOLOGY)
+    bandwidth_gbps: float = holds(LINK_BANDWIDTH)
+    link_latency_ns: float = holds(LINK_LATENCY)
+    memory_gbps: float | None = holds(MEMORY_BANDWIDTH)
+    overhead_ns: int = holds(OVERHEAD)
+    latency_ns: int = holds(LATENCY)
+    assignment: str = holds(ASSIGNMENT)
+    speeds: tuple[str, ...] = holds(SPEEDS)
+    seed: int = holds(SEED)
+    # The objects named by ``als``, the network and ``speeds``
     scheduler: Technique | Planner | Mapped = field(init=False, compare=False, repr=False)
     state: NetworkState = field(init=False, compare=False, repr=False)
     changing: CoreSpeeds = field(init=False, compare=False, repr=False)
@@ -150,8 +120,7 @@ class GraphOptions(OwnCores):
         return self.bandwidth_gbps * BYTES_PER_GBIT / min(self.core_speed_gflops)
 
     def part(self, host: Array | None, core: Array | None = None) -> GraphPart:
-        """The graph as the application needs it; ``host`` and ``core`` of each task, as in ``TaskGraph``, are used only
-        if the graph is mapped."""
+        """The graph for the application; ``host`` and ``core`` of each task are used only if it is mapped."""
         by_rank = self.order == "rank"
         if not isinstance(self.scheduler, Mapped):
             return GraphPart(self.scheduler, by_rank=by_rank)

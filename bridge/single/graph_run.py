@@ -16,14 +16,14 @@ from als.graphs.order import index_edges, topological_order, upward_ranks
 from als.graphs.task_graph import TaskGraph
 from als.lengths.draw import length_cov
 from als.metrics.graphs import GRAPH_METRICS, arrived_transfers, measure_graph
-from als.metrics.loops import LOOP_METRICS, by_name, measure
+from als.metrics.loops import LOOP_METRICS, by_name
 from als.network.routes import longest_route
 from als.options import ALS
 from als.planners import Planner
 from als.planners.contract import Mapped
 from bridge.options.declared import HOSTS
 from bridge.single.graph_options import GraphOptions
-from bridge.single.own_cores import advance_to_end, one_job_ledger
+from bridge.single.own_cores import advance_to_end, measured, one_job_ledger, task_columns
 from traces.base.columns import html_table
 from traces.base.errors import InputError, shown
 from traces.base.process import free_memory_bytes
@@ -40,35 +40,19 @@ _TASK_BYTES, _EDGE_BYTES, _LINK_BYTES = 400, 150, 64
 
 @dataclass(frozen=True)
 class GraphResult:
-    """The outcome of a graph.
-
-    Attributes
-    ----------
-    options : GraphOptions
-    graph : TaskGraph
-    makespan_ns : int
-        Instant at which the last core has finished; the graph starts at 0.
-    n_chunks : int
-        Number of assigned chunks; with a planner, or mapped, each task is one.
-    tasks : dict of columns
-        One row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str.
-    transfers : dict of ndarray, or None
-        One row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None without a
-        network.
-    loop_values : float64 (len(LOOP_METRICS),)
-        By ``als.metrics.loops.LOOP_METRICS``.
-    graph_values : float64 (len(GRAPH_METRICS),)
-        By ``als.metrics.graphs.GRAPH_METRICS``.
-    """
+    """The outcome of a graph."""
 
     options: GraphOptions
     graph: TaskGraph
-    makespan_ns: int
-    n_chunks: int
+    makespan_ns: int  # instant at which the last core has finished; the graph starts at 0
+    n_chunks: int  # number of assigned chunks; with a planner, or mapped, each task is one
+    # one row per task, columns ``traces.ledger_tables.TASKS`` and ``name``, a list of str
     tasks: dict[str, Array | list[str]]
+    # one row per transfer between cores, columns ``traces.ledger_tables.TRANSFERS``, by (source, target); None without a
+    # network
     transfers: dict[str, Array] | None
-    loop_values: Array
-    graph_values: Array
+    loop_values: Array  # float64, by ``als.metrics.loops.LOOP_METRICS``
+    graph_values: Array  # float64, by ``als.metrics.graphs.GRAPH_METRICS``
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -102,8 +86,7 @@ class GraphResult:
 
 
 def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -> None:
-    """Refuse a graph that does not fit into the free memory. ``name``: what the error calls the graph. ``options``: a
-    planner needs memory for its plan. Raises InputError."""
+    """Raise InputError if a graph, called ``name``, and the plan of a planner do not fit into the free memory."""
     needed = _TASK_BYTES * n_tasks + _EDGE_BYTES * n_edges
     if options.has_network:
         needed += _LINK_BYTES * int(longest_route(options.state)) * n_edges
@@ -119,13 +102,7 @@ def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -
 
 
 def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> GraphResult:
-    """Run a graph to its end.
-
-    Parameters
-    ----------
-    graph : TaskGraph or DrawnGraph
-        Tasks and edges; the host and core of each task are used only if the graph is mapped.
-    options : GraphOptions
+    """Run a graph to its end. Hosts and cores of its tasks are used only if it is mapped.
 
     Raises
     ------
@@ -170,8 +147,7 @@ def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> Grap
 
 
 def critical_path(graph: TaskGraph) -> Array:
-    """The tasks of the longest path of work, without data, in order: int64 (k,). Among paths of equal work, the one with the
-    lowest first task, then the lowest second one, and so on."""
+    """The tasks of the longest path of work, without data: int64 (k,); of equal paths the one with the lowest first tasks."""
     n, n_edges = graph.n_tasks, graph.n_edges
     out_first, in_first, in_edge = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.empty(n_edges, np.int64)
     order, missing, ranks = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
@@ -213,32 +189,12 @@ def _check_places(where: str, graph: TaskGraph, options: GraphOptions) -> None:
 
 
 def _result(graph: TaskGraph, options: GraphOptions, application: ApplicationSimulator, at_start: Array) -> GraphResult:
-    state, n = application.state, graph.n_tasks
-    tasks: dict[str, Array | list[str]] = {
-        "job_id": np.zeros(n, np.int64),
-        "task": np.arange(n),
-        "chunk": state.chunk,
-        "core": state.core,
-        "start_ns": state.start_ns,
-        "end_ns": state.end_ns,
-        "length_gflop": graph.gflop,
-        "name": [graph.label(task) for task in range(n)],
-    }
-    work = float(graph.gflop.sum())
-    loop_values, graph_values = np.empty(len(LOOP_METRICS)), np.empty(len(GRAPH_METRICS))
-    measure(
-        loop_values,
-        0,
-        state.cores.finish_ns,
-        state.cores.busy_ns,
-        at_start,
-        work,
-        length_cov(graph.gflop, 0, n) if work > 0.0 else math.nan,
-        application.scheduling_ns,
-        application.chunks,
-    )
+    tasks: dict[str, Array | list[str]] = {**task_columns(application, graph.gflop)}
+    tasks["name"] = [graph.label(task) for task in range(graph.n_tasks)]
+    cov = length_cov(graph.gflop, 0, graph.n_tasks) if graph.gflop.sum() > 0.0 else math.nan
+    loop_values, graph_values = measured(application, at_start, graph.gflop, cov), np.empty(len(GRAPH_METRICS))
     transfers = _transfers(application) if options.has_network else None
-    measure_graph(graph_values, state, 0, application.end_ns, float(at_start.max()), False)
+    measure_graph(graph_values, application.state, 0, application.end_ns, float(at_start.max()), False)
     return GraphResult(
         options, graph, application.end_ns, application.chunks, tasks, transfers, loop_values, graph_values
     )

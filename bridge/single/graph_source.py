@@ -25,8 +25,7 @@ _HEAD_BYTES = 2**16
 
 @dataclass(frozen=True)
 class GraphSource:
-    """The user's description of a graph; None: not given. Raises InputError if a value is out of range, or has no effect on
-    this kind of graph."""
+    """The description of a graph; None: not given. Raises InputError if a value is out of range, or has no effect."""
 
     graph: str  # the name of a generator, perhaps with parameters, or ``FILE.py:NAME``; else the path of a file
     tasks: int | None = None  # generators: approximate number of tasks; default: from its parameters, or one per core
@@ -71,8 +70,7 @@ class GraphSource:
         }
 
     def read(self, options: GraphOptions) -> TaskGraph:
-        """Read or generate the graph. Raises InputError if that is impossible, or the graph is too large. Raises PluginError
-        if a generator does not return a graph."""
+        """Read or generate the graph. Raises InputError, or PluginError if a generator does not return a graph."""
         return self._drawn(options) if self.is_drawn else self._given()
 
     def _given(self) -> TaskGraph:

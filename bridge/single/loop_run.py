@@ -12,18 +12,17 @@ from als.application import ApplicationSimulator
 from als.core_speeds import CoreSpeeds, core_speeds
 from als.lengths import LengthModel
 from als.lengths.draw import drawn, length_cov
-from als.metrics.loops import LOOP_METRICS, by_name, finish_cov, finish_imbalance, measure
+from als.metrics.loops import LOOP_METRICS, by_name, finish_cov, finish_imbalance
 from als.options import ASSIGNMENT, LATENCY, N_TASKS, OVERHEAD, SPEEDS, STEPS
 from als.schedulers import loop_technique
 from als.techniques import AnyTechnique
 from bridge.options.declared import HOSTS
-from bridge.single.own_cores import OwnCores, advance_to_end, one_job_ledger
+from bridge.single.own_cores import OwnCores, advance_to_end, measured, one_job_ledger, task_columns
 from traces.base.errors import InputError
 from traces.base.options import SEED
 from traces.compiled import Array, own
 
 if TYPE_CHECKING:
-    from traces.figures.application.loop import LoopChunks
     from traces.ledger import Ledger
 
 
@@ -82,22 +81,14 @@ class LoopResult:
         return by_name(LOOP_METRICS, self.values)
 
     @property
-    def bars(self) -> LoopChunks:
-        """The chunks as ``traces.figures.application.loop`` draws them."""
-        from traces.figures.application.loop import LoopChunks
-
-        return LoopChunks(*(self.chunks[name] for name in LoopChunks._fields))
-
-    @property
     def ledger(self) -> Ledger:
         """The loop as the only job of a machine, for trace writers: job 0, which starts at 0."""
         return one_job_ledger("loop", self.options, self.makespan_ns, self.n_chunks, self.tasks, self.metrics)
 
 
 def drawn_tasks(model: LengthModel, seed: int, n_tasks: int | None, mean_gflop: float) -> Array:
-    """The lengths of ``n_tasks`` tasks, by default as many as the model states, GFLOP; their sum is n · mean, except for
-    rounding. Models that fill a total give the first n draws. Raises InputError if the model has another number of tasks, or
-    neither states one."""
+    """The lengths of ``n_tasks`` tasks, by default the model's number, GFLOP; their mean is as given, except for rounding.
+    Raises InputError if the model has another number of tasks, or neither states one."""
     n = model.count if n_tasks is None else n_tasks
     if n is None:
         raise InputError(f"{N_TASKS}: missing; the number of tasks")
@@ -132,29 +123,9 @@ def simulate_loop(lengths_gflop: Array, options: LoopOptions) -> LoopResult:
         seed=options.seed,
     )
     returned = advance_to_end(application, speeds, base)
-    state = application.state
-    columns = {
-        "job_id": np.zeros(n * steps, np.int64),
-        "task": np.arange(n * steps),
-        "chunk": state.chunk,
-        "core": state.core,
-        "start_ns": state.start_ns,
-        "end_ns": state.end_ns,
-        "length_gflop": all_lengths,
-    }
+    columns = task_columns(application, all_lengths)
     by_step = _steps(columns, options)
-    values = np.empty(len(LOOP_METRICS))
-    measure(
-        values,
-        0,
-        state.cores.finish_ns,
-        state.cores.busy_ns,
-        at_start,
-        float(all_lengths.sum()),
-        length_cov(lengths, 0, n),
-        application.scheduling_ns,
-        application.chunks,
-    )
+    values = measured(application, at_start, all_lengths, length_cov(lengths, 0, n))
     starts = np.array([step["start_ns"] for step in by_step], np.int64)
     chunks = _chunk_columns(columns, n, starts, returned)
     return LoopResult(

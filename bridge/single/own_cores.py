@@ -11,6 +11,7 @@ import numpy as np
 from als.application import ApplicationSimulator
 from als.application_faults import lost_error
 from als.core_speeds import CoreSpeeds
+from als.metrics.loops import LOOP_METRICS, measure
 from als.network.state import message_ns
 from als.options import ASSIGNMENT, CORES, LATENCY, OVERHEAD
 from bridge.options.declared import CORE_SPEED, HOSTS
@@ -29,8 +30,8 @@ _INSTANTS = 10_000
 
 
 def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:
-    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``: one number applies to each core. Raises
-    InputError if they are not allowed, or contradict each other."""
+    """The speeds of all cores, GFLOP/s, from ``--core-speed`` and ``--cores``. Raises InputError if they contradict each
+    other."""
     try:
         speeds = tuple(parse_real(part.strip()) for part in text.split(","))
     except ValueError:
@@ -138,6 +139,21 @@ def one_job_ledger(
     )
     machine = MachineShape(name, tuple(options.host_names), options.first_core)
     return Ledger(machine, jobs, TaskRecords(first=np.array([0, n_tasks]), **records), transfers)
+
+
+def task_columns(application: ApplicationSimulator, length_gflop: Array) -> dict[str, Array]:
+    """The tasks of a finished application, columns ``traces.ledger_tables.TASKS``."""
+    state, n = application.state, len(length_gflop)
+    columns = {name: getattr(state, name) for name in ("chunk", "core", "start_ns", "end_ns")}
+    return {"job_id": np.zeros(n, np.int64), "task": np.arange(n), **columns, "length_gflop": length_gflop}
+
+
+def measured(application: ApplicationSimulator, gflops: Array, length_gflop: Array, cov: float) -> Array:
+    """The values of :data:`als.metrics.loops.LOOP_METRICS` of a finished application on cores of these speeds."""
+    values, cores = np.empty(len(LOOP_METRICS)), application.state.cores
+    work, costs = float(length_gflop.sum()), (application.scheduling_ns, application.chunks)
+    measure(values, 0, cores.finish_ns, cores.busy_ns, gflops, work, cov, *costs)
+    return values
 
 
 def record_head(options: OwnCores, arguments: Mapping[str, Any], makespan_ns: int) -> dict[str, Any]:

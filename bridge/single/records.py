@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 
 def write_graph(result: GraphResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
-    """Write run.json, tasks.parquet, transfers.parquet if there is a network, graph.png and schedule.png, and traces if
-    requested."""
+    """Write run.json, tables of tasks and transfers, graph.png and schedule.png, and traces if requested."""
     options, graph = result.options, result.graph
     record = {
         **record_head(options, arguments, result.makespan_ns),
@@ -125,14 +124,14 @@ def graph_summary(result: GraphResult) -> str:
 
 def write_loop(result: LoopResult, folder: Path, arguments: Mapping[str, Any], *, trace: TraceRequest | None) -> None:
     """Write run.json, tasks.parquet, chunks.parquet and loop.png, and traces if requested."""
-    from traces.figures.application.loop import loop_figure
+    from traces.figures.application.loop import LoopChunks, loop_figure
     from traces.figures.drawing.canvas import save
 
     options = result.options
     write_rows(result.tasks, folder / "tasks.parquet")
     write_rows(result.chunks, folder / "chunks.parquet")
     figure = loop_figure(
-        result.bars,
+        LoopChunks(*(result.chunks[name] for name in LoopChunks._fields)),
         n_cores=options.n_cores,
         end_ns=result.makespan_ns,
         title=str(options.names()["als"]),

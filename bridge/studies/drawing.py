@@ -46,8 +46,8 @@ _OF_JOBS = ("submit_ns", "start_ns", "end_ns", "state", "why")
 
 
 def kept_frames(study: Study, folder: Path, name: str, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The workloads of a finished study, each with the table for a figure of :data:`KEPT_FIGURES`. Every table has one or
-    more rows per combination, whose ``label`` names what varies; ``batch`` is its batch policy."""
+    """The workloads of a finished study, each with the table for a figure of :data:`KEPT_FIGURES`, by ``label`` and
+    ``batch``."""
     from traces.statistics.comparisons import finished
 
     word = KEPT_FIGURES[name]
@@ -217,11 +217,9 @@ def missing(name: str, frame: pd.DataFrame) -> str:
     """The reason for which a figure cannot be drawn from some results; empty: it can."""
     if name == "decisions" and frame["label"].nunique() > MOST_LINES:
         return f"it has more than {MOST_LINES} combinations"
-    metric = "makespan_ns" if name in ("variation", "ratio") else MEASURES.get(name)
-    if metric is not None and not _has(frame, metric):
+    needed = {"variation": "makespan_ns", "ratio": "makespan_ns", "imbalance": "mean_imbalance"} | MEASURES
+    if (metric := needed.get(name)) and not (metric in frame and frame[metric].notna().any()):
         return f"no {metric}"
-    if name == "imbalance" and not _has(frame, "mean_imbalance"):
-        return "it has no mean_imbalance"
     if name in ("variation", "ratio"):
         if frame["variation"].nunique() < 2:
             return "it has one variation only"
@@ -232,12 +230,8 @@ def missing(name: str, frame: pd.DataFrame) -> str:
     return ""
 
 
-def _has(frame: pd.DataFrame, metric: str) -> bool:
-    return metric in frame.columns and bool(frame[metric].notna().any())
-
-
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
-    """The data of a figure of a finished study; ``again``: compare again instead of reading written comparisons. Raises
+    """The data of a figure of a finished study; ``again``: compare again instead of reading comparisons. Raises
     InputError."""
     if name in OF_RESULTS:
         return [
@@ -315,11 +309,9 @@ def draw_study_figures(
     study: Study | None = None,
     paper: ForPaper | None = None,
 ) -> list[Path]:
-    """Draw the figures of a study: those of some names of :data:`STUDY_FIGURES`, or all that its results allow. Files
-    of some formats go to ``target``; by default to ``figures`` in the folder, where earlier figures are replaced, and a
-    user's file whose name is needed gets a ``~`` after it. With ``paper``, which gives width and titles, ``captions.txt`` is
-    written next to them. Returns the files of figures. Raises InputError if a name is unknown, or a figure cannot be drawn
-    from the results."""
+    """Draw some of :data:`STUDY_FIGURES`, or all that the results allow, and return their files. Without a ``target`` they
+    replace earlier ones in ``figures``, where a user's file whose name is needed gets a ``~`` after it. With ``paper``,
+    ``captions.txt`` is written too. Raises InputError if a name is unknown, or the results lack the data."""
     from traces.figures.drawing.canvas import save_all
     from traces.figures.drawing.for_paper import CAPTIONS, ForPaper, write_captions
 
@@ -382,8 +374,7 @@ def caption(name: str, words: str, frame: pd.DataFrame) -> str:
 def planned_figures(
     study: Study, folder: Path, names: Sequence[str] = ()
 ) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """Each figure to draw: its name, its files' stem, its title and its data. Raises InputError as
-    :func:`draw_study_figures`."""
+    """Each figure to draw: name, stem of its files, title and data. Raises InputError as :func:`draw_study_figures`."""
     stems: set[str] = set()
     for name in dict.fromkeys(names or STUDY_FIGURES):
         if name not in STUDY_FIGURES:
@@ -416,12 +407,12 @@ def _make_room(folder: Path, files: Sequence[str], *, all_figures: bool) -> None
     list_drawn(folder, new if all_figures else new | ours)
 
 
-def _figure(name: str, about: str) -> Callable[..., Figure]:
+def _figure(name: str) -> Callable[..., Figure]:
     # A method that draws a figure of this name.
     def draw(self: StudyPlots, *, part: str | None = None, title: str | None = None, ax: Axes | None = None) -> Figure:
         return self._drawn(name, part, title, ax)
 
-    draw.__name__, draw.__doc__ = name.replace("-", "_"), about
+    draw.__name__, draw.__doc__ = name.replace("-", "_"), _SHOWS[name]
     return draw
 
 
@@ -437,24 +428,20 @@ class StudyPlots:
     def __init__(self, parts: Callable[[str], Sequence[FigureData]]) -> None:
         self._parts = parts
 
-    makespan = _figure("makespan", "The makespan of every combination at each variation, and how far above the lowest.")
-    wait = _figure("wait", "The mean wait of every combination.")
-    slowdown = _figure("slowdown", "The mean bounded slowdown of every combination.")
-    computing_utilisation = _figure(
-        "computing-utilisation", "The share of the machine's time that cores spent in tasks."
-    )
-    utilisation = _figure("utilisation", "The utilisation of every combination.")
-    variation = _figure("variation", "The makespan against the variation.")
-    ratio = _figure("ratio", "The makespan divided by the makespan at the smallest variation.")
-    imbalance = _figure("imbalance", "The mean load imbalance of jobs.")
-    cost = _figure("cost", "The wall time of a simulation by its number of jobs.")
-    comparison = _figure(
-        "comparison", "Each value of an option compared with a base value; a part is an option and a base."
-    )
-    slowdown_boxes = _figure("slowdown-boxes", "Boxes of bounded slowdowns by combination; from kept ``jobs``.")
-    queue_boxes = _figure("queue-boxes", "Boxes of numbers of waiting jobs by combination; from kept ``decisions``.")
-    decisions = _figure("decisions", "Mean time of a pass by the number of waiting jobs; from kept ``decisions``.")
-    decision_cost = _figure("decision-cost", "Mean time of a step: deciding, and the rest; from kept ``decisions``.")
+    makespan = _figure("makespan")
+    wait = _figure("wait")
+    slowdown = _figure("slowdown")
+    computing_utilisation = _figure("computing-utilisation")
+    utilisation = _figure("utilisation")
+    variation = _figure("variation")
+    ratio = _figure("ratio")
+    imbalance = _figure("imbalance")
+    cost = _figure("cost")
+    comparison = _figure("comparison")
+    slowdown_boxes = _figure("slowdown-boxes")
+    queue_boxes = _figure("queue-boxes")
+    decisions = _figure("decisions")
+    decision_cost = _figure("decision-cost")
 
     def _drawn(self, name: str, part: str | None, title: str | None, ax: Axes | None) -> Figure:
         from traces.figures.drawing.for_paper import placed

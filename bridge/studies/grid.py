@@ -1,8 +1,5 @@
-"""Grids from Python: every combination of values of options of one workload, for several seeds, as rows.
-
-Nothing is written, and workloads, policies and techniques may be objects. ``twolevel grid`` and ``twolevel study`` do the same
-with names only, keep what is finished and write tables.
-"""
+"""Grids from Python: every combination of values of options, for several seeds, as rows. Nothing is written, and workloads,
+policies and techniques may be objects."""
 
 from __future__ import annotations
 
@@ -132,15 +129,7 @@ class Grid:
 
 
 class GridRows(list[Cell]):
-    """The rows of a grid: a list of dicts that a notebook shows as a table.
-
-    Attributes
-    ----------
-    source : str
-        Name of the workload, for titles.
-    names : tuple of str
-        The axes.
-    """
+    """The rows of a grid, which a notebook shows as a table; ``source`` names the workload, ``names`` are the axes."""
 
     def __init__(self, rows: Iterable[Cell] = (), source: str = "", names: Sequence[str] = ()) -> None:
         super().__init__(rows)
@@ -222,11 +211,9 @@ def run_grid(
     Parameters
     ----------
     workload : Workload, str or Path
-        A workload that fits the platform, or the name of one, as in a :class:`bridge.JobSelection`, whose other options are
-        those of ``grid.options``.
+        A workload that fits the platform, or its name; ``grid.options`` selects its jobs.
     platform : Platform, str, Path or None
-        As in a :class:`bridge.Machine`. ``Platform()``, the two-level paper's machine, gives a warning if the log names
-        another one.
+        As in a :class:`bridge.Machine`.
     grid : Grid
     workers : int, optional
         Number of processes; default one per processor. Policies, techniques and allocators that are objects run in this
@@ -248,9 +235,8 @@ def run_grid(
     Returns
     -------
     GridRows
-        A list of one dict per run in the order of the grid: the axes (``bls``, ``backfill``, ``als``, others, ``variation``,
-        ``seed``), with windows ``window_begin_ns``, and all metrics (``bridge.studies.unit.all_metrics``), None where a run
-        lacks one. A cell without randomness is run once, and every seed has its metrics.
+        A list of one dict per run in the order of the grid: the axes, with windows ``window_begin_ns``, and all metrics, None
+        where a run lacks one. A cell without randomness is run once, and every seed has its metrics.
 
     Raises
     ------

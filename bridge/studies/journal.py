@@ -102,9 +102,8 @@ def _lock(file: FileIO) -> None:
 
 
 class Journal:
-    """The journal of one folder, read once and open for appending by one process at a time. ``again``: its contents are
-    dropped, once no other process has it open. Raises InputError if another process has it open, or it has another format or
-    version. :meth:`add` raises NoRoomError if the disk is full."""
+    """The journal of one folder, which one process at a time appends to; ``again`` drops its contents. Raises InputError if
+    another process has it open, or it has another format or version. :meth:`add` raises NoRoomError if the disk is full."""
 
     def __init__(self, folder: Path, *, again: bool = False) -> None:
         self._path, self._again = folder / JOURNAL, again
@@ -117,8 +116,8 @@ class Journal:
 
     @classmethod
     def as_it_stands(cls, folder: Path) -> Journal:
-        """The content so far, for reading, even while another process appends. Raises InputError if there is none, or it has
-        another format or another version of this program."""
+        """The content so far, even while another process appends. Raises InputError if it is missing, or of another
+        version."""
         journal = cls(folder)
         try:
             with open(journal._path, "rb") as lines:
@@ -250,8 +249,8 @@ class Journal:
     def entries(
         self, keys: Iterator[tuple[str, int]], metrics: tuple[str, ...] | None = None
     ) -> Iterator[Entry | None]:
-        """The outcomes of some cells and seeds with some metrics, None being all; None if not run yet. One that is finished
-        with other metrics, and failed with these, has failed."""
+        """The outcomes of some cells and seeds with some metrics, None being all; None if not run yet. A cell that failed
+        with these metrics has failed, even if it is finished with others."""
         decode = json.Decoder(_Line).decode
         with open(self._path, "rb") as file:
             for key in keys:

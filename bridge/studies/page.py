@@ -8,20 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from bridge.report import parts as p
 from bridge.report.metric_texts import Metric, metric_of
 from bridge.report.page import Page
-from bridge.report.parts import (
-    Command,
-    Explorer,
-    Facts,
-    Figures,
-    Lines,
-    PagePart,
-    Section,
-    Table,
-    figure_address,
-    versions_of,
-)
 from bridge.runs.again import path_word
 from bridge.runs.directory import read_record
 from bridge.studies.comparing import COMPARISONS, compared, metric_names, why_no_comparison
@@ -66,7 +55,6 @@ class StudyState(NamedTuple):
 
     study: Study
     results: pd.DataFrame  # one row per cell and seed that has ended, as in results.parquet
-    total: int  # cells with seeds
     finished: bool  # whether its tables are written
 
 
@@ -75,30 +63,29 @@ def state_of(folder: Path) -> StudyState:
     study = read_study_record(folder).study()
     if (folder / RESULTS).is_file():
         results = read_results(folder)
-        return StudyState(study, results, len(study), True)
-    return StudyState(study, results_so_far(study, folder), len(study), False)
+        return StudyState(study, results, True)
+    return StudyState(study, results_so_far(study, folder), False)
 
 
 def study_page(folder: Path, state: StudyState | None = None, live_s: int = 0) -> Page:
-    """The page of a study; ``live_s``: interval at which it reloads itself; 0: never. Raises InputError as
-    :func:`state_of`."""
+    """The page of a study, which reloads itself every ``live_s`` seconds, 0: never. Raises InputError as :func:`state_of`."""
     state = state or state_of(folder)
     study, finished = state.study, state.finished
     record = read_record(folder, RECORD, "study")
     varied = tuple(column_name(name) for name in study.varied)
     results = state.results.assign(combination=_combinations(varied, state.results))
     figures = list(_images(study, folder)) if finished else []
-    comparisons: list[Section] = []
+    comparisons: list[p.Section] = []
     if finished:
         comparisons = _comparisons(study, folder, state.results, varied)
     sections = _sections(results, varied, figures, comparisons)
-    sections.append(Section("again", "What was run", _what(record, study, folder)))
+    sections.append(p.Section("again", "What was run", _what(record, study, folder)))
     cells, seeds = len(study.cells), len(study.seeds)
     of = _many(seeds, study.replicates.unit)
-    first = f"{_many(cells, 'combination')} × {of}: {_many(state.total, 'run')}; "
+    first = f"{_many(cells, 'combination')} × {of}: {_many(len(study), 'run')}; "
     first += "all finished" if finished else f"{len(results):,} finished so far"
     lead = [*([study.description] if study.description else []), *_lead(first, results)]
-    main = _main(cells, seeds, results, state.total)
+    main = _main(cells, seeds, results, len(study))
     return Page("Study", study.name or folder.name, lead, main, sections, live_s)
 
 
@@ -107,7 +94,7 @@ def page_of_rows(source: str, results: pd.DataFrame) -> Page:
     varied = tuple(name for name in option_columns(results) if results[name].nunique() > 1)
     results = results.assign(combination=_combinations(varied, results))
     figures = [
-        (figure_address(STUDY_FIGURES[name](part.frame, part.words)), caption(name, part.words, part.frame))
+        (p.figure_address(STUDY_FIGURES[name](part.frame, part.words)), caption(name, part.words, part.frame))
         for name in OF_RESULTS
         for part in parts_of_rows(source, results, name)
         if not missing(name, part.frame)
@@ -119,47 +106,47 @@ def page_of_rows(source: str, results: pd.DataFrame) -> Page:
 
 
 def _sections(
-    results: pd.DataFrame, varied: Sequence[str], figures: Sequence[tuple[str, str]], comparisons: Sequence[Section]
-) -> list[Section]:
+    results: pd.DataFrame, varied: Sequence[str], figures: Sequence[tuple[str, str]], comparisons: Sequence[p.Section]
+) -> list[p.Section]:
     metrics = _first_metrics(results)
     if not len(results) or not metrics:
         return [*comparisons]
     if (results["error"] != "").all():
         words = ["combination", "seed", "error"]
-        table = Table("results-data", "Runs", results[words], words)
-        return [Section("runs", "Runs", [table], "All runs failed.")]
-    explorer = Explorer("results-data", metrics[0], "combination")
+        table = p.Table("results-data", "Runs", results[words], words)
+        return [p.Section("runs", "Runs", [table], "All runs failed.")]
+    explorer = p.Explorer("results-data", metrics[0], "combination")
     about = "One point per run; lines are means of groups."
-    sections = [Section("diagram", "Diagram", [explorer], about)]
+    sections = [p.Section("diagram", "Diagram", [explorer], about)]
     if figures:
-        sections.append(Section("figures", "Figures", [Figures(figures)]))
+        sections.append(p.Section("figures", "Figures", [p.Figures(figures)]))
     numbers = [name for name in metric_names(results) if results[name].dtype.kind in "iuf"]
     keys = [name for name in dict.fromkeys(["cell", "workload", *varied]) if name in results.columns]
     groups = results.groupby(keys, sort=False, dropna=False)
     cells = groups[numbers].mean().reset_index().merge(groups.size().rename("runs").reset_index())
-    table = Table("cells-data", "Combinations", cells, [*keys, "runs", *metrics])
-    sections.append(Section("cells", "Combinations", [table], "Means over seeds."))
+    table = p.Table("cells-data", "Combinations", cells, [*keys, "runs", *metrics])
+    sections.append(p.Section("cells", "Combinations", [table], "Means over seeds."))
     failed = ["error"] if (results["error"] != "").any() else []
-    runs = Table("results-data", "Runs", results, ["combination", "seed", *failed, *metrics])
+    runs = p.Table("results-data", "Runs", results, ["combination", "seed", *failed, *metrics])
     about = "Click a heading to sort. The filter takes words and conditions, e.g. seed=3 makespan>1h."
-    return [*sections, *comparisons, Section("runs", "Runs", [runs], about)]
+    return [*sections, *comparisons, p.Section("runs", "Runs", [runs], about)]
 
 
-def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequence[str]) -> list[Section]:
+def _comparisons(study: Study, folder: Path, results: pd.DataFrame, varied: Sequence[str]) -> list[p.Section]:
     # As stored; a study that was run in Python has none stored.
     written = (folder / COMPARISONS).is_file()
     found = read_rows(folder / COMPARISONS, ("option", "metric")) if written else compared(study, results)[1]
     if found is None:
         why = why_no_comparison(study)
-        return [Section("compared", "Comparisons", [Lines("", [f"{why[0].upper()}{why[1:]}."])])] if why else []
+        return [p.Section("compared", "Comparisons", [p.Lines("", [f"{why[0].upper()}{why[1:]}."])])] if why else []
     about = (
         "Paired over seeds. If the 95 % interval excludes 1, the difference is significant at the 5 % level with respect to "
         "the seeds (not to other workloads)."
     )
     if study.exact:
         about = "Nothing is random, so differences are exact and have no interval."
-    table = Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
-    return [Section("compared", "Comparisons", [table], about)]
+    table = p.Table("compared-data", "Comparisons", _in_units(found), [*varied, *_COMPARED])
+    return [p.Section("compared", "Comparisons", [table], about)]
 
 
 def _in_units(found: pd.DataFrame) -> pd.DataFrame:
@@ -246,16 +233,16 @@ def _images(study: Study, folder: Path) -> Iterator[tuple[str, str]]:
     for k, (name, _, words, frame) in enumerate(planned_figures(study, folder)):
         if k == _MOST_FIGURES:
             return
-        yield figure_address(STUDY_FIGURES[name](frame, words)), caption(name, words, frame)
+        yield p.figure_address(STUDY_FIGURES[name](frame, words)), caption(name, words, frame)
 
 
-def _what(record: dict[str, Any], study: Study, folder: Path) -> list[PagePart]:
+def _what(record: dict[str, Any], study: Study, folder: Path) -> list[p.PagePart]:
     inputs = record.get("inputs") or {}
     return [
-        Command(
+        p.Command(
             "Command that repeats it and compares every number:", f"twolevel repeat {shlex.quote(path_word(folder))}"
         ),
-        Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
-        Facts([(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Input files"),
-        versions_of(record),
+        p.Command("The study's file, for twolevel study FILE --out DIR:", study.text.strip()),
+        p.Facts([(name, str(one.get("path"))) for name, one in inputs.items()], ("input", "file"), "Input files"),
+        p.versions_of(record),
     ]

@@ -20,6 +20,7 @@ from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.remarks import machine_words
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit
+from bridge.studies.input import run_options as o
 from bridge.studies.input.named_files import (
     FileSums,
     find_file,
@@ -28,17 +29,6 @@ from bridge.studies.input.named_files import (
     located,
     located_command,
     names_in,
-)
-from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import (
-    BATCH_OPTION,
-    OF_SLURM,
-    Drawn,
-    Value,
-    column_name,
-    drawn,
-    effects,
-    known_options,
 )
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
 from bridge.studies.study import Cell, Study, WorkloadSource
@@ -51,7 +41,7 @@ if TYPE_CHECKING:
 #: The options of the batch level that do not affect applications.
 _BATCH_ONLY = (
     *("bls", "bls-command", "backfill", "allocator", "slack"),
-    *(BATCH_OPTION, *OF_SLURM),
+    *(o.BATCH_OPTION, *o.OF_SLURM),
 )
 
 #: Number of cells up to which all are checked before anything is simulated; of more, the first cell with each value.
@@ -60,7 +50,7 @@ _ALL_CHECKED = 1000
 
 #: Choice for cells without an application level (``bridge.scenarios.machine``), in the form of a cell's key: in another study
 #: the same cell may have another machine.
-_ON_LOGS_MACHINE: Mapping[str, Value] = {"platform": "log, if it names one"}
+_ON_LOGS_MACHINE: Mapping[str, o.Value] = {"platform": "log, if it names one"}
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,7 @@ def find_inputs(study: Study) -> Inputs:
         files |= named
         given = cell.given if study.simulates_applications else {**_ON_LOGS_MACHINE, **cell.given}
         content = [
-            effects(given),
+            o.effects(given),
             files[cell.workload.file][1] + _function(cell.workload),
             sorted((name, one[1]) for name, one in named.items()),
             *([list(astuple(study.replicates))] if study.replicates.by_seed else []),
@@ -136,15 +126,14 @@ def _afterwards(study: Study) -> "Afterwards | None":
 
 
 def needed_elsewhere(study: Study, inputs: Inputs) -> dict[Path, str]:
-    """The files that the process of a cell reads, with their checksums: not the workloads, platforms and maps, which are read
-    here and sent. The function that makes jobs may contain a plug-in, too."""
+    """The files that the process of a cell reads, with their checksums. Workloads, platforms, maps and signals of results are
+    read here and sent; a function that makes jobs may contain a plug-in, too."""
     here = {inputs.logs[one.name] for one in study.workloads if not is_seeded(one.file)} | {_signals(study)}
-    for cell in study.cells:
-        for option in ("platform", "applications"):
-            value = cell.value(option)
-            if isinstance(value, str):
-                here |= {one.path for one in names_in(value, study.folders, whole=is_path(option, value))}
-    return {path: sum_ for path, sum_ in inputs.files.values() if path not in here}
+    there: set[Path] = set()
+    for option, text in {given: None for cell in study.cells for given in cell.texts()}:
+        named = {one.path for one in names_in(text, study.folders, whole=is_path(option, text))}
+        (here if option in ("platform", "applications") else there).update(named)
+    return {path: sum_ for path, sum_ in inputs.files.values() if path in there or path not in here}
 
 
 def _function(source: WorkloadSource) -> str:
@@ -153,8 +142,7 @@ def _function(source: WorkloadSource) -> str:
 
 
 def settled(study: Study) -> Study:
-    """The study with its seeds: those of its windows; if nothing is random, only one, and ``exact``. Raises InputError if a
-    log's windows cannot be found (:func:`bridge.studies.replicates.with_windows`)."""
+    """The study with the seeds of its windows; with one seed, and ``exact``, if nothing is random. Raises InputError."""
     study = with_windows(study, workload_path)
     with contextlib.chdir(study.folders[0]):
         exact = nothing_drawn(study, lambda cell: _names(study, cell))
@@ -188,9 +176,9 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
     return found
 
 
-def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
+def options_of(study: Study, cell: Cell, seed: int) -> o.Drawn:
     """The options of a cell, with paths of files."""
-    given: dict[str, Value] = {}
+    given: dict[str, o.Value] = {}
     for name, value in cell.given.items():
         if isinstance(value, str) and is_command(name):
             given[name] = located_command(value, study.folders)
@@ -201,7 +189,7 @@ def options_of(study: Study, cell: Cell, seed: int) -> Drawn:
         else:
             given[name] = value
     keep_decisions = "decisions" in study.keep
-    return drawn(given, seed, beside_techniques=study.simulates_applications, keep_decisions=keep_decisions)
+    return o.drawn(given, seed, beside_techniques=study.simulates_applications, keep_decisions=keep_decisions)
 
 
 class Preparation:
@@ -210,7 +198,7 @@ class Preparation:
     def __init__(self, study: Study, inputs: Inputs, folder: Path) -> None:
         self.study, self.inputs, self.folder = study, inputs, folder
         self._places: dict[tuple[object, ...], int] = {}
-        self._drawn: dict[int, Drawn] = {}
+        self._drawn: dict[int, o.Drawn] = {}
         self._log: tuple[tuple[str, int, bool], Workload] | None = None
         #: Shared data of units, by index.
         self.prepared: dict[int, Prepared] = {}
@@ -225,7 +213,7 @@ class Preparation:
         """The folder for the kept results of a cell and seed."""
         return self.folder / "cells" / self.study.names[cell] / f"seed-{seed}" if self.study.keep else None
 
-    def _options(self, cell: int) -> Drawn:
+    def _options(self, cell: int) -> o.Drawn:
         if cell not in self._drawn:
             try:
                 self._drawn[cell] = options_of(self.study, self.study.cells[cell], self.study.seeds[0])
@@ -234,7 +222,7 @@ class Preparation:
         return self._drawn[cell]
 
     def _of_cell(self, error: TwolevelError, cell: int) -> TwolevelError:
-        where = with_origin(error.text, self.study.cells[cell].given, self.study.origins)
+        where = o.with_origin(error.text, self.study.cells[cell].given, self.study.origins)
         return type(error)(self.study.spelled(f"{where}{self._said(cell)}"))
 
     def _said(self, cell: int) -> str:
@@ -257,7 +245,7 @@ class Preparation:
                 given = self.study.cells[cell].given
                 about = f"workload {source.name}: "
                 raise type(error)(
-                    self.study.spelled(with_origin(error.text, given, self.study.origins, about))
+                    self.study.spelled(o.with_origin(error.text, given, self.study.origins, about))
                 ) from None
             place = self._places[key] = len(self.prepared)
             self.prepared[place] = Prepared(jobs, machine, log.job_id)
@@ -271,7 +259,7 @@ class Preparation:
         return is_seeded(source.file) or self.study.replicates.by_seed
 
     def _jobs(
-        self, source: WorkloadSource, log: Workload, chosen: Drawn, seed: int, *, replayed: bool
+        self, source: WorkloadSource, log: Workload, chosen: o.Drawn, seed: int, *, replayed: bool
     ) -> tuple[Workload, Platform]:
         given, scenario = self.study.replicates, chosen.scenario
         if not given.length_ns:
@@ -301,7 +289,9 @@ class Preparation:
     def check(self, cells: Sequence[int]) -> None:
         """Check cells before anything is simulated. Raises TwolevelError, which names the cell."""
         try:
-            check_used({column_name(name): cell.value(name) for name in known_options()} for cell in self.study.cells)
+            check_used(
+                {o.column_name(name): cell.value(name) for name in o.known_options()} for cell in self.study.cells
+            )
         except InputError as error:
             raise InputError(self.study.spelled(error.text)) from None
         seen: set[tuple[object, ...]] = set()
@@ -333,8 +323,7 @@ class Preparation:
                 raise self._of_cell(error, cell) from None
 
     def units(self, places: Sequence[int]) -> Iterator[Unit]:
-        """Units by index (cell × number of seeds + index of the seed); units that share applications are
-        neighbours."""
+        """Units by index (cell × number of seeds + index of the seed); those that share applications are neighbours."""
         seeds = self.study.seeds
         groups: dict[tuple[int, str], list[int]] = {}
         for place in places:

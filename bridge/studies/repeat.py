@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from bridge.options.declared import DATA, OUT
 from bridge.scratch import scratch_folder
+from bridge.studies.drawing import read_results
 from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.preparing import find_inputs
-from bridge.studies.results import RESULTS
 from bridge.studies.run_study import StudyWatch, run_study
 from bridge.studies.study import Study
 from bridge.studies.study_record import StudyRecord, read_study_record
 from traces.base.errors import InputError, shown_path
-from traces.tables import read_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,14 +57,13 @@ def repeat_study(
     data: tuple[Path, ...] = (),
     watch: StudyWatch | None = None,
 ) -> Repetition:
-    """Run the study of a folder again and compare. The repetition is kept in ``target``, if given; ``executor`` is
-    called with the study; ``data`` are further folders for its files. Raises InputError if the folder is not a finished
-    study, or one of its files is missing or has changed."""
+    """Run the study of a folder again, with further folders ``data`` for its files, and compare. ``target`` keeps the
+    repetition. Raises InputError if the folder is not a finished study, or a file is missing or has changed."""
     for one in data:
         if not one.is_dir():
             raise InputError(f"{DATA}: {one} is not a folder")
     record = read_study_record(folder)
-    before = _results(folder)
+    before = read_results(folder)
     study = record.study(data)
     _check_inputs(record, study)
     with contextlib.ExitStack() as stack:
@@ -74,17 +72,8 @@ def repeat_study(
         elif target.exists():
             raise InputError(f"{OUT}: {target} exists; choose another folder")
         run_study(study, target, executor(study), watch=watch)
-        after = _results(target)
+        after = read_results(target)
     return Repetition(len(before), len(before.columns), tuple(_differences(before, after)))
-
-
-def _results(folder: Path) -> pd.DataFrame:
-    path = folder / RESULTS
-    if not path.is_file():
-        raise InputError(
-            f"{folder} has no {RESULTS}: the study is not finished; run twolevel study again to continue it"
-        )
-    return read_rows(path, ("cell", "workload", "seed", "error"))
 
 
 def _check_inputs(record: StudyRecord, study: Study) -> None:

@@ -50,8 +50,7 @@ class Replicates:
 def given_replicates(
     length: str | None, warm_up: str | None, shake: str | None, where: Callable[[str], str] = "{}".format
 ) -> Replicates:
-    """Replications from texts such as ``7d``, ``1d`` and ``1min``. Raises InputError if one is not a time, or they
-    conflict."""
+    """Replications from texts such as ``7d``. Raises InputError if one is not a time, or they conflict."""
     if warm_up is not None and length is None:
         raise InputError(f"{where('warmup')}: needs {where('replicate')}, the length of the windows")
     if shake is not None and length is not None:
@@ -74,8 +73,8 @@ def replicate(
 
 
 def with_windows(study: Study, path_of: Callable[[WorkloadSource, Study], Path]) -> Study:
-    """The study with the begins of its logs' windows and, if it names no seeds, a seed for each. Raises InputError if a log
-    has no such window, or fewer than there are seeds; or its jobs are made by a function of the seed."""
+    """The study with the begins of its windows, and a seed for each by default. Raises InputError if a log has too few
+    windows, or jobs are made by a function of the seed."""
     given = study.replicates
     for source in study.workloads:
         if given.by_seed and is_seeded(source.file):
@@ -104,8 +103,7 @@ def of_windows(
     seeds: tuple[int, ...],
     where: Callable[[str], str] = "{}".format,
 ) -> tuple[tuple[int, ...], dict[str, tuple[int, ...]]]:
-    """The numbers of the simulated windows, by default all, and the begins of each log's windows. Raises InputError if a
-    log has no such window, or fewer than there are seeds."""
+    """The numbers of the simulated windows, by default all, and the begins of each log's windows. Raises InputError."""
     begins = {
         name: window_begins(log, given.length_ns, given.warm_up_ns, where=where("replicate")) for name, log in logs
     }

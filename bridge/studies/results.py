@@ -1,7 +1,6 @@
 """The tables of a study: results.parquet, one row per cell and seed with every metric; costs.parquet, what each took.
 
-They are made from the journal, in the study's order: the same study gives the same bytes, whoever ran it and in how many steps.
-While a study runs, the finished rows are read from its journal."""
+They are made from the journal, in the study's order: the same study gives the same bytes, whoever ran it, in any steps."""
 
 from __future__ import annotations
 
@@ -30,8 +29,8 @@ _BLOCK = 20_000
 
 
 def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
-    """Write both tables of a finished study under temporary names, and rename them at the end. ``keys``: of each cell, in
-    the journal. Returns the number of failed rows. Raises NoRoomError if the disk is full."""
+    """Write both tables of a finished study; return the number of failed rows. ``keys``: of each cell, in the journal. Raises
+    NoRoomError if the disk is full."""
     kinds: dict[str, ColumnKind] = {}
     failed = 0
     for entry in journal.entries(product(keys, study.seeds), study.metrics):
@@ -56,7 +55,7 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     heads["error"] = "text"
 
     def results(row: int, entry: Entry) -> dict[str, Any]:
-        return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
+        return _result_row(study, options, row, entry)
 
     def costs(row: int, entry: Entry) -> dict[str, Any]:
         took = {"jobs": entry.jobs or None, "wall_s": entry.wall_s}
@@ -69,18 +68,12 @@ def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Pa
     return failed
 
 
-def ended_rows(study: Study, keys: Sequence[str], journal: Journal) -> list[dict[str, Any]]:
-    """The rows of results.parquet of the cells and seeds that have ended so far, in the study's order."""
-    options = _option_columns(study)
-    return [
-        _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
-        for row, entry in enumerate(journal.entries(product(keys, study.seeds), study.metrics))
-        if entry is not None
-    ]
-
-
 def _option_columns(study: Study) -> dict[str, Sequence[object]]:
     return {column_name(name): option_column(study.cells, name) for name in study.columns}
+
+
+def _result_row(study: Study, options: Mapping[str, Sequence[object]], row: int, entry: Entry) -> dict[str, Any]:
+    return _placed(study, options, row) | {"error": entry.error} | (entry.metrics or {})
 
 
 def _placed(study: Study, options: Mapping[str, Sequence[object]], row: int) -> dict[str, Any]:
@@ -115,17 +108,18 @@ _LOOKS = 3
 
 
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:
-    """The rows of results.parquet of the finished cells and seeds, before there is such a file. Raises InputError if there
-    is no readable journal, or a file of the study is missing."""
+    """The rows of results.parquet that are finished. Raises InputError if the journal or a file of the study is missing."""
     with contextlib.chdir(study.folders[0]):  # paths in a study are relative to its folder
         keys = find_inputs(study).keys
-    rows = ended_rows(study, keys, Journal.as_it_stands(folder.absolute()))
+    options, journal = _option_columns(study), Journal.as_it_stands(folder.absolute())
+    entries = enumerate(journal.entries(product(keys, study.seeds), study.metrics))
+    rows = [_result_row(study, options, row, entry) for row, entry in entries if entry is not None]
     return rows_frame(rows or {"cell": [], "workload": [], "seed": [], "error": []})
 
 
 def follow(folder: Path, write: Callable[[], bool], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Write a page now, and whenever the journal in the folder has grown, until nothing more can follow. ``write`` returns
-    whether the study is finished. Returns whether it was completed: not if its process died, or was stopped."""
+    """Call ``write`` now, and whenever the journal has grown, until it returns that the study is finished, or nothing can
+    follow. Returns whether the study was completed."""
     seen, quiet = -1, 0
     while quiet < _LOOKS:
         grown = _size(folder)

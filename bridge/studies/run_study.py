@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from bridge.options.declared import OUT
 from bridge.runs.directory import CELL, check_target, is_ours, ours_in, read_record, remove_files
 from bridge.scenarios.scenario import RECORDED
-from bridge.studies.executors.executor import Executor, UnitOutcome, WorkSummary
+from bridge.studies.executors.executor import Executor, WorkSummary
 from bridge.studies.executors.local import local_executor
 from bridge.studies.input.run_options import BATCH_OPTION, SLURM
 from bridge.studies.journal import JOURNAL, Entry, Journal, is_journal
@@ -56,30 +56,15 @@ class StudyWatch(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of a study. A notebook displays it.
+    """The outcome of a study. A notebook displays it."""
 
-    Attributes
-    ----------
-    total, kept : int
-        Number of cells × seeds; and how many of them were finished before.
-    failed : int
-        Number that failed.
-    errors : tuple of str
-        Of the first failed ones, with their names.
-    others : int
-        Number finished in this folder that no longer belong to this study; they stay in the journal.
-    study : Study
-    folder : Path
-        The folder of its tables.
-    """
-
-    total: int
-    kept: int
+    total: int  # number of cells × seeds
+    kept: int  # number that was finished before
     failed: int
-    errors: tuple[str, ...]
-    others: int = 0
+    errors: tuple[str, ...]  # of the first failed ones, with their names
+    others: int = 0  # number finished in this folder that no longer belong to this study; they stay in the journal
     study: Study | None = field(default=None, repr=False, compare=False)
-    folder: Path | None = field(default=None, compare=False)
+    folder: Path | None = field(default=None, compare=False)  # of its tables
 
     @property
     def results(self) -> pd.DataFrame:
@@ -134,14 +119,10 @@ def run_study(
         Returns the executor for the given work; default one process per processor of this machine.
     force : bool
         Whether to begin again; files in the folder that are not the study's stay.
-    watch : Watch, optional
+    watch : StudyWatch, optional
         Receives the progress.
     prepared : callable
         Called with the data that were read, before anything is simulated.
-
-    Returns
-    -------
-    Report
 
     Raises
     ------
@@ -194,10 +175,10 @@ def run_study(
 
 def _check_metrics(study: Study) -> None:
     if study.metrics is not None:
-        check_metrics(study.metrics, "[study] metrics")
+        check_metrics(study.metrics, "[study] metrics", study.results)
     for number, one in enumerate(study.comparisons, 1):
         where = f"[[compare]] {number}: metrics"
-        check_metrics(one.metrics, where)
+        check_metrics(one.metrics, where, study.results)
         for name in one.metrics:
             if study.metrics is not None and name not in study.metrics:
                 raise one_of("metric", name, study.metrics, where)
@@ -308,7 +289,11 @@ def _do(
             cell, seed = outcome.place // n, study.seeds[outcome.place % n]
             if outcome.no_room:
                 raise _no_room(folder, error)
-            journal.add(_entry(outcome, error, keys[cell], seed, study.metrics is None))
+            every, took = (
+                study.metrics is None and not error,
+                (round(outcome.wall_s, 6), round(outcome.simulation_s, 6)),
+            )
+            journal.add(Entry(keys[cell], seed, outcome.metrics, every, error, outcome.jobs, *took, outcome.worker))
             if error:
                 errors.append(f"cell {cell} ({study.names[cell]}), seed {seed}: {error}")
             if done == 1 and study.keep:
@@ -326,8 +311,3 @@ def _do(
         if study.of_slurm:
             remove_scratch(folder)
     return errors
-
-
-def _entry(outcome: UnitOutcome, error: str, key: str, seed: int, every: bool) -> Entry:
-    took = (round(outcome.wall_s, 6), round(outcome.simulation_s, 6))
-    return Entry(key, seed, outcome.metrics, every and not error, error, outcome.jobs, *took, outcome.worker)

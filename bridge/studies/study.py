@@ -15,18 +15,7 @@ from bls.options import SELECT
 from bridge.scenarios.conflicts import WITHOUT_EFFECT
 from bridge.scenarios.scenario import RECORDED
 from bridge.spelling import on_command_line
-from bridge.studies.input.origins import Origins
-from bridge.studies.input.run_options import (
-    BATCH_OPTION,
-    BLS_COMMAND_OPTION,
-    BLS_OPTION,
-    SLURM,
-    Value,
-    column_name,
-    effects,
-    known_options,
-    spelling,
-)
+from bridge.studies.input import run_options as o
 from bridge.studies.replicates import Replicates
 from traces.base.errors import InputError, Mention, listed, one_of, shown, spelled, whole
 from traces.base.options import SEED
@@ -72,20 +61,20 @@ class Cell:
     """A workload and the options given for it."""
 
     workload: WorkloadSource
-    given: Mapping[str, Value]  # by the name of the option; missing ones have their defaults
+    given: Mapping[str, o.Value]  # by the name of the option; missing ones have their defaults
 
-    def value(self, option: str) -> Value:
+    def value(self, option: str) -> o.Value:
         """The value of an option; instead of the policy the command of a scheduler, or ``slurm``, if one of these decides."""
-        if option in (BLS_OPTION, "backfill") and self.given.get(BATCH_OPTION) == SLURM:
-            return SLURM
-        if option == BLS_OPTION and (command := self.given.get(BLS_COMMAND_OPTION)) is not None:
+        if option in (o.BLS_OPTION, "backfill") and self.given.get(o.BATCH_OPTION) == o.SLURM:
+            return o.SLURM
+        if option == o.BLS_OPTION and (command := self.given.get(o.BLS_COMMAND_OPTION)) is not None:
             return command
-        return self.given.get(option, known_options()[option].default)
+        return self.given.get(option, o.known_options()[option].default)
 
     @cached_property
     def same(self) -> str:
         """A text that is equal for equal cells: it contains everything that is not default."""
-        return json.dumps([self.workload.name, effects(self.given)], ensure_ascii=False)
+        return json.dumps([self.workload.name, o.effects(self.given)], ensure_ascii=False)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Every option and text of it that may name a file."""
@@ -101,69 +90,35 @@ class ComparedOption:
     """An option whose values are compared with one of them."""
 
     option: str
-    base: Value  # the value that the others are compared with
+    base: o.Value  # the value that the others are compared with
     metrics: tuple[str, ...]
     drawn: str = "ratio"  # content of its figure; a ratio if there is one
 
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """The description of a study.
-
-    Attributes
-    ----------
-    name, description : str
-    cells : tuple of Cell
-        All different.
-    seeds : tuple of int
-        Each cell is run for each seed; a job has the same tasks in all cells of one seed (common random numbers).
-    metrics : tuple of str or None
-        Metrics in the results; None is all.
-    keep : tuple of str
-        From :data:`KEEP`: further tables written for each cell and seed.
-    comparisons : tuple of Comparison
-        The comparisons; empty: every option that varies, with its first value.
-    folders : tuple of Path
-        Folders in which files are searched, in this order.
-    cluster : mapping
-        Settings of clusters, by kind.
-    text : str
-        The study in the form of a file (``study_file``), needed to repeat it.
-    origins : mapping
-        Position of each value in that file, for errors; empty if there is no file.
-    replicates : Replicates
-        Meaning of the seeds: by default the same jobs for each. With windows of a log, no seeds means all windows.
-    windows : mapping of str to tuple of int
-        For each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown.
-    exact : bool
-        Whether nothing is random, so that one seed is enough (``preparing.settled``).
-    results : mapping
-        What is computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``).
-    where : str
-        Name of a key of its head in errors, with ``{}`` for the key.
-
-    Raises
-    ------
-    InputError
-        If there is nothing to run, or two cells would use the same folder.
-    """
+    """The description of a study. Raises InputError if there is nothing to run, or two cells would use the same folder."""
 
     name: str
     description: str
-    cells: tuple[Cell, ...]
+    cells: tuple[Cell, ...]  # all different
+    # each cell is run for each seed; a job has the same tasks in all cells of one seed (common random numbers)
     seeds: tuple[int, ...]
-    metrics: tuple[str, ...] | None
-    keep: tuple[str, ...]
-    comparisons: tuple[ComparedOption, ...]
-    folders: tuple[Path, ...]
-    cluster: Mapping[str, Mapping[str, object]]
-    text: str
-    origins: Origins = field(default_factory=dict)
+    metrics: tuple[str, ...] | None  # in the results; None: all
+    keep: tuple[str, ...]  # of :data:`KEEP`: further tables written for each cell and seed
+    comparisons: tuple[ComparedOption, ...]  # empty: every option that varies, with its first value
+    folders: tuple[Path, ...]  # in which files are searched, in this order
+    cluster: Mapping[str, Mapping[str, object]]  # settings of clusters, by kind
+    text: str  # the study in the form of a file (``study_file``), needed to repeat it
+    origins: o.Origins = field(default_factory=dict)  # place of each value in that file; empty if there is no file
+    # the meaning of the seeds; with windows of a log, no seeds means all windows
     replicates: Replicates = Replicates()  # noqa: RUF009  # frozen
+    # for each workload, by its name, the begins of its windows, instants of the log (ns); empty while unknown
     windows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    exact: bool = False
+    exact: bool = False  # whether nothing is random, so that one seed is enough (``preparing.settled``)
+    # computed from each finished run: ``signals``, ``pue`` and ``fair-start`` (``bridge.runs.afterwards``)
     results: Mapping[str, str | bool] = field(default_factory=dict)
-    where: str = "[study] {}"
+    where: str = "[study] {}"  # the name of a key of its head in errors
 
     def __post_init__(self) -> None:
         if not self.cells:
@@ -183,16 +138,13 @@ class Study:
         for cell in self.cells:
             if files.setdefault(cell.workload.name, cell.workload.file) != cell.workload.file:
                 raise InputError(f"[[workload]]: two have the name {shown(cell.workload.name)}; name them differently")
-        seen: dict[str, int] = {}
-        for place, cell in enumerate(self.cells):
-            other = seen.setdefault(cell.same, place)
-            if other != place:
-                raise InputError(
-                    f"cells {other} and {place} are the same, and would use the same folder: {self._said(cell)}; "
-                    "leave one of them out"
-                )
+        if pair := _alike([cell.same for cell in self.cells]):
+            said = self._said(self.cells[pair[1]])
+            raise InputError(
+                f"cells {pair[0]} and {pair[1]} are the same, and would use the same folder: {said}; leave one of them out"
+            )
         for one in self.comparisons:
-            option = Mention(one.option, column_name(one.option))
+            option = Mention(one.option, o.column_name(one.option))
             values = {cell.value(one.option) for cell in self.cells}
             if len(values) < 2:
                 raise InputError(
@@ -203,18 +155,11 @@ class Study:
                     f"[[compare]] base: {shown(one.base)}: no cell has this value of {option}; allowed: "
                     + listed(sorted(map(str, values)))
                 )
-        if self.keep:
-            self._check_names()
-
-    def _check_names(self) -> None:
-        seen: dict[str, int] = {}
-        for place, name in enumerate(self.names):
-            other = seen.setdefault(name.lower(), place)  # some file systems ignore case
-            if other != place:
-                raise InputError(
-                    f"cells {other} and {place} would have the same name {shown(name)} and use the same folder; "
-                    "name their plug-ins differently"
-                )
+        if self.keep and (pair := _alike([name.lower() for name in self.names])):  # some file systems ignore case
+            raise InputError(
+                f"cells {pair[0]} and {pair[1]} would have the same name {shown(self.names[pair[1]])} and use the same folder; "
+                "name their plug-ins differently"
+            )
 
     def __len__(self) -> int:
         """The number of runs: cells × seeds."""
@@ -226,7 +171,7 @@ class Study:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The options that are columns of the results: the usual ones, and all that some cell is given."""
-        without = (*WITHOUT_EFFECT, BLS_COMMAND_OPTION)  # the latter is shown as the policy
+        without = (*WITHOUT_EFFECT, o.BLS_COMMAND_OPTION)  # the latter is shown as the policy
         given = dict.fromkeys(name for cell in self.cells for name in cell.given if name not in without)
         return (*ALWAYS, *(name for name in given if name not in ALWAYS))
 
@@ -241,43 +186,37 @@ class Study:
         return tuple({cell.workload.name: cell.workload for cell in self.cells}.values())
 
     @cached_property
-    def depths(self) -> tuple[str, ...]:
-        """All kinds of backfilling."""
-        of_engine = [cell for cell in self.cells if cell.given.get(BATCH_OPTION) != SLURM]
-        return tuple(dict.fromkeys(str(cell.value("backfill")) for cell in of_engine))
-
-    @cached_property
     def simulates_applications(self) -> bool:
         """Whether some cell simulates applications."""
         return any(cell.value("als") != RECORDED for cell in self.cells)
 
     def spelled(self, text: str) -> str:
         """The text; options that it mentions are spelled as keys if the study has a file, otherwise as on the command line."""
-        return spelled(text, spelling(self.text)) if self.origins else on_command_line(text)
+        return spelled(text, o.spelling(self.text)) if self.origins else on_command_line(text)
 
     @cached_property
     def of_slurm(self) -> bool:
         """Whether the real Slurm decides in some cell."""
-        return any(cell.given.get(BATCH_OPTION) == SLURM for cell in self.cells)
+        return any(cell.given.get(o.BATCH_OPTION) == o.SLURM for cell in self.cells)
 
     @cached_property
     def policy_says_batch(self) -> bool:
         """Whether the policy distinguishes Slurm's cells from ours: not if ours use the policy ``slurm``, too."""
-        ours = [cell for cell in self.cells if cell.given.get(BATCH_OPTION) != SLURM]
-        labels = {batch_label(str(cell.value(BLS_OPTION)), str(cell.value("backfill"))) for cell in ours}
-        return SLURM not in labels
+        ours = [cell for cell in self.cells if cell.given.get(o.BATCH_OPTION) != o.SLURM]
+        labels = {batch_label(str(cell.value(o.BLS_OPTION)), str(cell.value("backfill"))) for cell in ours}
+        return o.SLURM not in labels
 
     @cached_property
     def names(self) -> list[str]:
         """The name of each cell's folder: ``sjf+easy-gss-0.25``, with the workload and all else that varies."""
-        without = (*ALWAYS, *self._of_workloads, *[BATCH_OPTION] * self.policy_says_batch)
+        without = (*ALWAYS, *self._of_workloads, *[o.BATCH_OPTION] * self.policy_says_batch)
         further = [name for name in self.varied if name not in without]
         return [self._cell_name(cell, further) for cell in self.cells]
 
     @cached_property
     def _of_workloads(self) -> set[str]:
         # Options that follow from the workload, and so need not be named.
-        values: dict[tuple[str, str], set[Value]] = {}
+        values: dict[tuple[str, str], set[o.Value]] = {}
         for cell in self.cells:
             for name in self.varied:
                 values.setdefault((name, cell.workload.name), set()).add(cell.value(name))
@@ -285,8 +224,8 @@ class Study:
         return set(self.varied) - several
 
     def _cell_name(self, cell: Cell, further: Sequence[str]) -> str:
-        decides = str(cell.value(BLS_OPTION))
-        if cell.given.get(BLS_COMMAND_OPTION) is not None:
+        decides = str(cell.value(o.BLS_OPTION))
+        if cell.given.get(o.BLS_COMMAND_OPTION) is not None:
             decides = _FOLDERS.sub("", decides)
         batch = batch_label(short_word(decides), str(cell.value("backfill")))
         words = [batch, short_word(str(cell.value("als"))), _number(float(cell.value("variation") or 0.0))]  # type: ignore[arg-type]
@@ -296,7 +235,16 @@ class Study:
         return _short("-".join(words), _LONGEST_NAME)
 
 
-def _text(value: Value) -> str:
+def _alike(words: Sequence[str]) -> tuple[int, int] | None:
+    # The places of the first two equal words.
+    seen: dict[str, int] = {}
+    for place, word in enumerate(words):
+        if (other := seen.setdefault(word, place)) != place:
+            return other, place
+    return None
+
+
+def _text(value: o.Value) -> str:
     if isinstance(value, tuple):
         return ";".join(value)
     if isinstance(value, bool):
@@ -318,15 +266,15 @@ def _short(word: str, most: int) -> str:
     return word if len(word) <= most else f"{word[: most - 9]}…{sha256(word.encode()).hexdigest()[:8]}"
 
 
-def every_combination(axes: Mapping[str, Sequence[Value]]) -> Iterator[dict[str, Value]]:
+def every_combination(axes: Mapping[str, Sequence[o.Value]]) -> Iterator[dict[str, o.Value]]:
     """Every combination of the values of some options, the first slowest."""
     for values in product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 
 
 def seeds_of(given: object, where: str) -> tuple[int, ...]:
-    """The seeds that a user gives: their number, counting from 0; a list; or as ``0-4 9``. Raises InputError if it is none
-    of these, there is no seed, or one occurs twice."""
+    """The seeds that a user gives: their number, from 0; a list; or ``0-4 9``. Raises InputError if there is none, or one
+    twice."""
     from traces.intervals import parse_intervals
 
     if isinstance(given, int) and not isinstance(given, bool):

@@ -33,8 +33,7 @@ class StudyRecord:
     exact: bool = False  # whether nothing was random
 
     def study(self, data: tuple[Path, ...] = ()) -> Study:
-        """The study; its files may be in further folders. Raises InputError if the folder in which it was run is missing and
-        no other is given; or the record has no valid study."""
+        """The study; its files may be in further folders. Raises InputError if its folder is missing, or it is not valid."""
         folders = [folder for folder in (*self.folders, *data) if os.path.isdir(folder)]
         if not folders:
             gone = shown_path(self.folders[0])
@@ -42,7 +41,7 @@ class StudyRecord:
                 f"{self.path}: there is no folder {gone} any more; name the folder of its files with {DATA}"
             )
         try:
-            study = parse_study(self.text, folders, self.name)
+            study = parse_study(self.text, folders, self.name, stored=True)
             return replace(study, seeds=self.seeds, windows=self.windows, exact=self.exact)
         except InputError as error:
             raise InputError(f"{self.path}: {error.text}") from None

@@ -33,8 +33,8 @@ _BEST = "*"
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:
-    """The means of every combination, with intervals, as lines; and the comparisons that the study's file names. With one
-    variation they are one table with a column per metric; with several, one table per metric with a column per variation."""
+    """The means of every combination as lines, in one table, or with several variations one per metric; and the file's
+    comparisons."""
     metrics = [metric for metric in MEASURES.values() if metric in results.columns] or metric_names(results)[:1]
     if not study.simulates_applications:
         after = metrics.index("mean_wait_ns") + 1 if "mean_wait_ns" in metrics else 0

@@ -6,7 +6,7 @@ import math
 import re
 import tempfile
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome
-from traces.base.errors import RAISED_BY_PLUGINS, TwolevelError, one_of
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, TwolevelError, one_of
 from traces.base.written_file import is_full_disk
 from traces.kernels.units import spent_s, working_s
 
@@ -88,8 +88,7 @@ def _plain(value: Any) -> Any:
 
 
 def all_metrics(result: Result) -> dict[str, int | float | None]:
-    """Every metric of a run by a unique name; None if the run does not have it. Distributions in ``run.json`` become one
-    metric per statistic: ``p90_efficiency``."""
+    """Every metric of a run by a unique name, as ``p90_efficiency`` of a distribution; None if the run does not have it."""
     return flat_metrics(result.metrics)
 
 
@@ -121,16 +120,18 @@ def _replay(unit: Unit, scenario: ReadyScenario, choice: SlurmChoice) -> tuple[d
     else:
         with fresh_directory(unit.folder, force=True, shared=True) as folder:
             replayed = done(folder / "slurm")
-            write_record(folder / CELL, {"key": unit.key, "seed": seed})
-            write_replay(
-                replayed,
-                folder,
-                {**(unit.record or {}), **choice.names(scenario.platform, seed)},
-                tasks="tasks" in unit.keep and scenario.technique is not None,
-                trace="trace" in unit.keep,
-                nodes="nodes" in unit.keep,
-            )
+            _write(unit, write_replay, replayed, folder, choice.names(scenario.platform, seed))
     return _wanted(replayed.result, unit), float(replayed.cost["replay_s"])
+
+
+def _write(
+    unit: Unit, write: Callable[..., object], run: Result | Replay, folder: Path, further: Mapping[str, Any]
+) -> None:
+    # Writes what is kept of a cell and seed; without an application level there are no tasks.
+    write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
+    tasks = "tasks" in unit.keep and unit.options.application.simulated
+    record = {**(unit.record or {}), **further}
+    write(run, folder, record, tasks=tasks, trace="trace" in unit.keep, nodes="nodes" in unit.keep)
 
 
 def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str, Any], float]:
@@ -147,15 +148,7 @@ def _run(unit: Unit, prepared: Prepared, like_runs: LikeRuns) -> tuple[dict[str,
     metrics = _wanted(result, unit)
     if unit.folder is not None:
         with fresh_directory(unit.folder, force=True, shared=True) as folder:
-            write_record(folder / CELL, {"key": unit.key, "seed": unit.options.seed})
-            write_run(
-                result,
-                folder,
-                unit.record or {},
-                tasks="tasks" in unit.keep and scenario.technique is not None,
-                trace="trace" in unit.keep,
-                nodes="nodes" in unit.keep,
-            )
+            _write(unit, write_run, result, folder, {})
     return metrics, float(result.coupling["simulation_s"])
 
 
@@ -169,8 +162,8 @@ def warm_up() -> None:
     all_metrics(_smallest())
 
 
-def check_metrics(names: Sequence[str], where: str) -> None:
-    """Check that some run has metrics of these names. Raises InputError if one is unknown."""
+def check_metrics(names: Sequence[str], where: str, results: Mapping[str, object]) -> None:
+    """Raise InputError if no run has a metric of this name, or the study does not compute it (``results``)."""
     from bls.power import words as p  # not needed by most runs
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
 
@@ -178,13 +171,14 @@ def check_metrics(names: Sequence[str], where: str) -> None:
     no_values = np.empty((len(GRAPH_METRICS), 0))
     of_graphs = {"graphs": distributions(GRAPH_METRICS, no_values)}
     of_power = (*p.METRICS, *p.LIMIT_METRICS, *p.PREDICTION_METRICS, *p.SLEEP_METRICS)
-    known += [
-        name for name in (*flat_metrics(of_graphs), *of_power, *COST_METRICS, *FACILITY_METRICS) if name not in known
-    ]
-    known += UNFAIRNESS
+    computed = {"signals": COST_METRICS, "pue": FACILITY_METRICS, "fair-start": UNFAIRNESS}
+    key_of = {name: key for key, of_key in computed.items() for name in of_key}
+    known += [name for name in (*flat_metrics(of_graphs), *of_power, *key_of) if name not in known]
     for name in names:
         if name not in known:
             raise one_of("metric", name, known, where)
+        if name in key_of and not results.get(key_of[name]):
+            raise InputError(f"{where}: {name}: needs {key_of[name]} in [results]")
 
 
 def do_unit(unit: Unit, prepared: Prepared, like_runs: LikeRuns, worker: str = "") -> UnitOutcome:

@@ -14,8 +14,7 @@ from bls.options import BACKFILL
 from bridge.scenarios.scenario import Scenario
 from bridge.studies.input.grid_text import grid_text
 from bridge.studies.input.named_files import FileSums, located, names_in
-from bridge.studies.input.origins import with_origin
-from bridge.studies.input.run_options import Value, checked_value, column_name, known_options
+from bridge.studies.input.run_options import Value, checked_value, column_name, known_options, with_origin
 from bridge.studies.input.study_file import load_study, parse_study
 from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
@@ -38,19 +37,10 @@ def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None
         + '[grid]\nals = ["ss", "gss"]\nbls = ["fcfs", "sjf"]\n'
         + '[[cell]]\nals = "recorded"\nvariation = 0\n'
     )
-    expected = [
-        (name, als, bls, variation)
-        for name in ("sample", "half")
-        for als, bls, variation in (
-            ("ss", "fcfs", 0.1),
-            ("ss", "sjf", 0.1),
-            ("gss", "fcfs", 0.1),
-            ("gss", "sjf", 0.1),
-            ("recorded", "fcfs", 0.0),
-        )
-    ]
-    told = [(one.workload.name, one.value("als"), one.value("bls"), one.value("variation")) for one in found.cells]
-    assert told == expected
+    cells = [*((als, bls, 0.1) for als in ("ss", "gss") for bls in ("fcfs", "sjf")), ("recorded", "fcfs", 0.0)]
+    expected = [(name, *cell) for name in ("sample", "half") for cell in cells]
+    names = ("als", "bls", "variation")
+    assert [(one.workload.name, *map(one.value, names)) for one in found.cells] == expected
     assert {one.value("tasks-per-core") for one in found.cells} == {2}
     assert [one.value("select") for one in found.cells] == ["all"] * 5 + ["first:100"] * 5
     assert found.columns == ("bls", "backfill", "als", "variation", "tasks-per-core", "select")
@@ -175,9 +165,13 @@ def test_recorded_run_times_beside_techniques_heed_no_costs() -> None:
     assert (recorded.application.overhead_ns, recorded.application.lengths, recorded.seed) == (0, "", 7)
     assert (ss.application.overhead_ns, ss.application.lengths) == (5, "gamma")
     alone = study(WORKLOAD + "[run]\noverhead = 5\nals = 'recorded'\n")
-    assert (
-        options_of(alone, alone.cells[0], 0).scenario.application.overhead_ns == 5
-    )  # and so it is refused as one checks it
+    assert options_of(alone, alone.cells[0], 0).scenario.application.overhead_ns == 5  # so that a check refuses it
+
+
+def test_a_stored_study_may_have_options_of_older_versions() -> None:
+    text = WORKLOAD + "[run]\ncharge-decisions = true\npue = '1.2'\nreaction = 0\n[[cell]]\nbls-timeout = 4\n"
+    found = parse_study(text, [Path.cwd()], "name", stored=True)
+    assert (found.cells[0].given, found.results) == ({"decision-cost": "measured", "timeout": 4.0}, {"pue": "1.2"})
 
 
 def test_a_grid_is_a_study(tmp_path: Path) -> None:

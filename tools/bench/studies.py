@@ -31,12 +31,13 @@ _TWENTY = (
 _TINY = """
 [study]
 seeds = {seeds}
-[[workload]]
-file = "sample"
+[workload]
+source = "sample"
 select = "first:5"
-[grid]
-bls = ["fcfs", "sjf", "edf", "wfp3"]
-als = ["static", "ss", "gss", "tss", "fac"]
+[batch]
+policy = ["fcfs", "sjf", "edf", "wfp3"]
+[application]
+technique = ["static", "ss", "gss", "tss", "fac"]
 variation = {variations}
 """
 

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import StrEnum
 from functools import cache, wraps
+from inspect import cleandoc
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
-from traces.base.errors import InputError, Mention, at, one_of, real, whole
+from traces.base.errors import InputError, Mention, at, in_python, one_of, real, spelled, whole
 from traces.base.retired import unknown
 
 T = TypeVar("T")
@@ -215,7 +216,8 @@ def part(kind: type) -> Any:
 
 
 def knows_its_keywords(kind: type[T]) -> type[T]:
-    """Make a dataclass refuse unknown keywords with an InputError that names the nearest known one."""
+    """Make a dataclass refuse unknown keywords with an InputError that names the nearest known one; its docstring describes
+    the fields by their options."""
     declared: Any = kind
     made, known = declared.__init__, [one.name for one in fields(declared) if one.init]
 
@@ -226,8 +228,17 @@ def knows_its_keywords(kind: type[T]) -> type[T]:
                 raise unknown("keyword", name, known, kind.__name__)
         made(self, *args, **given)
 
-    declared.__init__ = checked
+    declared.__init__, declared.__doc__ = checked, _described(declared)
     return kind
+
+
+def _described(kind: Any) -> str:
+    about = cleandoc(kind.__doc__ or "")
+    held = [(one, one.metadata[_OPTION]) for one in fields(kind) if _OPTION in one.metadata]
+    if "Attributes\n" in about or not held:
+        return about
+    texts = [f"{one.name} : {one.type}\n    {spelled(option.text, in_python)}" for one, option in held]
+    return "\n".join([about, "", "Attributes", "----------", *texts])
 
 
 class OptionPlace(NamedTuple):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.held_interrupts import interrupts_held
-from bridge.options.declared import CLUSTER_WORKERS
+from bridge.options.declared import CLUSTER, CLUSTER_WORKERS
 from bridge.scenarios.scenario import Execution
 from bridge.scratch import remove_abandoned, scratch_folder
 from bridge.standard_error import say
@@ -42,8 +42,8 @@ _BOOT = (
 
 
 def checked_workers(workers: int | None) -> int:
-    """The number of worker processes: ``workers``, or one per processor. Raises InputError if it is out of range, or a
-    library that the cluster or its dashboard needs is not installed."""
+    """The number of workers, by default one per processor. Raises InputError if it is out of range, or a library is
+    missing."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
     return Execution(workers=workers).how_many()
@@ -51,15 +51,15 @@ def checked_workers(workers: int | None) -> int:
 
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Cluster]:
-    """A scheduler and workers on this machine, while the context lasts; stderr shows the dashboard's address. All ports are
-    on 127.0.0.1, with TLS where code can be run. An interrupt ends it at any time, with every process and file. Raises
-    InputError if there is no certificate, and PeerError if it cannot be started."""
+    """A scheduler and workers on this machine, with TLS on 127.0.0.1; stderr shows the dashboard's address. An interrupt ends
+    it at any time, with every process and file. Raises InputError without a certificate, PeerError if it cannot be
+    started."""
     with scratch_folder() as folder:
-        make_certificate(folder / KEY, folder / CERTIFICATE, "--cluster local", ("serverAuth", "clientAuth"))
+        make_certificate(folder / KEY, folder / CERTIFICATE, f"{CLUSTER:local}", ("serverAuth", "clientAuth"))
         with _process(workers, folder) as process:
             said = _answer(process)
             if "error" in said:
-                raise PeerError(f"--cluster local: it could not be started: {said['error']}")
+                raise PeerError(f"{CLUSTER:local}: it could not be started: {said['error']}")
             say(f"cluster local: {workers} worker processes; its dashboard: {said['dashboard']}")
             yield Cluster(said["address"], "local", security_of(folder), connect_s=_START_S, withdraw_s=0.0)
 
@@ -98,13 +98,13 @@ def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
     text, deadline = b"", time.monotonic() + _START_S
     while not text.endswith(b"\n"):
         if time.monotonic() > deadline:
-            raise PeerError(f"--cluster local: it has not started within {_START_S:.0f} s")
+            raise PeerError(f"{CLUSTER:local}: it has not started within {_START_S:.0f} s")
         if select.select([process.stdout], [], [], _LOOK_S)[0]:
             more = os.read(process.stdout.fileno(), 65536)
             if not more:
-                raise PeerError(f"--cluster local: it could not be started: its process {how_ended(process.wait())}")
+                raise PeerError(f"{CLUSTER:local}: it could not be started: its process {how_ended(process.wait())}")
             text += more
-    found: dict[str, str] = parse_json(text, "--cluster local")
+    found: dict[str, str] = parse_json(text, f"{CLUSTER:local}")
     return found
 
 
@@ -116,8 +116,8 @@ _NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:
-    """The checked settings of a cluster of Slurm jobs. ``given``: ``[cluster.slurm]``: our keys, and arguments of
-    ``dask_jobqueue.SLURMCluster``. Raises InputError if one is unknown or missing, or is out of range."""
+    """The checked settings ``[cluster.slurm]``: our keys, and arguments of ``dask_jobqueue.SLURMCluster``. Raises
+    InputError."""
     jobqueue = dask_library("dask_jobqueue")
     core, slurm = dask_library("dask_jobqueue.core"), dask_library("dask_jobqueue.slurm")
     known = set(_OURS)
@@ -155,7 +155,9 @@ def slurm_cluster(settings: Mapping[str, Any]) -> Iterator[Cluster]:
     """A cluster whose workers are Slurm jobs, while the context lasts. Raises InputError if it cannot be started."""
     jobqueue = dask_library("dask_jobqueue")
     if shutil.which("sbatch") is None:
-        raise InputError("--cluster slurm: there is no command sbatch here; start it where jobs are submitted to Slurm")
+        raise InputError(
+            f"{CLUSTER:slurm}: there is no command sbatch here; start it where jobs are submitted to Slurm"
+        )
     given = {name: value for name, value in settings.items() if name not in (*_OURS, "workers")}
     try:
         cluster = jobqueue.SLURMCluster(**given)

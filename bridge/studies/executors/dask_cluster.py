@@ -1,8 +1,6 @@
-"""Cells on the workers of a Dask cluster: stock Dask workers that have this project installed.
+"""Cells on stock Dask workers that have this project installed.
 
-Each cell and seed is one task. Shared data, such as a workload and a platform, are tasks as well; Dask sends their results to
-each worker once. They can be computed again, so nothing is lost when a worker dies.
-"""
+Each cell and seed is one task. Shared data are tasks as well, which Dask sends to each worker once and can compute again."""
 
 import contextlib
 import logging
@@ -15,7 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from bridge.held_interrupts import interrupts_held
-from bridge.options.declared import WORKERS
+from bridge.options.declared import CLUSTER, WORKERS
 from bridge.standard_error import say
 from bridge.studies.executors.clusters import checked_workers, local_cluster, slurm_cluster, slurm_settings
 from bridge.studies.executors.dask_library import Cluster, dask_library
@@ -35,10 +33,8 @@ _LOOK_S, _PART_S = 1.0, 1.0
 
 
 def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[[WorkSummary], Executor]:
-    """The executor of a study's cells on a cluster. ``where`` is the address of a Dask scheduler, such as
-    ``tcp://host:8786``; or ``local``, a cluster on this machine with a dashboard; or ``slurm``: workers are jobs of a real
-    Slurm. ``workers``: the number of worker processes of the latter two. Raises InputError if there is no such kind of
-    cluster, or a setting is unknown."""
+    """The executor of cells on a cluster: at the address of a Dask scheduler, ``tcp://host:8786``; ``local``, on this
+    machine; or ``slurm``, as jobs of Slurm. ``workers`` is for the latter two. Raises InputError."""
     if where == "local":
         n = checked_workers(workers)
         return lambda needs: DaskCells(lambda: local_cluster(n), needs, waits=False)
@@ -46,7 +42,7 @@ def cluster_executor(where: str, study: Study, workers: int | None) -> Callable[
         settings = slurm_settings(study.cluster.get(where, {}), workers)
         return lambda needs: DaskCells(lambda: slurm_cluster(settings), needs, waits=True)
     if "://" not in where:
-        raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), "--cluster")
+        raise one_of("kind of cluster", where, ("tcp://HOST:PORT", *_STARTED), str(CLUSTER))
     if workers is not None:
         raise InputError(f"{WORKERS:{workers}}: the cluster at {where} has its own workers")
     there = Cluster(where, where, connect_s=_TIMEOUT_S)
@@ -79,17 +75,17 @@ class DaskCells:
             try:
                 client.wait_for_workers(1, timeout=cluster.connect_s)
             except TimeoutError:
-                raise InputError(f"--cluster {cluster.name}: its scheduler has no worker") from None
+                raise InputError(f"{CLUSTER:{cluster.name}}: its scheduler has no worker") from None
         try:
             found = client.run(unfit, terms)
         except Exception as error:  # errors while loading its modules are the best explanation
             raise InputError(
-                f"--cluster {cluster.name}: a worker cannot run cells: {type(error).__name__}: {error}; "
+                f"{CLUSTER:{cluster.name}}: a worker cannot run cells: {type(error).__name__}: {error}; "
                 "it needs twolevel installed, as here"
             ) from None
         for worker, why in sorted(found.items()):
             if why:
-                raise InputError(f"--cluster {cluster.name}: worker {worker}: {why}")
+                raise InputError(f"{CLUSTER:{cluster.name}}: worker {worker}: {why}")
         threads = client.nthreads()
         if idle := sum(threads.values()) - len(threads):
             say(
@@ -99,8 +95,7 @@ class DaskCells:
 
 
 class _Talk:
-    """Communicates with a scheduler in its own thread. An interrupt raises an exception in the main thread, at any step. Dask
-    does not support that, so the main thread only waits for outcomes."""
+    """Communicates with a scheduler in its own thread: Dask does not support interrupts, so the main thread only waits."""
 
     def __init__(self, cells: DaskCells, units: Iterable[Unit], prepared: Mapping[int, Prepared]) -> None:
         self._cells, self._units, self._prepared = cells, units, prepared
@@ -172,7 +167,7 @@ class _Talk:
                 if client.status == "running" and not isinstance(error, CancelledError):
                     raise
                 raise PeerError(
-                    f"--cluster {cluster.name}: the scheduler is gone; finished cells are kept; repeat the command to continue"
+                    f"{CLUSTER:{cluster.name}}: the scheduler is gone; finished cells are kept; repeat the command to continue"
                 ) from None
 
 
@@ -197,4 +192,4 @@ def _client(distributed: Any, cluster: Cluster) -> Any:
         )
     except (OSError, TimeoutError, ValueError) as error:
         said = " ".join(str(error).split())
-        raise InputError(f"--cluster {shown(cluster.name)}: no Dask scheduler answers there: {said}") from None
+        raise InputError(f"{CLUSTER:{shown(cluster.name)}}: no Dask scheduler answers there: {said}") from None

@@ -7,6 +7,7 @@ import threading
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from bridge.options.declared import CLUSTER
 from traces.base.errors import InputError, PeerError
 
 #: Time between two questions to a nanny, s.
@@ -19,7 +20,7 @@ def dask_library(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise InputError(f"--cluster: {error}; pip install 'twolevel[cluster]' installs what it needs") from None
+        raise InputError(f"{CLUSTER}: {error}; pip install 'twolevel[cluster]' installs what it needs") from None
     finally:
         # dask_jobqueue turns Ctrl-C into an exit when it is imported: a notebook or a script would never see it again.
         if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != interrupted:
@@ -32,9 +33,8 @@ def leave_garbage_to_python() -> None:
 
 
 def await_nanny() -> None:
-    """Wait until the nanny of the calling worker knows that the worker runs; return at once without a nanny. A worker gets
-    tasks before that, and a nanny does not restart a worker that dies in between. Raises PeerError if the nanny cannot
-    answer."""
+    """Wait until the nanny of the calling worker, if any, knows that it runs: it would not restart a worker that dies before.
+    Raises PeerError if the nanny cannot answer."""
     distributed = dask_library("distributed")
     try:
         worker = distributed.get_worker()

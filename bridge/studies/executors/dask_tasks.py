@@ -19,6 +19,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from bridge.options.declared import CLUSTER
 from bridge.studies.executors.dask_library import await_nanny
 from bridge.studies.executors.executor import Prepared, Unit, UnitOutcome, WorkSummary
 from bridge.studies.unit import LikeRuns, do_unit
@@ -121,8 +122,8 @@ def _given(prepared: Prepared) -> Prepared:
 
 
 class Tasks:
-    """The tasks of one study at a scheduler. ``waits``: workers may be absent for a while. ``stopped``: set from
-    another thread when no more outcomes are needed."""
+    """The tasks of one study. ``waits``: workers may be absent for a while. ``stopped``: set when no more outcomes are
+    needed."""
 
     def __init__(
         self,
@@ -147,8 +148,8 @@ class Tasks:
         self._threads, self._asked = 1, float("-inf")
 
     def outcomes(self, units: Iterator[Unit]) -> Iterator[UnitOutcome]:
-        """Do units; those under which workers died, one at a time after all others. Raises PeerError if a worker is
-        unsuitable, or there is none any more. Raises CancelledError or OSError if the scheduler is gone."""
+        """Do units; those under which workers died, one at a time at the end. Raises PeerError without suitable workers,
+        CancelledError or OSError without the scheduler."""
         self._submit(list(islice(units, self._most())))
         try:
             while self._at_hand and not self._stopped.is_set():
@@ -192,7 +193,7 @@ class Tasks:
                     since = time.monotonic()
                 elif time.monotonic() - since > _TIMEOUT_S:
                     raise PeerError(
-                        f"--cluster {self._address}: all its workers are gone; finished cells are kept; repeat the command "
+                        f"{CLUSTER:{self._address}}: all its workers are gone; finished cells are kept; repeat the command "
                         "to continue"
                     ) from None
                 continue
@@ -254,5 +255,5 @@ class Tasks:
 
     def _unfit(self, why: str) -> PeerError:
         return PeerError(
-            f"--cluster {self._address}: a worker that joined cannot run cells: {why}; finished cells are kept"
+            f"{CLUSTER:{self._address}}: a worker that joined cannot run cells: {why}; finished cells are kept"
         )

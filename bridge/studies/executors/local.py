@@ -108,9 +108,8 @@ class _Worker:
 
 
 class Workers:
-    """Several processes (``n``, from 1), each with groups of units that share their applications. If a process dies, others
-    do its units, and only a unit under which a process died twice is given up. :meth:`outcomes` raises PeerError if processes
-    cannot be started."""
+    """``n`` processes with groups of units that share applications. Others do the units of a dead process; a unit under which
+    a process died twice is given up. :meth:`outcomes` raises PeerError if processes cannot be started."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -145,8 +144,7 @@ class Workers:
 
 
 def local_executor(workers: int | None = None) -> Callable[[WorkSummary], Executor]:
-    """The executor on this machine: this number of processes, one per processor by default; only this process if one is
-    enough. Raises InputError if the number is out of range."""
+    """The executor on this machine, by default one process per processor. Raises InputError if the number is out of range."""
     n = Execution(workers=workers).how_many()
     return lambda needs: Here() if min(n, needs.units) <= 1 else Workers(min(n, needs.units))
 

@@ -28,9 +28,8 @@ def grid_text(
     warmup: str | None = None,
     shake: str | None = None,
 ) -> str:
-    """The text of a study of one workload, every combination, with the jobs of each cell kept. Lists are given as on
-    the command line: names and numbers separated by commas; so is ``shared['backfill']``, and ``shared['seed']`` counts
-    where ``seeds`` is None. Raises InputError if a list is empty, has one twice, or has what is no number."""
+    """The text of a study of one workload that keeps the jobs. Lists are separated by commas; ``shared["seed"]`` counts if
+    ``seeds`` is None. Raises InputError if a list is empty, has a value twice, or has no number."""
     techniques = [spelled(one) for one in split_techniques(als)]
     if variation is None:
         varied = shared["applications"] is not None or takes_variation(shared["lengths"] or "")
@@ -60,17 +59,16 @@ def grid_text(
         *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
         *(f"{key} = {_toml(text)}" for key, text in zip(REPLICATION, (replicate, warmup, shake), strict=True) if text),
         'keep = ["jobs"]',
-        "",
-        "[[workload]]",
-        f"file = {_toml(workload)}",
     ]
-    lines += ["", "[run]"]
-    defaults = {place.option.key: place for place in places(Scenario)}
-    for key, value in shared.items():
-        if key not in ("seed", "backfill") and value not in (None, (), defaults[key].default):
-            lines.append(f"{defaults[key].option.name} = {_toml(value)}")
-    lines += ["", "[grid]", *(f"{name} = {_toml(values)}" for name, values in axes.items()), ""]
-    return "\n".join(lines)
+    tables: dict[str, dict[str, Any]] = {"workload": {"source": workload}}
+    for place in places(Scenario):
+        key, (part, *names) = place.option.key, place.path
+        given = axes.get(key, shared.get(key))
+        if names and given not in (None, (), place.default):
+            tables.setdefault(part, {})[names[0]] = given
+    for part, table in tables.items():
+        lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
+    return "\n".join([*lines, ""])
 
 
 def _seeds(text: str) -> tuple[int, ...]:

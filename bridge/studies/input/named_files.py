@@ -84,8 +84,7 @@ class NamedFile(NamedTuple):
 
 
 def names_in(text: str, folders: Sequence[Path], *, whole: bool = False) -> list[NamedFile]:
-    """The files that a text names, in its order. ``folders``: where files are looked for. ``whole``: whether the text
-    itself may be the name of one (:func:`is_path`)."""
+    """The files that a text names, in its order; ``whole``: the text itself may be a name (:func:`is_path`)."""
     found: list[NamedFile] = []
     for begin, end in _candidates(text, whole):
         name = text[begin:end].strip()

@@ -1,5 +1,6 @@
 """The options of ``twolevel run`` as a study's file gives them: by name, with values of their type."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,13 +16,19 @@ from bridge.replay.chosen import SlurmChoice, replay_options
 from bridge.scenarios.conflicts import NOT_OF_CELLS, OF_ENGINE, REPLAY, SLURM_CELLS, UNRESIZED, WITHOUT_EFFECT
 from bridge.scenarios.scenario import Scenario
 from bridge.schedulers import decided
-from traces.base.errors import InputError, Mention, Surface, in_table, one_of, shown, shown_name
+from traces.base.errors import InputError, Mention, Surface, in_table, leading, one_of, shown, shown_name
 from traces.base.given_file import parse_toml
 from traces.base.options import Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
 #: What an option's value may be.
 Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+#: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
+Origins: TypeAlias = Mapping[tuple[str, Value], str]
+
+#: A text that is no part of a longer word.
+_WORD = r"(?<![\w-]){}(?![\w-])"
 
 #: The option that is no cell's: a study has seeds.
 SEED = "seed"
@@ -50,7 +57,7 @@ OF_SLURM: Final = tuple(place.option.name for place in places(SlurmOptions) if p
 _SAID = {bool: "true or false", int: "a whole number", float: "a number", str: "text", tuple: "a list of texts"}
 
 
-_BATCH = OptionPlace(Option(name=BATCH_OPTION, default=ENGINE, help="Who schedules"), ("batch", LEVEL), ENGINE)
+_BATCH = OptionPlace(Option(name=BATCH_OPTION, default=ENGINE, help="Scheduler of a cell"), ("batch", LEVEL), ENGINE)
 
 
 def _default(place: OptionPlace) -> Value:
@@ -116,8 +123,7 @@ class GivenOption(NamedTuple):
 
 
 def entries(given: Mapping[str, Any], where: str) -> Iterator[GivenOption]:
-    """The options of a table, which may be grouped by the parts of a scenario, as ``batch.policy``. Raises InputError if a
-    part has no such key."""
+    """The options of a table, perhaps grouped by parts, as ``batch.policy``. Raises InputError if a part has no such key."""
     for key, value in given.items():
         if key in parts() and isinstance(value, dict):
             yield from of_part(key, value, f"{where}{key}.")
@@ -154,8 +160,8 @@ def _unknown_key(part: str, key: str, where: str) -> InputError:
 
 
 def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]:
-    """The options of a table that is a part of a scenario; nothing of workloads that are several tables. Raises InputError
-    if it is no table, or has no such key."""
+    """The options of a table that is a part of a scenario; none of several workloads. Raises InputError if a key is
+    unknown."""
     table = given[part]
     if part == "workload":
         table = {key: value for key, value in table.items() if key not in NAMED} if isinstance(table, dict) else {}
@@ -189,8 +195,7 @@ def checked_value(name: str, value: object, where: str) -> Value:
 
 
 def value_of(option: Option[Any], value: object, where: str) -> Value:
-    """A value of a file as an option takes it; a time such as ``1ms`` is the number of its unit. Raises InputError if it has
-    another type."""
+    """A value of a file as an option takes it; a time has its unit. Raises InputError if it has another type."""
     kind, value = option.kind, option.read(value, where)
     fits = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
     if fits and isinstance(value, bool | int | float | str):
@@ -208,6 +213,25 @@ def value_of(option: Option[Any], value: object, where: str) -> Value:
     if kind is tuple and isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
         return tuple(value)
     raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
+
+
+#: Values that are ordinary words of errors, too.
+_ORDINARY = ("all", "log", "none", "paper")
+
+
+def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
+    """An error of a cell after the place of the option that it begins with, of the value that it names, or after
+    ``before``."""
+    option, rest = leading(error)
+    if option is not None and (place := origins.get((option.name, given.get(option.name)))):
+        return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"
+    error = before + error
+    for name, value in given.items():
+        texts = [text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str)]
+        telling = (text for text in texts if text and text not in _ORDINARY)
+        if (name, value) in origins and any(re.search(_WORD.format(re.escape(text)), error) for text in telling):
+            return f"{origins[name, value]}: {error}"
+    return error
 
 
 def effects(given: Mapping[str, Value]) -> list[tuple[str, Value]]:
@@ -229,9 +253,8 @@ class Drawn:
 
 
 def drawn(given: Mapping[str, Value], seed: int, *, beside_techniques: bool, keep_decisions: bool = False) -> Drawn:
-    """The options of a run, by name; those that are missing have their defaults. ``beside_techniques``: whether other
-    cells simulate applications: then a cell of recorded run times is compared with them, and the options of
-    applications are not its own. Raises InputError if a value cannot be."""
+    """The options of a run, by name. ``beside_techniques``: other cells simulate applications, so those of recorded run times
+    ignore options of applications. Raises InputError if a value is not allowed."""
     places_of = {name: place.path for name, place in known_options().items() if place.path[0] == SLURM}
     slurm = built(SlurmChoice, {path[1:]: given[name] for name, path in places_of.items() if name in given})
     machine = slurm.machine()

@@ -13,23 +13,9 @@ from typing import Any
 
 from bls.machine.partitions import printable_name
 from bridge.options.declared import DATA
+from bridge.runs.directory import under_present_names
 from bridge.scenarios.conflicts import OF_ENGINE
-from bridge.studies.input.origins import origins_of
-from bridge.studies.input.run_options import (
-    BATCH_OPTION,
-    NAMED,
-    OF_SLURM,
-    SLURM,
-    GivenOption,
-    Value,
-    checked_value,
-    entries,
-    is_axis,
-    once,
-    parts,
-    shared_entries,
-    spelling,
-)
+from bridge.studies.input import run_options as o
 from bridge.studies.replicates import REPLICATION, Replicates, given_replicates
 from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, WorkloadSource, every_combination, seeds_of
 from traces.base.errors import InputError, Mention, one_of, shown, spelled
@@ -38,7 +24,7 @@ from traces.base.given_file import parse_toml, read_text
 #: What is compared where the file does not say.
 COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
 
-_TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *parts())
+_TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *o.parts())
 _RESULTS = ("signals", "pue", "fair-start")
 _STUDY = ("name", "description", "seeds", *REPLICATION, "metrics", "keep")
 _CLUSTERS = ("slurm",)
@@ -72,23 +58,25 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     try:
         study = parse_study(text, folders, Path(path).stem)
     except InputError as error:
-        raise InputError(f"{path}: {spelled(error.text, spelling(text))}") from None
-    return replace(study, origins=origins_of(parse_toml(text, ""), str(path)))
+        raise InputError(f"{path}: {spelled(error.text, o.spelling(text))}") from None
+    return replace(study, origins=_origins(parse_toml(text, ""), str(path)))
 
 
-def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Study.where) -> Study:
-    """A study of its file's text; ``name`` is what it is called if the text does not say, ``where`` names its keys in
-    errors. Raises InputError as :func:`load_study`."""
-    given = parse_toml(text, "")
+def parse_study(
+    text: str, folders: Sequence[Path], name: str, where: str = Study.where, *, stored: bool = False
+) -> Study:
+    """A study from its text; ``name`` is its default name, ``where`` names keys in errors. A ``stored`` one may have options of
+    older versions. Raises InputError as :func:`load_study`."""
+    given = _under_present_names(parse_toml(text, "")) if stored else parse_toml(text, "")
     _check_keys(given, _TABLES, "")
     head = _table(given.get("study", {}), "[study]")
     _check_keys(head, _STUDY, "[study] ")
-    shared = [one for part in given if part in parts() for one in shared_entries(given, part)]
-    axes = [one for one in shared if is_axis(one)]
+    shared = [one for part in given if part in o.parts() for one in o.shared_entries(given, part)]
+    axes = [one for one in shared if o.is_axis(one)]
     run = _options(
-        [*entries(_table(given.get("run", {}), "[run]"), "[run] "), *(one for one in shared if one not in axes)]
+        [*o.entries(_table(given.get("run", {}), "[run]"), "[run] "), *(one for one in shared if one not in axes)]
     )
-    workloads = [_workload(one, where) for one, where in _workload_tables(given)]
+    workloads = [_workload(one, where) for one, where in _numbered(given, "workload")]
     if not workloads:
         raise InputError("[workload]: missing; allowed: a table with source, or several [[workload]]")
     cells = tuple(
@@ -103,9 +91,7 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
         seeds=() if replicates.length_ns and "seeds" not in head else seeds_of(head.get("seeds", 1), "[study] seeds"),
         metrics=metrics,
         keep=tuple(_texts(head.get("keep", []), "[study] keep", empty=True)),
-        comparisons=tuple(
-            _comparison(one, f"[[compare]] {k + 1}: ", metrics) for k, one in enumerate(_tables(given, "compare"))
-        ),
+        comparisons=tuple(_comparison(one, where, metrics) for one, where in _numbered(given, "compare")),
         folders=tuple(folders),
         cluster=_clusters(_table(given.get("cluster", {}), "[cluster]")),
         text=text,
@@ -115,11 +101,24 @@ def parse_study(text: str, folders: Sequence[Path], name: str, where: str = Stud
     )
 
 
+def _under_present_names(given: Table) -> Table:
+    # A study of an older version; metrics of finished runs are in [results] now.
+    def now(tables: Any) -> Any:
+        return under_present_names(tables, typed=True) if isinstance(tables, dict) else [now(one) for one in tables]
+
+    run = dict(given.get("run", {}))
+    results = {name: run.pop(name) for name in ("pue", "fair-start") if run.get(name)} | given.get("results", {})
+    found = {**given, "run": run, "results": results}
+    return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
+
+
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
     # The nodes of a slurm.conf are also the machine of our engine; all else is of use to Slurm only.
-    of_slurm = [one.option for one in shared_entries(given, SLURM) if one.option in OF_SLURM] if SLURM in given else []
-    if of_slurm and not any(cell.given.get(BATCH_OPTION) == SLURM for cell in cells):
-        raise InputError(f"[{SLURM}] {of_slurm[0]}: no cell runs Slurm; add [batch] level = '{SLURM}'")
+    of_slurm = (
+        [one.option for one in o.shared_entries(given, o.SLURM) if one.option in o.OF_SLURM] if o.SLURM in given else []
+    )
+    if of_slurm and not any(cell.given.get(o.BATCH_OPTION) == o.SLURM for cell in cells):
+        raise InputError(f"[{o.SLURM}] {of_slurm[0]}: no cell runs Slurm; add [batch] level = '{o.SLURM}'")
 
 
 def _replicates(head: Table) -> Replicates:
@@ -166,13 +165,40 @@ def _table(given: object, where: str) -> Table:
     return given
 
 
-def _tables(given: Table, key: str) -> list[Table]:
-    # [grid] is one, [[grid]] are several.
+def _numbered(given: Table, key: str) -> list[tuple[Table, str]]:
+    # The tables of a key, each with its place: [grid] and [workload] may be single tables.
     found = given.get(key, [])
+    if key == "workload" and isinstance(found, dict):  # other keys are options of all cells
+        return [({name: value for name, value in found.items() if name in o.NAMED}, "[workload] ")]
     rows = [found] if isinstance(found, dict) and key == "grid" else found
     if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
         raise InputError(f"{key}: {shown(found)}; allowed: tables, each as [[{key}]]")
-    return rows
+    single = key == "grid" and len(rows) == 1
+    return [(one, f"[{key}] " if single else f"[[{key}]] {k + 1}: ") for k, one in enumerate(rows)]
+
+
+def _origins(given: Table, path: str) -> dict[tuple[str, o.Value], str]:
+    # The place of every value in tables that have been checked; that of a cell before that of a grid, and so on.
+    found: dict[tuple[str, o.Value], str] = {}
+
+    def note(given: Iterable[o.GivenOption], *, lists: bool = False) -> None:
+        for one in given:
+            for value in one.value if lists and isinstance(one.value, list) else [one.value]:
+                found.setdefault((one.option, o.checked_value(one.option, value, one.where)), f"{path}: {one.where}")
+
+    for key in ("cell", "grid"):
+        for table, where in _numbered(given, key):
+            note(o.entries(table, where), lists=key == "grid")
+    for table, where in _numbered(given, "workload"):
+        for key in ("source", "file"):
+            if key in table:
+                found.setdefault(("file", table[key]), f"{path}: {where}{key}")
+        note(o.entries({key: value for key, value in table.items() if key not in o.NAMED}, where))
+    shared = [one for part in given if part in o.parts() for one in o.shared_entries(given, part)]
+    note((one for one in shared if o.is_axis(one)), lists=True)
+    note(one for one in shared if not o.is_axis(one))
+    note(o.entries(given.get("run", {}), "[run] "))
+    return found
 
 
 def _text(given: object, where: str) -> str:
@@ -189,18 +215,11 @@ def _texts(given: object, where: str, *, empty: bool = False) -> list[str]:
     return given
 
 
-def _options(given: Iterable[GivenOption]) -> dict[str, Value]:
-    return {one.option: checked_value(*one) for one in once(given)}
+def _options(given: Iterable[o.GivenOption]) -> dict[str, o.Value]:
+    return {one.option: o.checked_value(*one) for one in o.once(given)}
 
 
-def _workload_tables(given: Table) -> list[tuple[Table, str]]:
-    # One is a part of the scenario, whose other keys are those of all cells.
-    if isinstance(one := given.get("workload"), dict):
-        return [({key: value for key, value in one.items() if key in NAMED}, "[workload] ")]
-    return [(one, f"[[workload]] {k + 1}: ") for k, one in enumerate(_tables(given, "workload"))]
-
-
-def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value]]:
+def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, o.Value]]:
     key = "source" if "source" in given else "file"
     if "source" in given and "file" in given:
         raise InputError(f"{where}file: not with source, which is the same; allowed: one of them")
@@ -209,45 +228,44 @@ def _workload(given: Table, where: str) -> tuple[WorkloadSource, dict[str, Value
     file = _text(given[key], f"{where}{key}")
     stem = "".join(letter if letter.isprintable() else "?" for letter in Path(file).name.partition(".")[0])
     name = printable_name(f"{where}name", given.get("name", stem[:100] or "log"))
-    options = {key: value for key, value in given.items() if key not in NAMED}
-    return WorkloadSource(name, file), _options(entries(options, where))
+    options = {key: value for key, value in given.items() if key not in o.NAMED}
+    return WorkloadSource(name, file), _options(o.entries(options, where))
 
 
-def _cells(given: Table, shared: Sequence[GivenOption]) -> Iterator[dict[str, Value]]:
+def _cells(given: Table, shared: Sequence[o.GivenOption]) -> Iterator[dict[str, o.Value]]:
     # ``shared``: lists that all grids have.
-    grids, single = _tables(given, "grid"), _tables(given, "cell")
+    grids, single = _numbered(given, "grid"), _numbered(given, "cell")
     if not grids and not single and not shared:
         yield {}
-    for k, grid in enumerate(grids or [{}] * bool(shared)):
-        where = "[grid] " if len(grids) <= 1 else f"[[grid]] {k + 1}: "
+    for grid, where in grids or [({}, "[grid] ")] * bool(shared):
         if not grid and not shared:
             raise InputError(f"{where.strip()}: empty; allowed: options of twolevel run, each with a list of values")
-        axes = {one.option: _axis(*one) for one in once((*shared, *entries(grid, where)))}
+        axes = {one.option: _axis(*one) for one in o.once((*shared, *o.entries(grid, where)))}
         if (cells := math.prod(map(len, axes.values()))) > MOST_RUNS:
             raise InputError(f"{where.strip()}: {cells} combinations; allowed: up to {MOST_RUNS}")
-        both = len(axes.get(BATCH_OPTION, ())) > 1
+        both = len(axes.get(o.BATCH_OPTION, ())) > 1
         yield from _each_once(every_combination(axes)) if both else every_combination(axes)
-    for k, one in enumerate(single):
-        yield _options(entries(one, f"[[cell]] {k + 1}: "))
+    for one, where in single:
+        yield _options(o.entries(one, where))
 
 
-def _each_once(combinations: Iterator[dict[str, Value]]) -> Iterator[dict[str, Value]]:
+def _each_once(combinations: Iterator[dict[str, o.Value]]) -> Iterator[dict[str, o.Value]]:
     # Of a grid of both batch levels: what is for the other one does not multiply the cells of one.
     seen = set()
     for given in combinations:
-        not_theirs = OF_ENGINE if given[BATCH_OPTION] == SLURM else OF_SLURM
+        not_theirs = OF_ENGINE if given[o.BATCH_OPTION] == o.SLURM else o.OF_SLURM
         cell = {name: value for name, value in given.items() if name not in not_theirs}
         if (key := tuple(cell.items())) not in seen:
             seen.add(key)
             yield cell
 
 
-def _axis(name: str, values: object, where: str) -> list[Value]:
+def _axis(name: str, values: object, where: str) -> list[o.Value]:
     if not isinstance(values, list):
         values = [values]
     if not values:
         raise InputError(f"{where}: empty; allowed: one value or more")
-    axis = [checked_value(name, value, where) for value in values]
+    axis = [o.checked_value(name, value, where) for value in values]
     if len(set(axis)) < len(axis):
         raise InputError(f"{where}: {shown(values)} has one twice")
     return axis
@@ -262,10 +280,10 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     if "option" not in given:
         raise InputError(f"{where}option: missing; allowed: an option that varies")
     part, _, key = _text(given["option"], f"{where}option").partition(".")
-    option = parts().get(part, {}).get(key, part + f".{key}" * bool(key))
+    option = o.parts().get(part, {}).get(key, part + f".{key}" * bool(key))
     if "base" not in given:
         raise InputError(f"{where}base: missing; allowed: a value of {Mention(option, option.replace('-', '_'))}")
-    base = checked_value(option, given["base"], f"{where}base")
+    base = o.checked_value(option, given["base"], f"{where}base")
     chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
     if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
         raise InputError(f"{where}drawn: {shown(drawn)}; allowed: {' or '.join(_DRAWN)}")
