@@ -15,11 +15,8 @@ from bridge.replay.messages import LAYOUTS
 from traces.base.errors import InputError
 from traces.kernels import store
 
-#: Names of the Debian packages.
-PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"
-
-#: Folders of administrators' programs, searched in addition to PATH.
-_FURTHER = ("/usr/sbin", "/usr/local/sbin")
+PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"  # names of the Debian packages
+_FURTHER = ("/usr/sbin", "/usr/local/sbin")  # folders of administrators' programs, searched in addition to PATH
 
 _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 

@@ -67,17 +67,10 @@ def _opened(pid: int) -> set[str]:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Time limit of a hello after connecting, s.
-HELLO_S = 10.0
-
-#: Number of connections without a hello; of more, the one that has been silent longest is closed.
-STRANGERS = 64
-
-#: Number of refused connections that are logged one by one.
-LINES: Final = 10
-
-#: Number of connections that the kernel queues before they are accepted.
-_BACKLOG: Final = 4096
+HELLO_S = 10.0  # time limit of a hello after connecting, s
+STRANGERS = 64  # number of connections without a hello; of more, the one that has been silent longest is closed
+LINES: Final = 10  # number of refused connections that are logged one by one
+_BACKLOG: Final = 4096  # number of connections that the kernel queues before they are accepted
 
 #: Turns of the loop in which asyncio sets up a connection that the kernel has accepted, or closes one; ample.
 _TURNS = 10

@@ -31,16 +31,12 @@ from traces.base.options import check
 from traces.compiled import Array
 from traces.tables import read_jobs
 
-#: The folder of a report within that of a replay.
-FOLDER = "report"
-
-#: Options whose values do not matter: they select further tables.
-_TABLES = ("tasks_table", "trace")
+FOLDER = "report"  # the folder of a report within that of a replay
+_TABLES = ("tasks_table", "trace")  # options whose values do not matter: they select further tables
+Cost = Mapping[str, Any]  # of a replay, as in its record
 
 
-def finished(
-    folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool
-) -> tuple[Side, Mapping[str, Any]]:
+def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> tuple[Side, Cost]:
     """Schedule and cost of the replay in a folder, which must be that of a scenario; ``arguments`` as in its record. Raises
     InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
@@ -53,10 +49,8 @@ def finished(
                 f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, not {shown(wanted[key])}; "
                 "allowed: the same options"
             )
-    if record["workload"]["jobs"] != (n := len(scenario.workload)):
-        raise InputError(
-            f"{REPORT_ONLY}: {folder} has {record['workload']['jobs']} jobs, the workload now {n}; allowed: the same"
-        )
+    if (had := record["workload"]["jobs"]) != (n := len(scenario.workload)):
+        raise InputError(f"{REPORT_ONLY}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
     if (folder / FOLDER).exists() and not force:
         raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
@@ -198,9 +192,7 @@ class ReportRequest:
             )
         self._write(scenario, ours, found, done.cost, folder)
 
-    def write_again(
-        self, scenario: ReadyScenario, slurm: Side, cost: Mapping[str, Any], folder: Path, known_jobs: Array
-    ) -> None:
+    def write_again(self, scenario: ReadyScenario, slurm: Side, cost: Cost, folder: Path, known_jobs: Array) -> None:
         """Write the report of an earlier replay into a new folder; Slurm is not needed."""
         self._write(scenario, self._ours(scenario, known_jobs), [_first(slurm, scenario, cost)], cost, folder)
 
@@ -208,9 +200,7 @@ class ReportRequest:
         scenarios = engines(scenario, self.ways, known_jobs)
         return [of_result(label, run(one, keep_tasks=False)) for label, one in scenarios.items()]
 
-    def _write(
-        self, scenario: ReadyScenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
-    ) -> None:
+    def _write(self, scenario: ReadyScenario, ours: list[Side], found: list[Attempt], cost: Cost, folder: Path) -> None:
         workload = scenario.workload
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
         side, log = slurms[0], recorded(workload)
@@ -225,7 +215,7 @@ class ReportRequest:
         )
         write_report(report, folder)
 
-    def _words(self, scenario: ReadyScenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
+    def _words(self, scenario: ReadyScenario, cost: Cost, repeats: int) -> tuple[str, ...]:
         cores = scenario.platform.n_cores
         hosts = len(scenario.platform.first_core) - 1
         slurm = f"Slurm {cost['release']}, with a clock that stands still while it computes"
@@ -236,7 +226,7 @@ class ReportRequest:
         return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
 
 
-def _first(side: Side, scenario: ReadyScenario, cost: Mapping[str, Any]) -> Attempt:
+def _first(side: Side, scenario: ReadyScenario, cost: Cost) -> Attempt:
     # The replay itself, as the first attempt.
     elapsed_s = cost["start_s"] + cost["replay_s"]
     return Attempt(0.0, 0, len(scenario.workload), elapsed_s, side.makespan_ns, side=side)
