@@ -215,7 +215,9 @@ def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart
         ["NodeName=n302", "NodeAddr=10.0.1.47"],
     ]
     (tmp_path / "slurm.conf").write_text("NodeName=a[1-2] CPUs=4\nNodeName=a[3-4] CPUs=4\nPartitionName=p Nodes=ALL\n")
-    lines = [line.split()[:3:2] for line in of_site(str(tmp_path / "slurm.conf"), {}).files(1)["slurm.conf"].splitlines()]
+    lines = [
+        line.split()[:3:2] for line in of_site(str(tmp_path / "slurm.conf"), {}).files(1)["slurm.conf"].splitlines()
+    ]
     assert [line for line in lines if line[0].startswith("NodeName=")] == [
         ["NodeName=a[1-2]", "NodeAddr=10.0.0.[1-2]"],
         ["NodeName=a[3-4]", "NodeAddr=10.0.0.[3-4]"],
