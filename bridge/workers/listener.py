@@ -33,14 +33,6 @@ _TABLE: Final = "/proc/net/tcp"
 _LOCAL, _REMOTE, _INODE = 1, 2, 9
 
 
-def process_at(end: socket.socket) -> int:
-    """The process that has connected to a Unix socket, even if it has ended since; 0 if unknown."""
-    try:
-        return int(_CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0])
-    except OSError:
-        return 0
-
-
 def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
     """The one of these processes of this machine at the other end of a TCP connection (IPv4); 0 if none is."""
 
@@ -204,11 +196,9 @@ class Listener:
         end = writer.get_extra_info("socket")
         if end.family != socket.AF_UNIX:
             return self._awaited.get(process_of_tcp(end, self._awaited), "")
-        pid = process_at(end)
-        if pid in self._awaited:
-            return self._awaited[pid]
         with contextlib.suppress(OSError):  # it has ended
-            return self._awaited.get(os.getpgid(pid), "")
+            pid, _, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+            return self._awaited[pid] if pid in self._awaited else self._awaited.get(os.getpgid(pid), "")
         return ""
 
     async def _admitted(self, hello: Message, connection: Connection) -> None:
