@@ -89,7 +89,7 @@ def replay_command(
     if planned is not None and report.report_only:
         known = finished(target, scenario, arguments, force=force)
         prepare_run(applications=not recorded)
-        put_report(target, lambda folder: planned.write_again(scenario, *known, folder, log.job_id))
+        put_report(target, lambda folder: planned.write(scenario, *known, folder, log.job_id))
         say(f"report: {target / FOLDER}")
         return
     prepare_run(applications=not recorded)
@@ -118,6 +118,7 @@ def _replay(
     # The replay, and why its report failed, if it did: what the replay itself has found stays.
     from bridge.live.progress import Progress
     from bridge.replay.report.asked import FOLDER
+    from bridge.replay.report.sides import SLURM, of_result
     from bridge.replay.run import write_replay
     from bridge.runs.directory import fresh_directory
 
@@ -130,7 +131,8 @@ def _replay(
         write_replay(done, folder, arguments, tasks=tasks, trace=trace)
         if planned is not None:
             try:
-                planned.write(scenario, chosen, done, folder / FOLDER, log.job_id, watch, say)
+                side = of_result(SLURM, done.result)
+                planned.write(scenario, side, done.cost, folder / FOLDER, log.job_id, chosen, watch, say)
             except Exception as error:
                 shutil.rmtree(folder / FOLDER, ignore_errors=True)
                 return done, error

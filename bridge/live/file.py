@@ -17,11 +17,8 @@ from traces.base.errors import InputError, shown
 from traces.base.given_file import parsing
 from traces.base.written_file import naming
 
-#: Name of the file.
-FILE = "live.json"
-
-#: Format version; other versions are refused.
-_VERSION = 1
+FILE = "live.json"  # name of the file
+_VERSION = 1  # format version; other versions are refused
 
 #: Phases of a run: it prepares or compiles; simulates; computes metrics and writes results.
 PHASES = STARTING, SIMULATING, FINISHING = "starting", "simulating", "finishing"

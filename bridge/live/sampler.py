@@ -11,20 +11,11 @@ from bridge.live.file import Cells, Look, Pulse, Resource, RunningJob, Setting
 from traces.compiled import Array
 from traces.ledger import STATES
 
-#: Largest number of hosts that are shown one by one, and of cells for each.
-FEW_HOSTS, _CELLS_A_HOST = 32, 64
-
-#: Largest number of cells of a larger machine; each stands for one or more hosts.
-_MOST_CELLS = 6144
-
-#: Number of running jobs listed, the widest.
-_LISTED = 24
-
-#: Largest number of past instants that are kept, evenly spread over the samples.
-_REMEMBERED = 128
-
-#: Rates are averaged over this many seconds.
-_RECENT_S = 3.0
+FEW_HOSTS, _CELLS_A_HOST = 32, 64  # largest number of hosts that are shown one by one, and of cells for each
+_MOST_CELLS = 6144  # largest number of cells of a larger machine; each stands for one or more hosts
+_LISTED = 24  # number of running jobs listed, the widest
+_REMEMBERED = 128  # largest number of past instants that are kept, evenly spread over the samples
+_RECENT_S = 3.0  # rates are averaged over this many seconds
 
 
 def cells(first_core: Array) -> Cells:

@@ -83,9 +83,7 @@ def status_line(live: Live, note: str = "") -> str:
     setting, pulse, look = live.setting, live.pulse, live.look
     if setting is None or pulse is None or look is None:
         return f"the run is preparing{'; ' + note if note else ''}"
-    shares = (
-        f"{one.name} {_share(used, one.amount):.3f}" for one, used in zip(setting.resources, look.used, strict=True)
-    )
+    shares = (f"{one.name} {_share(n, one.amount):.3f}" for one, n in zip(setting.resources, look.used, strict=True))
     parts = [
         f"simulated {format_ns(pulse.now_ns)}",
         f"{pulse.ended} of {setting.jobs} jobs done, {pulse.running} running, {pulse.waiting} waiting",

@@ -51,7 +51,6 @@ class ApplicationBook(Book):
         return IS_SCHEDULER if greeting.role == "scheduler" else other_version(greeting)
 
     def job_of(self, message: Message) -> int | None:
-        """See ``Book``."""
         return getattr(message, "job", None)
 
     def open_jobs(self) -> list[int]:

@@ -4,14 +4,9 @@ bounded, so neither side can make the other keep more than was agreed."""
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-#: Bytes of the length that opens every frame.
-HEADER_BYTES: Final = 4
-
-#: Longest payload in bytes before the hello is accepted.
-MAX_FRAME_BEFORE_HELLO: Final = 4 * 1024
-
-#: Longest payload in bytes afterwards.
-MAX_FRAME: Final = 36 * 1024 * 1024
+HEADER_BYTES: Final = 4  # bytes of the length that opens every frame
+MAX_FRAME_BEFORE_HELLO: Final = 4 * 1024  # longest payload in bytes before the hello is accepted
+MAX_FRAME: Final = 36 * 1024 * 1024  # longest payload in bytes afterwards
 
 #: Most bytes to read from a socket at once; a reader whose frames are taken after each read never overflows.
 READ_AT_MOST: Final = 256 * 1024
@@ -38,7 +33,7 @@ class FrameReader:
     """Cuts a byte stream, which may arrive in pieces of any size, into payloads. ``limit``: longest payload in bytes.
     ``spare``: number of bytes beyond one whole frame that may be buffered. With 0 no byte may follow an unread frame."""
 
-    __slots__ = ("_buffer", "_capacity", "_limit")
+    __slots__ = ("_buffer", "_limit", "capacity")
 
     def __init__(self, limit: int, spare: int) -> None:
         self._buffer = bytearray()
@@ -50,11 +45,6 @@ class FrameReader:
         return len(self._buffer)
 
     @property
-    def capacity(self) -> int:
-        """Largest number of bytes in the buffer."""
-        return self._capacity
-
-    @property
     def full(self) -> bool:
         """Whether more than the longest frame is buffered, so that there may be no room for another read."""
         return len(self._buffer) > HEADER_BYTES + self._limit
@@ -62,13 +52,13 @@ class FrameReader:
     def allow(self, limit: int, spare: int) -> None:
         """Change the limits of the frames that follow."""
         self._limit = limit
-        self._capacity = HEADER_BYTES + limit + spare
+        self.capacity = HEADER_BYTES + limit + spare  # largest number of bytes in the buffer
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes of the stream. Raises FrameError, and adds nothing, if the buffer would exceed its capacity."""
         waiting = len(self._buffer) + len(data)
-        if waiting > self._capacity:
-            raise FrameError(f"{waiting} bytes are waiting; allowed: {self._capacity}")
+        if waiting > self.capacity:
+            raise FrameError(f"{waiting} bytes are waiting; allowed: {self.capacity}")
         self._buffer += data
 
     def take(self, read: Callable[[memoryview], T]) -> T | None:

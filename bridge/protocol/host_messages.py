@@ -12,11 +12,8 @@ from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 HOST_ALPN: Final = "twolevel-host"
 APPLICATION_ALPN: Final = "twolevel-application"
 
-#: Number of simultaneous application processes that one host may offer.
-MAX_HOST_WORKERS: Final = 1024
-
-#: Number of files that a run may need on every host.
-MAX_FILES: Final = 1024
+MAX_HOST_WORKERS: Final = 1024  # number of simultaneous application processes that one host may offer
+MAX_FILES: Final = 1024  # number of files that a run may need on every host
 
 _Words = Annotated[str, Meta(max_length=200)]
 HostName = Annotated[str, Meta(min_length=1, max_length=100)]

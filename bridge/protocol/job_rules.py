@@ -27,8 +27,7 @@ from bridge.protocol.vocabulary import BrokenRule, Message
 from traces.base.time import MAX_NS
 from traces.compiled import Array
 
-#: Relative tolerance for sums that a peer computes.
-_ROUNDED: Final = 1e-9
+_ROUNDED: Final = 1e-9  # relative tolerance for sums that a peer computes
 
 
 def _lengths(message: m.Lengths, job: OpenJob) -> None:

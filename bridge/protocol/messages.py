@@ -8,8 +8,7 @@ from bridge.protocol.vocabulary import Greeting, Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 from traces.base.time import MAX_NS
 
-#: The version of the protocol that this module speaks.
-PROTOCOL_VERSION: Final = 11
+PROTOCOL_VERSION: Final = 11  # the version of the protocol that this module speaks
 
 #: Environment variables of an application process: the address of the bridge, the token, and the process's own id.
 ADDRESS_VARIABLE: Final = "TWOLEVEL_ADDRESS"
@@ -19,37 +18,26 @@ WORKER_VARIABLE: Final = "TWOLEVEL_WORKER"
 #: Reason for refusing a hello that arrives after all jobs are done; the process then ends without an error.
 OVER: Final = "the run is over"
 
-#: The ``core`` of a :class:`Change` of every core of the job.
-ALL_CORES: Final = -1
+ALL_CORES: Final = -1  # the ``core`` of a :class:`Change` of every core of the job
 
-#: Limits: cores of one job, tasks of one job, edges of one job, changes in one message, parts of one job, hosts of the machine,
-#: promises for one job.
-MAX_CORES: Final = 2**20
-MAX_TASKS: Final = 2**31 - 1
-MAX_EDGES: Final = 2**31 - 1
-MAX_CHANGES: Final = 2**16
-MAX_PARTS: Final = 2**16
-MAX_HOSTS: Final = 2**24
-MAX_PROMISES: Final = 2**16
-
-#: Limits: hints in one message, and cores in all of them.
-MAX_HINTS: Final = 2**11
+# Limits
+MAX_CORES: Final = 2**20  # cores of one job
+MAX_TASKS: Final = 2**31 - 1  # tasks of one job
+MAX_EDGES: Final = 2**31 - 1  # edges of one job
+MAX_CHANGES: Final = 2**16  # changes in one message
+MAX_PARTS: Final = 2**16  # parts of one job
+MAX_HOSTS: Final = 2**24  # hosts of the machine
+MAX_PROMISES: Final = 2**16  # promises for one job
+MAX_WISHES: Final = 2**16  # wishes of one job
+MAX_HINTS: Final = 2**11  # hints in one message, and cores in all of them
 MAX_HINTED: Final = 2**16
-
-#: Limits: changes of the width in one message, and cores in all of them.
-MAX_RESIZES: Final = 2**11
+MAX_RESIZES: Final = 2**11  # changes of the width in one message, and cores in all of them
 MAX_RESIZED: Final = 2**16
-
-#: Limit: wishes of one job.
-MAX_WISHES: Final = 2**16
-#: Limits: scales of speeds in one message, and cores that all of them name.
-MAX_SCALES: Final = 2**14
+MAX_SCALES: Final = 2**14  # scales of speeds in one message, and cores that all of them name
 MAX_SCALED: Final = 2**16
-
-#: Limits: lengths in one ``lengths``, edges in one ``edges``, tasks in one ``records``, transfers in one ``transfers``.
-LENGTHS_PER_FRAME: Final = 2**20
-EDGES_PER_FRAME: Final = 2**20
-RECORDS_PER_FRAME: Final = 2**18
+LENGTHS_PER_FRAME: Final = 2**20  # lengths in one ``lengths``
+EDGES_PER_FRAME: Final = 2**20  # edges in one ``edges``
+RECORDS_PER_FRAME: Final = 2**18  # tasks in one ``records``, transfers in one ``transfers``
 
 _MAX_FLOAT: Final = 1.7976931348623157e308  # excludes infinity; NaN fails every comparison
 

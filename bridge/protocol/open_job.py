@@ -205,12 +205,10 @@ def _check_hints(start: m.SimulateJob, cores: int) -> None:
     last, hinted = start.start_ns, 0
     for hint in start.hints:
         at_least("at_ns of a hint", hint.at_ns, last, "start_ns and the hint before,")
-        wanted = unpack_int32(hint.cores) if len(hint.cores) % 4 == 0 else None
-        if wanted is None or (
-            len(wanted) and (wanted.min() < 0 or wanted.max() >= cores or (np.diff(wanted) < 1).any())
-        ):
+        named = unpack_int32(hint.cores) if len(hint.cores) % 4 == 0 else None
+        if named is None or (len(named) and (named.min() < 0 or named.max() >= cores or (np.diff(named) < 1).any())):
             raise BrokenRule(f"cores of a hint at {hint.at_ns}; allowed: int32, ascending, 0 to {cores - 1}")
-        last, hinted = hint.at_ns, hinted + len(wanted)
+        last, hinted = hint.at_ns, hinted + len(named)
     if hinted > m.MAX_HINTED:
         raise BrokenRule(f"hints name {hinted} cores; allowed: up to {m.MAX_HINTED}")
 

@@ -1,6 +1,7 @@
 """Columns of numbers in messages: consecutive little-endian values without a header."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -8,38 +9,21 @@ import numpy as np
 from traces.algorithms.extremes import extremes
 from traces.compiled import Array
 
-#: Up to this length Python finds the extremes faster than a kernel call.
-_FEW: Final = 64
+_FEW: Final = 64  # up to this length Python finds the extremes faster than a kernel call
 
 
-def pack_float64(values: Any) -> bytes:
-    """A column of float64 in message form, from anything that numpy converts to an array."""
-    return np.asarray(values, dtype="<f8").tobytes()
+def _packed(kind: str, values: Any) -> bytes:
+    return np.asarray(values, dtype=kind).tobytes()
 
 
-def pack_int64(values: Any) -> bytes:
-    """A column of int64 in message form."""
-    return np.asarray(values, dtype="<i8").tobytes()
+def _unpacked(kind: str, column: bytes) -> Array:
+    return np.frombuffer(column, dtype=kind)
 
 
-def pack_int32(values: Any) -> bytes:
-    """A column of int32 in message form."""
-    return np.asarray(values, dtype="<i4").tobytes()
-
-
-def unpack_float64(column: bytes) -> Array:
-    """The float64 array, read-only, in a column whose length is a multiple of 8."""
-    return np.frombuffer(column, dtype="<f8")
-
-
-def unpack_int64(column: bytes) -> Array:
-    """The int64 array, read-only, in a column whose length is a multiple of 8."""
-    return np.frombuffer(column, dtype="<i8")
-
-
-def unpack_int32(column: bytes) -> Array:
-    """The int32 array, read-only, in a column whose length is a multiple of 4."""
-    return np.frombuffer(column, dtype="<i4")
+#: A column in message form, from anything that numpy converts to an array; and the read-only array in such a column.
+pack_float64, unpack_float64 = partial(_packed, "<f8"), partial(_unpacked, "<f8")
+pack_int64, unpack_int64 = partial(_packed, "<i8"), partial(_unpacked, "<i8")
+pack_int32, unpack_int32 = partial(_packed, "<i4"), partial(_unpacked, "<i4")
 
 
 def column_extremes(column: bytes, code: Literal["d", "q"]) -> tuple[float, float]:

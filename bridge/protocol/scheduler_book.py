@@ -38,8 +38,7 @@ _NOT_WAITING: Final = {
 #: Fields of ``machine`` that state which directions of a scheduler the run supports.
 _LETS: Final = {"widths": "resizes", "hints": "hints"}
 
-#: Directions of a scheduler to running jobs.
-_DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")
+_DIRECTIONS: Final = ("speeds", "ends", "widths", "hints")  # directions of a scheduler to running jobs
 
 
 def intervals(column: bytes) -> list[tuple[int, int]]:
@@ -86,7 +85,6 @@ class SchedulerBook(Book):
         return ScheduledJob.ABSENT if known is None else known.state
 
     def judge(self, message: Message) -> bool:
-        """See ``Book``."""
         rule = _RULES.get(type(message))
         if rule is not None:
             rule(self, message)
@@ -188,25 +186,23 @@ class SchedulerBook(Book):
         for hinted in message.hint:
             self._judge_hint(hinted)
 
-    def _judge_whom(
-        self, what: str, name: str, said: Sequence[m.ScaleJob | m.EndJob | m.ResizeJob | m.HintJob]
-    ) -> None:
+    def _judge_whom(self, how: str, name: str, said: Sequence[m.ScaleJob | m.EndJob | m.ResizeJob | m.HintJob]) -> None:
         if not said:
             return
         if name not in (self.directs or ()):
-            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if its hello has {name!r} in directs")
+            raise BrokenRule(f"it {how} {self._named(said[0].job)}; allowed: if its hello has {name!r} in directs")
         if not self._lets.get(name, True):
-            raise BrokenRule(f"it {what} {self._named(said[0].job)}; allowed: if machine has {_LETS[name]} = true")
+            raise BrokenRule(f"it {how} {self._named(said[0].job)}; allowed: if machine has {_LETS[name]} = true")
         keys = [one.job for one in said]
         if name != "speeds" and len(set(keys)) < len(keys):
             twice = next(key for place, key in enumerate(keys) if key in keys[:place])
-            raise BrokenRule(f"it {what} {self._named(twice)} twice; allowed: once")
+            raise BrokenRule(f"it {how} {self._named(twice)} twice; allowed: once")
         states = (ScheduledJob.RUNNING,) if name == "hints" else (ScheduledJob.RUNNING, ScheduledJob.CHOSEN)
         for one in said:
             known = self._jobs.get(one.job)
             if known is None or known.state not in states:
                 raise BrokenRule(
-                    f"it {what} {self._named(one.job)}, which is not running; allowed: running jobs"
+                    f"it {how} {self._named(one.job)}, which is not running; allowed: running jobs"
                     + (", or jobs that it starts" if ScheduledJob.CHOSEN in states else "")
                 )
 

@@ -8,17 +8,13 @@ from bridge.protocol.tables import SCHEDULER_TABLE
 from bridge.protocol.vocabulary import Message, Vocabulary
 from traces.base.scale import HIGHEST, LOWEST
 
-#: The version of this part of the protocol, which has its own number.
-SCHEDULER_VERSION: Final = 4
+SCHEDULER_VERSION: Final = 4  # the version of this part of the protocol, which has its own number
+SCHEDULER_ROLE: Final = "scheduler"  # the role in the hello of a scheduler
 
-#: The role in the hello of a scheduler.
-SCHEDULER_ROLE: Final = "scheduler"
-
-#: Limits: cores of the machine; intervals in one column; jobs that one answer starts, and rejects; instants in one answer.
 MAX_MACHINE_CORES: Final = 2**24
-MAX_INTERVALS: Final = 2**20
-MAX_ANSWERS: Final = 2**20
-MAX_WAKE_UPS: Final = 2**16
+MAX_INTERVALS: Final = 2**20  # in one column
+MAX_ANSWERS: Final = 2**20  # jobs in one list of an answer
+MAX_WAKE_UPS: Final = 2**16  # instants in one answer
 
 _Words = Annotated[str, Meta(max_length=200)]
 _Text = Annotated[str, Meta(max_length=4096)]

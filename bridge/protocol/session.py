@@ -14,8 +14,7 @@ from bridge.protocol.tables import END, ConnectionState, Role
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, MessageError, Vocabulary, name_of
 from traces.base.errors import PeerError
 
-#: The side at fault if the token was never sent.
-STRANGER: Final = "stranger"
+STRANGER: Final = "stranger"  # the side at fault if the token was never sent
 
 
 class ProtocolError(PeerError):
@@ -37,8 +36,7 @@ class Pause(Enum):
     NEED_DATA = "need data"
 
 
-#: There is no complete message: the session needs more bytes.
-NEED_DATA: Final = Pause.NEED_DATA
+NEED_DATA: Final = Pause.NEED_DATA  # there is no complete message: the session needs more bytes
 
 
 @dataclass(frozen=True)
@@ -101,16 +99,11 @@ class Session(Generic[_Book]):
         self._peer: Final = kind.peer if role is Role.BRIDGE else Role.BRIDGE
         self._token = token.encode()
         self._first: Final = next(iter(self._steps))
-        self._state = self._first
+        self.state: ConnectionState = self._first
         # Before the token: one small frame and no byte more.
         self._frames = FrameReader(MAX_FRAME_BEFORE_HELLO, 0 if role is Role.BRIDGE else READ_AT_MOST)
         self._ended = self._token_shown = False
         self._failure: ProtocolError | None = None
-
-    @property
-    def state(self) -> ConnectionState:
-        """State of the connection."""
-        return self._state
 
     @property
     def full(self) -> bool:
@@ -127,7 +120,7 @@ class Session(Generic[_Book]):
         try:
             payload = self._messages.encode(message)
             self._messages.read(payload, self.role)  # never send what would not be accepted
-            data = frame(payload, MAX_FRAME_BEFORE_HELLO if self._state in self.book.strange else MAX_FRAME)
+            data = frame(payload, MAX_FRAME_BEFORE_HELLO if self.state in self.book.strange else MAX_FRAME)
             accepted = self._apply(message, name)
         except (MessageError, FrameError, BrokenRule) as error:
             raise LocalProtocolError(f"{name} cannot be sent: {self._with_job(message, error)}") from error
@@ -136,7 +129,7 @@ class Session(Generic[_Book]):
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Add bytes that were read from the stream; no bytes are its end. :meth:`next_event` reports errors in them. Raises
         LocalProtocolError after the end, or if the buffer is so full that events cannot have been taken."""
-        if self._state in (ConnectionState.CLOSED, ConnectionState.ERROR):
+        if self.state in (ConnectionState.CLOSED, ConnectionState.ERROR):
             return  # ignore a side that broke the protocol
         if not data:
             self._ended = True
@@ -158,7 +151,7 @@ class Session(Generic[_Book]):
         while True:
             if self._failure:
                 raise self._failure
-            if self._state is ConnectionState.CLOSED:
+            if self.state is ConnectionState.CLOSED:
                 return ConnectionClosed()
             try:
                 event = self._frames.take(self._read)
@@ -177,16 +170,16 @@ class Session(Generic[_Book]):
 
     def validate(self) -> None:
         """Check the invariants; for tests. Raises AssertionError if one is violated."""
-        assert (self._failure is not None) == (self._state is ConnectionState.ERROR)
-        assert self._state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
+        assert (self._failure is not None) == (self.state is ConnectionState.ERROR)
+        assert self.state in (ConnectionState.READY, ConnectionState.ERROR) or not self.book.open_jobs()
         assert self._frames.waiting <= self._frames.capacity
         self.book.validate()
 
     # How bytes become events
 
     def _greets(self) -> bool:
-        """Whether this is the bridge's end, waiting for the first message."""
-        return self._state is self._first and self.role is Role.BRIDGE
+        # Whether this is the bridge's end, waiting for the first message.
+        return self.state is self._first and self.role is Role.BRIDGE
 
     def _read(self, payload: memoryview) -> Message | Refusal:
         if self._greets() and (refusal := self._greet(payload)):
@@ -203,7 +196,7 @@ class Session(Generic[_Book]):
         return self._refuse(reason, self._peer.value) if reason else None
 
     def _refuse(self, reason: str, blame: str) -> Refusal:
-        self._state = ConnectionState.CLOSED
+        self.state = ConnectionState.CLOSED
         self._frames.clear()
         return Refusal(reason, blame, self._farewell(reason, blame))
 
@@ -215,10 +208,10 @@ class Session(Generic[_Book]):
         farewell = b""
         if self.role is Role.BRIDGE and not self._token_shown:
             blame = STRANGER
-        elif self.role is Role.BRIDGE and self._state is not ConnectionState.CLOSING:
+        elif self.role is Role.BRIDGE and self.state is not ConnectionState.CLOSING:
             farewell = self._farewell(reason[:500], blame)
         self._failure = ProtocolError(reason, blame=blame, job=job, farewell=farewell)
-        self._state = ConnectionState.ERROR
+        self.state = ConnectionState.ERROR
         self._frames.clear()
         return self._failure
 
@@ -227,25 +220,25 @@ class Session(Generic[_Book]):
         if jobs:
             more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
             raise self._fail(f"it closed the connection with job {jobs[0]}{more} open", jobs[0])
-        if self._frames.waiting and self._state is not ConnectionState.CLOSING:
+        if self._frames.waiting and self.state is not ConnectionState.CLOSING:
             raise self._fail("it closed the connection in the middle of a frame")
-        if END not in self._steps[self._state]:
-            what = "and has not answered" if self._state is ConnectionState.DECIDING else "before the run was over"
+        if END not in self._steps[self.state]:
+            what = "and has not answered" if self.state is ConnectionState.DECIDING else "before the run was over"
             raise self._fail(f"it closed the connection {what}")
-        self._state = self._steps[self._state][END]
+        self.state = self._steps[self.state][END]
         return ConnectionClosed()
 
     # The tables
 
     def _apply(self, message: Message, name: str) -> bool:
         """Check a message, sent or received, and take the step. Return False if it is to be dropped."""
-        after = self._steps[self._state].get(name)
+        after = self._steps[self.state].get(name)
         if after is None:
-            raise BrokenRule(f"{name} is not allowed while the connection is in the state {self._state!s}")
-        if self._state is ConnectionState.CLOSING or not self.book.judge(message):
+            raise BrokenRule(f"{name} is not allowed while the connection is in the state {self.state!s}")
+        if self.state is ConnectionState.CLOSING or not self.book.judge(message):
             return False
-        if after is not self._state:
-            self._state = after
+        if after is not self.state:
+            self.state = after
             if after not in self.book.strange:
                 self._frames.allow(MAX_FRAME, READ_AT_MOST)
         return True

@@ -84,11 +84,8 @@ Table = Mapping[_State, Mapping[str, Mapping[str, _State]]]
 _S, _J, _E, _W = ConnectionState, JobState, JobEvent, ScheduledJob
 _BRIDGE, _APPLICATION, _HOST, _SCHEDULER = Role
 
-#: The end of the stream, which either side may cause.
-EITHER, END = "either", "end of stream"
-
-#: Messages about one job, by their common entry in a table.
-ORDER, ANSWER = "order", "answer"
+EITHER, END = "either", "end of stream"  # the end of the stream, which either side may cause
+ORDER, ANSWER = "order", "answer"  # messages about one job, by their common entry in a table
 LUMPED: Final = {
     ORDER: ("start", "lengths", "edges", "resume", "cancel"),
     ANSWER: ("promise", "wish", "suspended", "records", "transfers", "outcome", "failed"),

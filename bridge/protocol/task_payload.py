@@ -24,8 +24,7 @@ from traces.compiled import Array
 
 _M = TypeVar("_M", Records, Transfers)
 
-#: A column of reported values, by task or transfer.
-Column: TypeAlias = Array | memoryview
+Column: TypeAlias = Array | memoryview  # a column of reported values, by task or transfer
 
 
 @dataclass(frozen=True, eq=False)

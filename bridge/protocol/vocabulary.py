@@ -52,9 +52,7 @@ class Vocabulary:
         self._entries = {kind: 1 + len(kind.__struct_fields__) for kind in types}  # the type, and the fields
         self._encoder = msgpack.Encoder()
         self._decoders: dict[Role, msgpack.Decoder[Any]] = {
-            role: msgpack.Decoder(
-                functools.reduce(operator.or_, (kind for kind in types if self.senders[kind] is role))
-            )
+            role: msgpack.Decoder(functools.reduce(operator.or_, (one for one in types if self.senders[one] is role)))
             for role in self.senders.values()
         }
         self._greeting = msgpack.Decoder(greeting)

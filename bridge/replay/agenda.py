@@ -84,7 +84,8 @@ class Dependents:
         if found is not None and found.several:
             raise InputError(f"{DEPENDENCIES}: jobs that wait for several others cannot be replayed; allowed: one each")
         self._found = found
-        self._held_back: dict[int, list[int]] = {}
+        #: Jobs that are not submitted before the job that they wait for, by that job.
+        self.held_back: dict[int, list[int]] = {}
 
     def parent(self, job: int) -> int:
         """The job that a job waits for; -1 for none."""
@@ -100,14 +101,6 @@ class Dependents:
             return []
         first, stop = self._found.child_first[job : job + 2]
         return list(self._found.child_row[first:stop].tolist())
-
-    def hold_back(self, job: int) -> None:
-        """Hold the submission of a job until the job that it waits for is submitted."""
-        self._held_back.setdefault(self.parent(job), []).append(job)
-
-    def let_go(self, job: int) -> list[int]:
-        """A job is submitted, or withdrawn before that: return the jobs that were held for it."""
-        return self._held_back.pop(job, [])
 
 
 class Answers:

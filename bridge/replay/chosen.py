@@ -23,8 +23,7 @@ from traces.base.time import NS_PER_S, format_ns
 #: Interval with two passes of backfilling, and one of every other periodic activity of Slurm except priorities.
 _SETTLE_S = 70.0
 
-#: Multiples of the golden ratio's fraction fill a cycle evenly, for any number of them.
-_GOLDEN = 0.6180339887498949
+_GOLDEN = 0.6180339887498949  # multiples of the golden ratio's fraction fill a cycle evenly, for any number of them
 
 _MS = 1_000_000
 
@@ -76,9 +75,8 @@ class SlurmChoice(SlurmOptions):
     def configuration(self, machine: Platform) -> Configuration:
         """The configuration of Slurm for a machine. Raises InputError if Slurm cannot have it, or a key or file is wrong."""
         given = settings(self.set)
-        return self._with_switches(
-            of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
-        )
+        found = of_machine(given, machine) if self.slurm_conf is None else of_site(self.slurm_conf, given)
+        return self._with_switches(found)
 
     @property
     def settles_s(self) -> float:

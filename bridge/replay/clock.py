@@ -11,24 +11,23 @@ from typing import Any, NamedTuple
 
 from traces.base.time import NS_PER_S
 
-#: No instant: no thread waits for any.
-NEVER = 2**63 - 1
+NEVER = 2**63 - 1  # no instant: no thread waits for any
 
 
 class _Shared(ctypes.Structure):
     # As in native/clock.c.
     _fields_ = (
         ("turn", ctypes.c_uint32),
-        ("threads", ctypes.c_uint32),
+        ("threads", ctypes.c_uint32),  # 0 until the program uses this clock
         ("timer_ns", ctypes.c_int64),
-        ("skipped_ns", ctypes.c_int64),
+        ("skipped_ns", ctypes.c_int64),  # difference of the date and the timer
         ("until_ns", ctypes.c_int64),
         ("since_ns", ctypes.c_int64),
         ("rate", ctypes.c_double),
-        ("wake_ns", ctypes.c_int64),
-        ("wakes", ctypes.c_int64),
-        ("turns", ctypes.c_int64),
-        ("no_room", ctypes.c_int64),
+        ("wake_ns", ctypes.c_int64),  # in the conductor's turn: the next instant that a thread waits for, or NEVER
+        ("wakes", ctypes.c_int64),  # number of ended waits of threads
+        ("turns", ctypes.c_int64),  # number of the conductor's turns
+        ("no_room", ctypes.c_int64),  # error number of a file that could not be written, as on a full disk; 0: none
     )
 
 
@@ -47,57 +46,32 @@ class Clock:
         path.write_bytes(bytes(size))
         with open(path, "r+b") as file:
             self._map = mmap.mmap(file.fileno(), size)
-        self._shared = _Shared.from_buffer(self._map)
-        self._shared.turn = 1
-        self._shared.timer_ns = self._shared.until_ns = date_ns
-        self._shared.since_ns = time.monotonic_ns()
-        self._shared.rate = rate
+        self.shared = _Shared.from_buffer(self._map)
+        self.shared.turn = 1
+        self.shared.timer_ns = self.shared.until_ns = date_ns
+        self.shared.since_ns = time.monotonic_ns()
+        self.shared.rate = rate
 
     @property
     def now_ns(self) -> int:
         """The present instant."""
-        shared = self._shared
+        shared = self.shared
         passed_ns = int((time.monotonic_ns() - shared.since_ns) * self.rate) if self.rate else 0
         return int(shared.timer_ns) + passed_ns
-
-    @property
-    def skipped_ns(self) -> int:
-        """Difference of the date and the timer."""
-        return int(self._shared.skipped_ns)
-
-    @property
-    def wake_ns(self) -> int:
-        """The next instant that a thread of the program waits for, or :data:`NEVER`; in the conductor's turn."""
-        return int(self._shared.wake_ns)
-
-    @property
-    def loaded(self) -> bool:
-        """Whether the program uses this clock."""
-        return bool(self._shared.threads)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of ended waits of threads, and number of the conductor's turns."""
-        return {"wakes": int(self._shared.wakes), "turns": int(self._shared.turns)}
-
-    @property
-    def no_room(self) -> int:
-        """Error number if the program could not write a file, such as on a full disk; 0: none."""
-        return int(self._shared.no_room)
 
     def move(self, instant_ns: int) -> None:
         """Move the clock on, in the conductor's turn; a running clock moves by itself."""
         if not self.rate:
-            assert instant_ns >= self._shared.timer_ns
-            self._shared.timer_ns = instant_ns
+            assert instant_ns >= self.shared.timer_ns
+            self.shared.timer_ns = instant_ns
 
     def skip(self, span_ns: int) -> None:
         """Move the date on; threads that wait for an instant do not wake earlier."""
-        self._shared.skipped_ns += span_ns
+        self.shared.skipped_ns += span_ns
 
     def pass_turn(self, until_ns: int, patience_s: float) -> bool:
         """Let the program run until it needs the conductor, or reaches an instant; return whether that happened in time."""
-        self._shared.until_ns = until_ns
+        self.shared.until_ns = until_ns
         return self._called(self._library.twolevel_clock_pass, patience_s)
 
     def await_turn(self, patience_s: float) -> bool:
@@ -106,11 +80,11 @@ class Clock:
 
     def close(self) -> None:
         """Release the file."""
-        del self._shared
+        del self.shared
         self._map.close()
 
     def _called(self, function: Any, patience_s: float) -> bool:
-        return not function(ctypes.addressof(self._shared), int(patience_s * NS_PER_S))
+        return not function(ctypes.addressof(self.shared), int(patience_s * NS_PER_S))
 
 
 class ClockPace(NamedTuple):

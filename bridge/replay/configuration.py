@@ -23,8 +23,7 @@ from traces.base.options import CORE_GFLOPS
 from traces.base.time import NS_PER_S
 from traces.intervals import parse_intervals
 
-#: The working directory of a program, in Slurm's notation, whatever its name.
-HERE = "/proc/self/cwd"
+HERE = "/proc/self/cwd"  # the working directory of a program, in Slurm's notation, whatever its name
 
 _MB_KB = 1024
 _MINUTE_NS = 60 * NS_PER_S
@@ -69,16 +68,13 @@ class Configuration:
         """The value of a key; empty if not given."""
         return next((value for key, value in self.keys.items() if key.lower() == name.lower()), "")
 
-    def with_keys(self, more: Mapping[str, str]) -> Configuration:
-        """A copy with some keys replaced or added."""
-        return replace(self, keys=over(self.keys, more))
-
     def with_switches(self, path: str, where: str = "--topology") -> Configuration:
         """A copy with the switches of a file. Raises InputError if it cannot be used."""
         return replace(self, switches=read_switches(path, [node.name for node in self.nodes], where))
 
-    def text(self, jobs: int) -> str:
-        """The text of the file, for a slurmctld that runs in the folder of its files, and for this number of jobs at once."""
+    def files(self, jobs: int) -> dict[str, str]:
+        """The texts of slurm.conf and topology.conf, by name, for a slurmctld that runs in their folder, and for this number of
+        jobs at once."""
         try:
             user = pwd.getpwuid(os.geteuid()).pw_name
         except KeyError:
@@ -103,11 +99,8 @@ class Configuration:
             addresses = compressed(node_address(at) for at, _ in alike)
             where = f"NodeHostname=localhost NodeAddr={addresses} Port={OWN['SlurmdPort']} State=UNKNOWN"
             lines.append(f"NodeName={names} {where} {words}")
-        return "\n".join([*lines, *self.partitions]) + "\n"
-
-    def further_files(self) -> dict[str, str]:
-        """The other files next to slurm.conf: texts by name."""
-        return {"topology.conf": switches_text(self.switches)} if self.switches else {}
+        files = {"slurm.conf": "\n".join([*lines, *self.partitions]) + "\n"}
+        return files | ({"topology.conf": switches_text(self.switches)} if self.switches else {})
 
     def platform_switches(self) -> tuple[Switch, ...]:
         """The switches in the form of a platform. Raises InputError if it cannot have them."""

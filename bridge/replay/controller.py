@@ -18,21 +18,13 @@ from bridge.replay.messages import SlurmMessageError, whole_messages
 from bridge.replay.nodes import NodeController, connected, listening
 from traces.base.errors import InputError, PeerError
 
-#: Interval between checks whether slurmctld is alive.
-_LOOK_S = 0.5
-
-#: It counts as hanging if it neither comes to rest nor uses a processor for this time.
-_PATIENCE_S = 60.0
-
-#: Number of lines of its log that are shown after a death or a hang.
-_SHOWN_LINES = 3
+_LOOK_S = 0.5  # interval between checks whether slurmctld is alive
+_PATIENCE_S = 60.0  # it counts as hanging if it neither comes to rest nor uses a processor for this time
+_SHOWN_LINES = 3  # number of lines of its log that are shown after a death or a hang
 
 _STOP_S = 5.0
 
-#: Signals from outside, not caused by a fault of slurmctld.
-_WHO_KILLS = {
-    signal.SIGKILL: " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
-}
+_FROM_OUTSIDE = " from outside, as the system does when memory runs out, not because of the workload or slurm.conf"
 
 _DAMAGED = "the program that uses libslurm has ended, or does not respond; Slurm may be damaged"
 
@@ -100,9 +92,9 @@ class Controller:
             self._await(self._clock.await_turn(_LOOK_S))
             self.settle()
             while not (self._folder / "slurmctld").exists():
-                if self._clock.wake_ns == NEVER:
+                if self._clock.shared.wake_ns == NEVER:
                     raise self._fault("has come to rest without accepting connections")
-                self._clock.move(self._clock.wake_ns)
+                self._clock.move(self._clock.shared.wake_ns)
                 self.settle()
         except _Ended as error:
             words = self.last_words()
@@ -123,7 +115,7 @@ class Controller:
         """Run it until it has sent a message, or nothing can happen before an instant; return whether it has sent one. Raises
         InputError if it could not write its files, PeerError if it has died, hangs, or has sent an unexpected message."""
         clock = self._clock
-        if not (self._touched or clock.rate) and clock.wake_ns >= until_ns and clock.wake_ns > clock.now_ns:
+        if not (self._touched or clock.rate) and clock.now_ns < clock.shared.wake_ns >= until_ns:
             return False  # nothing to do
         self._await(clock.pass_turn(until_ns, _LOOK_S))
         try:
@@ -136,7 +128,7 @@ class Controller:
     def settle(self) -> None:
         """Run it until nothing is left to be done at this instant."""
         now_ns = self._clock.now_ns
-        while self.step(now_ns) or self._clock.wake_ns <= now_ns:
+        while self.step(now_ns) or self._clock.shared.wake_ns <= now_ns:
             now_ns = self._clock.now_ns
 
     def ask(self, message: bytes) -> bytes:
@@ -156,12 +148,12 @@ class Controller:
                 for raw in whole_messages(received):
                     self.settle()
                     return len(raw).to_bytes(4, "big") + raw
-                if not received and self._clock.wake_ns == NEVER:
+                if not received and self._clock.shared.wake_ns == NEVER:
                     raise self._fault("waits for nothing, and does not answer")
                 if self._clock.rate:
                     time.sleep(1e-4)
                 elif not received:
-                    self._clock.move(max(self._clock.wake_ns, self._clock.now_ns))
+                    self._clock.move(max(self._clock.shared.wake_ns, self._clock.now_ns))
 
     def send(self, message: bytes) -> None:
         """Send it a message that has no answer."""
@@ -265,16 +257,14 @@ class Controller:
             if self._slurmctld.poll() is not None:
                 self._check_running(0.0)
             now_s = time.monotonic()
-            if (uses := self.processor_s) > used and self._clock.loaded:
+            if (uses := self.processor_s) > used and self._clock.shared.threads:
                 used, since_s = uses, now_s
             elif now_s - since_s > _PATIENCE_S:
-                why = "" if self._clock.loaded else "; the system has not loaded its clock"
+                why = "" if self._clock.shared.threads else "; the system has not loaded its clock"
                 raise self._fault(f"hangs: it has done nothing for {_PATIENCE_S:g} s{why}")
             come = self._clock.await_turn(_LOOK_S)
-        if self._clock.no_room:
-            raise InputError(
-                f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(self._clock.no_room)}"
-            )
+        if code := self._clock.shared.no_room:
+            raise InputError(f"slurmctld cannot write its log or its state into {self._folder}: {os.strerror(code)}")
 
     def _check_running(self, within_s: float) -> None:
         """Raise ``_Ended`` if slurmctld has ended, or does so within a time."""
@@ -282,7 +272,8 @@ class Controller:
             self._slurmctld.wait(within_s)
         code = self._slurmctld.returncode
         if code is not None and code < 0:
-            what = f"was killed by {signal.Signals(-code).name}{_WHO_KILLS.get(signal.Signals(-code), '')}"
+            outside = _FROM_OUTSIDE if -code == signal.SIGKILL else ""
+            what = f"was killed by {signal.Signals(-code).name}{outside}"
         elif code is not None:
             what = f"has ended with code {code}"
         else:

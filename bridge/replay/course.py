@@ -31,14 +31,9 @@ _MINUTE_NS = 60 * NS_PER_S
 #: If nothing runs, nothing is submitted and Slurm starts nothing for this time, it never will: its longest cycle is an hour.
 _STALL_NS = 4 * 3600 * NS_PER_S
 
-#: A jump of the date ends this long before the next event.
-_BEFORE_NS = 60 * NS_PER_S
-
-#: A real pause while the clock runs at a rate.
-_PAUSE_S = 0.01
-
-#: Earliest start of a requeued job, after this time: its credential has to expire first.
-_REQUEUE_NS = 122 * NS_PER_S
+_BEFORE_NS = 60 * NS_PER_S  # a jump of the date ends this long before the next event
+_PAUSE_S = 0.01  # a real pause while the clock runs at a rate
+_REQUEUE_NS = 122 * NS_PER_S  # earliest start of a requeued job, after this time: its credential has to expire first
 
 
 class Course:
@@ -57,9 +52,9 @@ class Course:
         asked: Submissions,
     ) -> None:
         workload, constraints = scenario.workload, scenario.constraints
-        nodes.handlers = Happenings(self.launched, self.stopped, self.wanted)
+        self._to_register = list(range(len(known)))
+        nodes.handlers = Happenings(self.launched, self.stopped, self._to_register.append)
         self._scenario, self._nodes, self._slurm = scenario, known, slurm
-        self._to_register: list[int] = list(range(len(known)))
         self._workload, self._controller, self._clock, self._pace = workload, controller, clock, pace
         host = {node.name: at for at, node in enumerate(known)}
         self.book = ReplayedRows(workload, scenario.platform.first_core, host)
@@ -84,15 +79,10 @@ class Course:
             for instant, at in states.first():
                 self._agenda.push(instant, what, at)
 
-    # ---- the time ----
-
     @property
     def now_ns(self) -> int:
         """The present instant."""
-        return self._clock.now_ns + self._clock.skipped_ns - self._pace.origin_ns
-
-    def _timer(self, instant_ns: int) -> int:
-        return instant_ns + self._pace.origin_ns - self._clock.skipped_ns
+        return self._clock.now_ns + int(self._clock.shared.skipped_ns) - self._pace.origin_ns
 
     def _date_s(self, instant_ns: int) -> int:
         # The first whole second of the date that is not earlier.
@@ -126,11 +116,11 @@ class Course:
         settle_ns = self._pace.settle_ns
         if settle_ns and next_ns is not None:
             until_ns = min(until_ns, max(self._last_ns + settle_ns, self.now_ns + 1))
-        until = self._timer(until_ns)
+        until = until_ns + self._pace.origin_ns - self._clock.shared.skipped_ns  # of the timer
         if until > self._clock.now_ns:
             if self._controller.step(until):
                 return
-            wake = self._clock.wake_ns
+            wake = self._clock.shared.wake_ns
             if wake < until:
                 self._clock_to(wake)
                 return
@@ -152,16 +142,10 @@ class Course:
         self._last_ns = self.now_ns
         if what not in (NODE, DRAIN, LOOK):
             self._moved_ns = self.now_ns
-        if what == END:
-            self._end(which)
-        elif what == NODE:
-            self._change_node(which)
-        elif what == DRAIN:
-            self._drain_node(which)
-        elif what == SUBMIT:
-            self._submit(which)
-        elif what == WITHDRAWN:
+        if what == WITHDRAWN:
             self._withdraw(self.book.latest[which])
+        elif what != LOOK:
+            {END: self._end, NODE: self._change_node, DRAIN: self._drain_node, SUBMIT: self._submit}[what](which)
         self._controller.settle()
 
     def _clock_to(self, instant: int) -> None:
@@ -224,7 +208,7 @@ class Course:
         if parent >= 0:
             ended_ns = self.book.over_for_good(parent)
             if ended_ns < 0 and self.book.latest[parent] not in self.book.number:
-                self._dependents.hold_back(row)
+                self._dependents.held_back.setdefault(parent, []).append(row)
                 return
             if ended_ns < 0:
                 more.append(f"dependency=afterany:{self.book.number[self.book.latest[parent]]}")
@@ -238,7 +222,7 @@ class Course:
         early, self._early = self._early, []
         for launch in early:
             self.launched(launch)
-        for child in self._dependents.let_go(row):
+        for child in self._dependents.held_back.pop(row, ()):
             self._submit(child)
 
     def _put_off_until(self, row: int, eligible_ns: int) -> list[str]:
@@ -273,7 +257,7 @@ class Course:
         self._send_put_off()
         if row in self.book.number:
             self._ask.of_job("cancel", row)
-        for child in self._dependents.let_go(row):  # it was held itself, and others for it
+        for child in self._dependents.held_back.pop(row, ()):  # it was held itself, and others for it
             self._submit(child)
 
     def _left(self, row: int) -> None:
@@ -300,7 +284,7 @@ class Course:
             # A job that was allocated, not submitted, has no script that could be run again.
             again = requeues and self._workload.preset[self.book.columns.origin[row]] == 0
             self.book.end(row, Ending.REQUEUED if again else Ending.FAILED, self.now_ns)
-            self._cleaning.lose(self.book.number[row])
+            self._cleaning.left[self.book.number[row]] -= 1
             self.answers.note_cut(row, self.now_ns)
         self._ask.set_node(name, "down" if down else "resume")
         if not down and self._drains.down(host):
@@ -337,10 +321,6 @@ class Course:
 
     # ---- Slurm's events ----
 
-    def wanted(self, node: int) -> None:
-        """Slurm requests the registration of a node."""
-        self._to_register.append(node)
-
     def launched(self, launch: SlurmLaunch) -> None:
         """Slurm starts a job."""
         row = self.book.row_of.get(launch.job)
@@ -354,7 +334,7 @@ class Course:
     def _note_start(self, row: int, launch: SlurmLaunch, start_ns: int, *, preset: bool = False) -> None:
         self.book.start(row, launch, start_ns, preset=preset)
         self._last_ns = self.now_ns
-        self._cleaning.begin(launch.job, len(launch.cpus))
+        self._cleaning.left[launch.job] = len(launch.cpus)
         if self.answers.recorded:
             self.ends(row, start_ns + int(self._workload.run_ns[self.book.columns.origin[row]]))
         else:

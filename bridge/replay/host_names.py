@@ -7,8 +7,7 @@ from math import prod
 
 from traces.base.errors import shown
 
-#: Largest number of hosts in a list: the limit of Slurm 22.05 for one range.
-MAX_HOSTS = 1 << 16
+MAX_HOSTS = 1 << 16  # largest number of hosts in a list: the limit of Slurm 22.05 for one range
 
 _PART = re.compile(r"\[([^]]*)\]")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]*")
@@ -62,9 +61,7 @@ def _parsed(text: str) -> list[tuple[list[str], list[list[tuple[int, int, int]]]
 
 def counted(text: str) -> int:
     """Number of hosts in a list, without expanding it. Raises ValueError if it is not a host list."""
-    return sum(
-        prod(sum(last - first + 1 for first, last, _ in ranges) for ranges in brackets) for _, brackets in _parsed(text)
-    )
+    return sum(prod(sum(last - first + 1 for first, last, _ in one) for one in ranges) for _, ranges in _parsed(text))
 
 
 def expanded(text: str, most: int = MAX_HOSTS) -> list[str]:
@@ -113,11 +110,8 @@ def compressed(names: Iterable[str]) -> str:
             ranges[-1] = (first, digits)
         else:
             ranges.append((digits, digits))
-    return ",".join(_group(prefix, ranges) for prefix, ranges in groups)
-
-
-def _group(prefix: str, ranges: list[tuple[str, str]]) -> str:
-    if not ranges:
-        return prefix
-    words = [first if first == last else f"{first}-{last}" for first, last in ranges]
-    return prefix + words[0] if words[0].isdigit() and len(words) == 1 else f"{prefix}[{','.join(words)}]"
+    parts = []
+    for prefix, ranges in groups:
+        text = ",".join(first if first == last else f"{first}-{last}" for first, last in ranges)
+        parts.append(f"{prefix}[{text}]" if text and not text.isdigit() else prefix + text)
+    return ",".join(parts)

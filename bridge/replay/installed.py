@@ -15,11 +15,8 @@ from bridge.replay.messages import LAYOUTS
 from traces.base.errors import InputError
 from traces.kernels import store
 
-#: Names of the Debian packages.
-PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"
-
-#: Folders of administrators' programs, searched in addition to PATH.
-_FURTHER = ("/usr/sbin", "/usr/local/sbin")
+PACKAGES = "slurmctld slurm-client slurm-wlm-basic-plugins libslurm-dev"  # names of the Debian packages
+_FURTHER = ("/usr/sbin", "/usr/local/sbin")  # folders of administrators' programs, searched in addition to PATH
 
 _VERSION = re.compile(r"(\d\d\.\d\d)\.(\S+)")
 
@@ -79,7 +76,15 @@ def _built(name: str, before: list[str], after: list[str], release: str, folder:
             shutil.copyfile(kept / file, own)
             own.chmod(0o700)
             return own
-    _build([*compiler, "-O2", *before, str(source), "-o", str(own), *after], name)
+    command = [*compiler, "-O2", *before, str(source), "-o", str(own), *after]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        what = f"a C compiler, and {command[0]} is not installed; CC can name another"
+        raise InputError(f"twolevel replay needs {what}") from None
+    if said.returncode:
+        error = next((line for line in said.stderr.splitlines() if "error" in line or "failed" in line), said.stderr)
+        raise InputError(f"{command[0]} cannot build {name}: {error.strip()[:_LONGEST_WORDS]}")
     if kept is not None:
         with contextlib.suppress(OSError):  # a full disk: it is built again next time
             descriptor, fresh = tempfile.mkstemp(dir=kept, prefix=f".new-{file}-")
@@ -87,15 +92,3 @@ def _built(name: str, before: list[str], after: list[str], release: str, folder:
             shutil.copyfile(own, fresh)
             os.replace(fresh, kept / file)
     return own
-
-
-def _build(command: list[str], name: str) -> None:
-    try:
-        said = subprocess.run(command, capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        raise InputError(
-            f"twolevel replay needs a C compiler, and {command[0]} is not installed; CC can name another"
-        ) from None
-    if said.returncode:
-        error = next((line for line in said.stderr.splitlines() if "error" in line or "failed" in line), said.stderr)
-        raise InputError(f"{command[0]} cannot build {name}: {error.strip()[:_LONGEST_WORDS]}")

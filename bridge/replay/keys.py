@@ -66,8 +66,7 @@ def _said(value: str) -> str:
 
 # ---- forms ----
 
-#: Slurm reads a number with a leading 0 as octal.
-_WHOLE = "0|[1-9][0-9]{0,18}"
+_WHOLE = "0|[1-9][0-9]{0,18}"  # Slurm reads a number with a leading 0 as octal
 
 
 def _count(bits: int, further: str = "", pattern: str = _WHOLE) -> Form:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from bls.engine.status import BatchStatus
 from bls.inputs import deadlines_ns
 from bls.metrics.schedule import Downtime
@@ -12,7 +14,7 @@ from traces.compiled import Array
 
 
 class SlurmLevel:
-    """The batch level of a replay. ``course``: of its jobs."""
+    """The batch level of a replay; methods without a text are as in ``BatchLevel``."""
 
     #: Slurm ends jobs whatever applications have promised; and it decides only after the end of each started job is known.
     dealings = Dealings(directs=True, awaits_outcomes=True)
@@ -25,32 +27,23 @@ class SlurmLevel:
 
     @property
     def now_ns(self) -> int:
-        """The present instant."""
         return self._course.now_ns
 
     @property
     def ended(self) -> int:
-        """Number of jobs that have finally ended."""
         return self._book.ended
 
     @property
     def rows(self) -> int:
-        """Number of jobs, and later attempts of jobs that were cut."""
         return len(self._book)
 
-    # ---- state ----
-
     def column(self, name: str) -> Array:
-        """A column of ``bls.engine.jobs.Jobs``, all rows."""
-        column: Array = getattr(self._book.columns, name)
-        return column
+        return np.asarray(getattr(self._book.columns, name))
 
     def allocations(self) -> tuple[Array, Array, Array]:
-        """The cores of all jobs: ``allocation_first``, ``_lo`` and ``_hi`` of ``traces.ledger.JobRecords``."""
         return self._book.allocations()
 
     def started(self) -> list[int]:
-        """The rows whose ends are to be determined."""
         return list(self._answers.started)
 
     def interrupted(self) -> list[int]:
@@ -59,15 +52,12 @@ class SlurmLevel:
         return found
 
     def origin(self, row: int) -> int:
-        """The row of the workload."""
         return int(self._book.columns.origin[row])
 
     def job_number(self, row: int) -> int:
-        """The workload's number of a row's job."""
         return int(self._scenario.workload.job_id[self.origin(row)])
 
     def start_ns(self, row: int) -> int:
-        """Start of a row's job."""
         return int(self._book.columns.start_ns[row])
 
     def stop_ns(self, row: int) -> int | None:
@@ -75,10 +65,7 @@ class SlurmLevel:
         return self._answers.stop_ns.get(row)
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
-        """The cores of a row's job."""
         return iter(self._book.held[row])
-
-    # ---- answers ----
 
     def promise(self, row: int, not_before_ns: int) -> bool:
         """Accept a promise without using it; only outcomes matter."""
@@ -87,7 +74,6 @@ class SlurmLevel:
         return True
 
     def take_back(self, row: int) -> bool:
-        """Withdraw an outcome."""
         self._answers.unknown[row] = None
         return True
 
@@ -99,8 +85,6 @@ class SlurmLevel:
             return end_ns <= self._answers.stop_ns[row]
         self._course.ends(row, end_ns)
         return end_ns >= self.start_ns(row)
-
-    # ---- progress ----
 
     def advance(self, max_ends: int) -> BatchStatus:
         """Run until an answer is needed, ``max_ends`` jobs have ended, or all have. Errors as of ``Course.go_on``."""

@@ -13,16 +13,12 @@ from enum import IntEnum
 #: Release → number of its protocol. Layouts differ between releases; other releases are not supported.
 LAYOUTS = {"22.05": 38 << 8}
 
-#: Plug-in number of ``auth/none``.
-_AUTH_NONE = 100
-
-#: Longest message; a launch has a credential with a bit per core.
-_LONGEST = 1 << 28
+_AUTH_NONE = 100  # plug-in number of ``auth/none``
+_LONGEST = 1 << 28  # longest message; a launch has a credential with a bit per core
 
 _HOST = "replay"
 
-#: First field of each generic resource of a registration.
-_RESOURCE = 0x438A34D4
+_RESOURCE = 0x438A34D4  # first field of each generic resource of a registration
 
 
 class Kind(IntEnum):

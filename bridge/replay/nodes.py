@@ -57,14 +57,9 @@ def connected(folder: Path, name: str) -> socket.socket:
 #: A slurmd's answer to the order to end a job whose processes are gone: the node is free at once.
 _ALREADY_COMPLETE = 4002
 
-#: Before each message its sender sends the address of the receiver: IPv4, and a port.
-_ADDRESS_BYTES = 6
-
-#: The nodes' addresses count up from here; nothing is ever sent to them.
-_FIRST_ADDRESS = 10 << 24
-
-#: Largest number of connections of slurmctld to nodes without an answer.
-_BACKLOG = 4096
+_ADDRESS_BYTES = 6  # before each message its sender sends the address of the receiver: IPv4, and a port
+_FIRST_ADDRESS = 10 << 24  # the nodes' addresses count up from here; nothing is ever sent to them
+_BACKLOG = 4096  # largest number of connections of slurmctld to nodes without an answer
 
 #: Kinds that end a job on its nodes, if it has not ended.
 _ENDS = (Kind.REQUEST_KILL_TIMELIMIT, Kind.REQUEST_TERMINATE_JOB, Kind.REQUEST_ABORT_JOB, Kind.REQUEST_KILL_PREEMPTED)
@@ -180,23 +175,15 @@ class Cleaning:
 
     def __init__(self, cleanup_ns: int) -> None:
         self._cleanup_ns = cleanup_ns
-        self._left: dict[int, int] = {}
+        #: Number of nodes of each started job that are still to report; those that went down do not.
+        self.left: dict[int, int] = {}
         self._to_report: deque[tuple[int, int, int]] = deque()  # ascending, as all take equally long
-
-    def begin(self, number: int, nodes: int) -> None:
-        """Note the start of a job on this number of nodes."""
-        self._left[number] = nodes
-
-    def lose(self, number: int) -> None:
-        """One of a job's nodes went down, so it will not report."""
-        self._left[number] -= 1
 
     def end(self, number: int, node: int, now_ns: int) -> bool:
         """Slurm ends a job on a node, or asks again; return whether nothing of it is left there. A real node reports that
         later, and after the last report Slurm looks for jobs to start: here the last node reports by itself, the others when
         asked."""
-        left = self._left.get(number, 0) - 1
-        self._left[number] = left
+        left = self.left[number] = self.left.get(number, 0) - 1
         if left == 0:
             self._to_report.append((now_ns + self._cleanup_ns, number, node))
         # Slurm asks again after some minutes.

@@ -58,17 +58,13 @@ def check_taken(log: Path, found: Configuration) -> tuple[str, ...]:
     return tuple(f"slurmctld uses a default, as it reports: {one}" for one in said)
 
 
-#: With a running clock, additional real time to start up and to register nodes.
-_STARTS_S = 5
+_STARTS_S = 5  # with a running clock, additional real time to start up and to register nodes
 
 #: slurmctld does not start before this date: 0 means no date to it, and it cannot represent dates before 1970.
 _FIRST_DATE_NS = 86_400 * NS_PER_S
 
-#: Number of ended jobs between two calls of the watch.
-_PAUSE_JOBS = 100
-
-#: Files of slurmctld's folder that stay.
-KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")
+_PAUSE_JOBS = 100  # number of ended jobs between two calls of the watch
+KEPT = ("slurm.conf", "topology.conf", "slurmctld.log")  # files of slurmctld's folder that stay
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ def replay(
     mode = folder.stat().st_mode
     folder.chmod(0o700)
     (folder / "state").mkdir()
-    for name, text in {"slurm.conf": found.text(len(workload)), **found.further_files()}.items():
+    for name, text in found.files(len(workload)).items():
         write_text(folder / name, text)
     libraries = clock_library(folder), requests_program(slurm.release, folder)
     clock = Clock(folder / "clock", libraries[0], begin_ns, rate)
@@ -149,7 +145,8 @@ def replay(
                 "replay_s": time.monotonic() - up_s,
                 "slurmctld_processor_s": controller.processor_s,
                 "simulated_s": (level.now_ns - int(workload.submit_ns.min())) / NS_PER_S,
-                **clock.counts,
+                "wakes": clock.shared.wakes,
+                "turns": clock.shared.turns,
                 "jumps": course.jumps,
                 "messages": sum(nodes.messages.values()),
             }
@@ -227,9 +224,7 @@ def replay_rows(done: Replay) -> list[tuple[str, str]]:
     # As for a run; but Slurm must not be confused with the policy ``slurm``, and backfills and places by its own rules.
     title = slurm_title(done.cost["release"])
     renamed = {"batch × application": f"{title} × {done.result.scenario.options.names()['als']}"}
-    as_run = [
-        (name, renamed.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"
-    ]
+    rows = [(name, renamed.get(name, text)) for name, text in done.result.summary() if name != "backfilling, allocator"]
     cost = done.cost
     chosen = {key.lower(): value for key, value in done.found.keys.items()}
     plugins = [chosen[key] for key in ("selecttype", "schedulertype", "prioritytype") if key in chosen]
@@ -237,7 +232,7 @@ def replay_rows(done: Replay) -> list[tuple[str, str]]:
     speed = cost["simulated_s"] / cost["replay_s"]
     jumps = f", {cost['jumps']} jumps" if cost["jumps"] else ""
     return [
-        *as_run,
+        *rows,
         ("Slurm", ", ".join([cost["release"], *plugins])),
         ("replayed", f"{span} in {format_ns(round(cost['replay_s'] * NS_PER_S))}, {speed:,.0f}×{jumps}"),
     ]

@@ -10,8 +10,7 @@ from bridge.replay.host_names import MAX_HOSTS, counted, expanded, is_plain
 from bridge.replay.keys import LINES, NODE_SETS, NODES, PARTITIONS, TOP, Key, known, line_of, whole
 from traces.base.errors import InputError, shown
 
-#: The file of switches, next to slurm.conf.
-_SWITCHES = "topology.conf"
+_SWITCHES = "topology.conf"  # the file of switches, next to slurm.conf
 
 #: Separator of a key and its value.
 _PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)', re.ASCII)

@@ -5,7 +5,7 @@ import pwd
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from bls.workloads.readers.sacct_dump import sacct_words
 from bls.workloads.workload import Workload
 from bridge.options.declared import PRIORITIES
 from bridge.replay.book import ReplayedRows
-from bridge.replay.configuration import Configuration, partition_names, slurm_partition
+from bridge.replay.configuration import Configuration, over, partition_names, slurm_partition
 from bridge.replay.controller import Controller, SlurmRefused
 from bridge.replay.host_names import compressed, expanded
 from bridge.replay.keys import BY_CORES
@@ -65,8 +65,7 @@ def _whole(word: str) -> int:
     return int(word) if re.fullmatch(r"[0-9]{1,18}", word) else -1
 
 
-#: sacct's texts for jobs without nodes.
-_NO_NODES = ("", "None assigned", "(null)")
+_NO_NODES = ("", "None assigned", "(null)")  # sacct's texts for jobs without nodes
 
 
 def log_words(workload: Workload) -> LogWords:
@@ -96,13 +95,11 @@ def log_words(workload: Workload) -> LogWords:
     )
 
 
-#: User numbers in Slurm begin here; they need not exist on this computer.
-FIRST_USER = 1_000_000
+FIRST_USER = 1_000_000  # user numbers in Slurm begin here; they need not exist on this computer
 
 _MB_KB, _MINUTE_NS = 1024, 60 * NS_PER_S
 
-#: Slurm's number for a wait of any length, in seconds.
-_FOR_EVER_S = 365 * 86_400
+_FOR_EVER_S = 365 * 86_400  # Slurm's number for a wait of any length, in seconds
 
 #: Highest priority given to a job; 0 would hold it, and parts of Slurm do not support more than 31 bits.
 _MOST_PRIORITY = 2**31 - 1
@@ -134,7 +131,8 @@ def configured(found: Configuration, scenario: ReadyScenario) -> Configuration:
         more["SchedulerParameters"] = f"{given},max_switch_wait={_switch_wait_s(scenario)}".lstrip(",")
     # Without --set, nodes are chosen as of_machine() sets it, or not at all.
     ours = [key for key in BY_CORES if found.key(key) in ("", BY_CORES[key])]
-    return found.with_keys({key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours})
+    more = {key: value for key, value in more.items() if key == "SchedulerParameters" or key in ours}
+    return replace(found, keys=over(found.keys, more))
 
 
 def _switch_wait_s(scenario: ReadyScenario) -> int:
@@ -284,11 +282,6 @@ def _nodes(words: LogWords, known: set[str]) -> tuple[str, ...]:
     return tuple(text if of_machine(text) else "" for text in words.nodes)
 
 
-def reservation_name(place: int) -> str:
-    """Slurm's name of a window."""
-    return f"window{place}"
-
-
 def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str], origin_ns: int) -> list[list[str]]:
     """The fields of the requests that create the windows (``native/requests.c``). Jobs of all users may name a
     reservation: the windows determine which jobs use it. Raises InputError if one has parts of several hosts."""
@@ -312,7 +305,7 @@ def reservation_lines(windows: Windows, platform: Platform, nodes: Sequence[str]
         part = "-" if whole else str(int(counts[hosts[0]]))
         maintenance = "0" if windows.is_reservation[w] else "1"
         span = [str(begin_s), str(end_s)]
-        lines.append(["reserve", reservation_name(w), *span, names, part, f"-{excluded}", maintenance])
+        lines.append(["reserve", f"window{w}", *span, names, part, f"-{excluded}", maintenance])
     return lines
 
 
@@ -328,7 +321,7 @@ class Asking:
         minutes = max(1, -(-(int(self._workload.estimate_ns[row]) + longer_ns) // _MINUTE_NS))
         fields = [*self._asked.fields[row], f"minutes={minutes}", f"requeue={self._requeue}"]
         if (window := int(self._asked.window[row])) >= 0:
-            fields.append(f"reservation={reservation_name(window)}")
+            fields.append(f"reservation=window{window}")
         return fields
 
     def submit(self, row: int, more: Sequence[str]) -> int:
@@ -353,9 +346,7 @@ class Asking:
                 why = str(refused)
                 continue
             counts = [group.split("x") for group in groups.split(",")]
-            return SlurmLaunch(
-                int(number), names, tuple(int(each) for each, times in counts for _ in range(int(times)))
-            )
+            return SlurmLaunch(int(number), names, tuple(int(n) for n, times in counts for _ in range(int(times))))
         cores = self._workload.cores[row]
         raise InputError(
             f"Slurm does not start job {self._book.job(row)}, which was already running, on {cores} cores: {why}"

@@ -27,11 +27,8 @@ from traces.base.errors import InputError, PeerError, PluginError, TwolevelError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Number of characters of a command that are shown: it may begin with long paths.
-_SHOWN: Final = 300
-
-#: Time that a scheduler may take to end after the run, before it is killed, s.
-_PARTING_S: Final = 2.0
+_SHOWN: Final = 300  # number of characters of a command that are shown: it may begin with long paths
+_PARTING_S: Final = 2.0  # time that a scheduler may take to end after the run, before it is killed, s
 
 #: Time to wait for the end of a process whose connection has closed, in order to report how it ended, s.
 _DYING_S: Final = 1.0

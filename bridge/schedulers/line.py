@@ -20,14 +20,9 @@ from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Number of connections without a hello; of more, the one that has been silent longest is closed.
-_STRANGERS: Final = 64
-
-#: Number of refused connections that are logged one by one.
-_LINES: Final = 10
-
-#: Number of connections that the kernel queues before they are accepted.
-_BACKLOG: Final = 128
+_STRANGERS: Final = 64  # number of connections without a hello; of more, the one that has been silent longest is closed
+_LINES: Final = 10  # number of refused connections that are logged one by one
+_BACKLOG: Final = 128  # number of connections that the kernel queues before they are accepted
 
 
 class Silence(PeerError):
@@ -106,8 +101,9 @@ class Line:
 
     def check_silence(self) -> None:
         """Raise ProtocolError if a message has arrived without a request, or the other end has closed the connection."""
-        if self.read():
-            self.check_events()
+        quiet = not self.read() or self.session.state is not ConnectionState.TELLING
+        if not quiet and (event := self.session.next_event()) is not NEED_DATA:
+            raise AssertionError(event)  # the session allows no event here
 
     def ask(self, data: bytes, timeout_s: float) -> object:
         """Send bytes of the session, and wait for the next event. Raises ProtocolError if the other side broke the
@@ -135,13 +131,8 @@ class Line:
                 self._await(deadline_s, f"it has not read its messages for {timeout_s:g} s")
             finally:
                 self._poll.modify(self.plug, select.POLLIN)
-            if reads and self.read():
-                self.check_events()
-
-    def check_events(self) -> None:
-        """Check that nothing has arrived that the session does not allow now."""
-        if self.session.state is ConnectionState.TELLING and (event := self.session.next_event()) is not NEED_DATA:
-            raise AssertionError(event)  # the session allows no event here
+            if reads:
+                self.check_silence()
 
     def _await(self, deadline_s: float, words: str) -> None:
         left_s = deadline_s - time.monotonic()

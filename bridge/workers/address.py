@@ -13,9 +13,8 @@ from traces.base.errors import InputError, shown
 if TYPE_CHECKING:
     import ssl
 
-#: Time limit of a TLS handshake, and of a TLS farewell, s.
-HANDSHAKE_S: Final = 10.0
-PARTING_TLS_S: Final = 2.0
+HANDSHAKE_S: Final = 10.0  # time limit of a TLS handshake, s
+PARTING_TLS_S: Final = 2.0  # time limit of a TLS farewell, s
 
 #: TCP keep-alive: seconds of silence before the first probe, number of probes, and seconds between them. The connection of a
 #: host that has lost its power or its network ends after a minute. Data that are under way to such a host are not limited here,
@@ -24,8 +23,7 @@ _QUIET_S, _ASKS, _BETWEEN_S = 30, 3, 10
 
 _TLS: Final = "tls://"
 
-#: Longest path of a Unix socket on Linux, in bytes.
-_UNIX_PATH: Final = 107
+_UNIX_PATH: Final = 107  # longest path of a Unix socket on Linux, in bytes
 
 
 def tls_address(address: str, where: str) -> tuple[str, int]:

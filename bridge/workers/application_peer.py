@@ -23,7 +23,7 @@ from bridge.protocol.task_payload import record_slices, transfer_slices
 from bridge.protocol.vocabulary import Message
 from bridge.workers.drawn_job import Drawing
 from bridge.workers.process_names import PROCESS_NAME
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError
+from traces.base.errors import RAISED_BY_PLUGINS, InputError, TwolevelError
 from traces.base.time import duration_ns
 
 
@@ -31,10 +31,11 @@ class PlainJobs:
     """Simulates plain jobs, of one loop without commands, in one kernel call each. Columns stay bytes, without numpy: in a
     process for one job, every object used takes time (``bridge.workers.plain_worker``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawing: Drawing) -> None:
+        self._drawing = drawing
         self._loops: dict[str, PlainLoops] = {}
 
-    def answers(self, start: m.SimulateJob, drawing: Drawing) -> list[Message] | None:
+    def answers(self, start: m.SimulateJob) -> list[Message] | None:
         """The answers to an order; None if it is not plain, or fails: an ``ApplicationSimulator`` then states the error."""
         recipe = start.recipe
         commanded = start.changes or start.hints or start.scales or start.resizes is not None
@@ -44,7 +45,7 @@ class PlainJobs:
         try:
             loops = self._loops.get(start.technique)
             if loops is None:
-                technique: AnyScheduler = drawing.scheduler_of(start.technique)
+                technique: AnyScheduler = self._drawing.scheduler_of(start.technique)
                 if not is_plain(technique):
                     return None
                 loops = self._loops[start.technique] = PlainLoops(technique)
@@ -111,45 +112,51 @@ class _Job:
     changes: list[m.Change] = field(default_factory=list)  # not applied yet, ascending
 
 
-class ApplicationPeer:
-    """Simulates the jobs that a bridge orders, with the engine of :mod:`als`; it generates the tasks from recipes."""
+class JobPeer:
+    """Simulates jobs one by one as a bridge orders them; an error ends the job with a ``failed``."""
+
+    def answers(self, order: Message) -> Iterator[Message]:
+        """Yield the answers to an order, in sequence."""
+        if isinstance(order, m.Cancel):
+            self._end(order.job)
+        elif isinstance(order, m.SimulateJob | m.Resume):
+            try:
+                yield from self._simulated(order)
+            except RAISED_BY_PLUGINS as error:  # also a plug-in's error, or no memory: another process would fail, too
+                self._end(order.job)
+                # Options are spelled where the text is shown.
+                reason = error.text if isinstance(error, TwolevelError) else f"{type(error).__name__}: {error}"
+                blame: Literal["user", "application"] = "user" if isinstance(error, InputError) else "application"
+                yield m.Failed(job=order.job, reason=" ".join(reason.split())[:500], blame=blame)
+
+    def _simulated(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
+        raise NotImplementedError
+
+    def _end(self, job: int) -> None:
+        raise NotImplementedError
+
+
+class ApplicationPeer(JobPeer):
+    """Simulates jobs with the engine of :mod:`als`; it generates the tasks from recipes."""
 
     name = PROCESS_NAME
     releases = hints = resizes = wishes = scales = True
 
     def __init__(self) -> None:
         self._jobs: dict[int, _Job] = {}
-        self._drawing, self._plain = Drawing(), PlainJobs()
+        self._drawing = Drawing()
+        self.plain_answers = PlainJobs(self._drawing).answers
 
-    def answers(self, order: Message) -> Iterator[Message]:
-        """Yield the answers to an order, in sequence."""
-        if isinstance(order, m.SimulateJob | m.Resume):
-            yield from self._answers(order)
-        elif isinstance(order, m.Cancel):
-            self._jobs.pop(order.job, None)
+    def _simulated(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
+        plain = self.plain_answers(order) if isinstance(order, m.SimulateJob) else None
+        if plain is not None:
+            yield from plain
+            return
+        job = self._begun(order) if isinstance(order, m.SimulateJob) else self._jobs[order.job]
+        yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
 
-    def plain_answers(self, start: m.SimulateJob) -> list[Message] | None:
-        """See :meth:`PlainJobs.answers`."""
-        return self._plain.answers(start, self._drawing)
-
-    def _answers(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
-        try:
-            plain = self.plain_answers(order) if isinstance(order, m.SimulateJob) else None
-            if plain is not None:
-                yield from plain
-                return
-            job = self._begun(order) if isinstance(order, m.SimulateJob) else self._jobs[order.job]
-            yield from self._run(job, list(order.changes), order.until_ns, order.stop_ns)
-        except InputError as error:
-            yield self._failed(order.job, error.text, "user")  # options are spelled where the text is shown
-        except PluginError as error:
-            yield self._failed(order.job, error.text, "application")
-        except RAISED_BY_PLUGINS as error:  # a plug-in's error, or no memory: another process would fail, too
-            yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
-
-    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> m.Failed:
+    def _end(self, job: int) -> None:
         self._jobs.pop(job, None)
-        return m.Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
 
     def _begun(self, start: m.SimulateJob) -> _Job:
         recipe = start.recipe

@@ -18,8 +18,7 @@ from bridge.workers.listener import STRANGERS
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Open files reserved for other purposes than connections.
-_OTHER_FILES: Final = 64
+_OTHER_FILES: Final = 64  # open files reserved for other purposes than connections
 
 
 @dataclass(frozen=True)

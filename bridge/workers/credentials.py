@@ -22,32 +22,21 @@ from bridge.protocol.host_messages import APPLICATION_ALPN, HOST_ALPN
 from bridge.scratch import scratch_folder
 from traces.base.errors import InputError, shown, shown_path
 
-#: Errors of TLS, for modules that do not import ``ssl``.
-TlsError = ssl.SSLError
-
-#: Added to the name of the token's file: default place of the certificate.
-CERTIFICATE_ENDING: Final = ".crt"
-
-#: Number of characters of a token: too many to guess, and few enough for the first frame.
-_TOKEN: Final = (32, 200)
+TlsError = ssl.SSLError  # errors of TLS, for modules that do not import ``ssl``
+CERTIFICATE_ENDING: Final = ".crt"  # added to the name of the token's file: default place of the certificate
+_TOKEN: Final = (32, 200)  # number of characters of a token: too many to guess, and few enough for the first frame
 _MAKE_TOKEN: Final = "to make one: (umask 077; openssl rand -hex 32 > {})"
 
-#: Validity of a certificate in days; it is compared byte by byte, and its dates are not checked.
-_DAYS: Final = 36_500
-
-#: Time limit of openssl, s; it takes some hundredths.
-_OPENSSL_S: Final = 60.0
+_DAYS: Final = 36_500  # validity of a certificate in days; it is compared byte by byte, and its dates are not checked
+_OPENSSL_S: Final = 60.0  # time limit of openssl, s; it takes some hundredths
 
 _BEGIN, _END = b"-----BEGIN CERTIFICATE-----", b"-----END CERTIFICATE-----"
 
 #: A file with exactly one certificate.
 _ALONE: Final = re.compile(rb"\s*" + _BEGIN + rb"[A-Za-z0-9+/=\s]+" + _END + rb"\s*")
 
-#: The subject and the issuer of a run's certificate: one common name.
-_SUBJECT: Final = "twolevel run"
-
-#: Largest file that is read as a token, bytes.
-_MOST_BYTES: Final = 65_536
+_SUBJECT: Final = "twolevel run"  # the subject and the issuer of a run's certificate: one common name
+_MOST_BYTES: Final = 65_536  # largest file that is read as a token, bytes
 
 #: ``X509_V_FLAG_NO_CHECK_TIME`` of OpenSSL, which has no name in Python: clocks of hosts differ.
 _NO_CHECK_TIME: Final = 0x200000
@@ -146,9 +135,7 @@ def _openssl(where: str, words: Sequence[str], given: bytes = b"") -> subprocess
     """Run openssl. Raises InputError, which begins with ``where``, if there is none, or it does not end in time."""
     openssl = shutil.which("openssl")
     if openssl is None:
-        raise InputError(
-            f"{where}: there is no openssl command, which makes the certificate of the run; install openssl"
-        )
+        raise InputError(f"{where}: there is no openssl command, which makes the run's certificate; install openssl")
     try:
         return subprocess.run([openssl, *words], capture_output=True, timeout=_OPENSSL_S, check=False, input=given)
     except (OSError, subprocess.TimeoutExpired) as error:

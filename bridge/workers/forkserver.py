@@ -34,8 +34,7 @@ from bridge.encoding import json
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import PROCESS_NAME, SERVER_NAME, die_with_parent, how_ended, name_process
 
-#: Exit status of a command that cannot be executed, as in a shell.
-_NOT_EXECUTED = 127
+_NOT_EXECUTED = 127  # exit status of a command that cannot be executed, as in a shell
 
 # Not os.fork: hooks of modules in a new process (new locks of logging and threading, a new seed of random) write to hundreds
 # of pages, each of which is then copied. This call is for a process with one thread, which holds no lock.

@@ -27,11 +27,8 @@ from traces.base.errors import InputError, PeerError, TwolevelError, shown
 if TYPE_CHECKING:
     import ssl
 
-#: Time between two attempts to connect to a run, s.
-_BETWEEN_S: Final = 0.25
-
-#: Time limit of the run's answer to a join, s.
-_ANSWER_S: Final = 30.0
+_BETWEEN_S: Final = 0.25  # time between two attempts to connect to a run, s
+_ANSWER_S: Final = 30.0  # time limit of the run's answer to a join, s
 
 
 async def connect(address: str, context: ssl.SSLContext) -> Streams:
@@ -75,8 +72,7 @@ def serve_run(
     run_interruptibly(_Host(address, certificate, join, say).run(patience_s))
 
 
-#: Begin and end of a certificate in a file.
-_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"  # begin and end of a certificate in a file
 
 
 class _NotYet(Exception):
@@ -234,11 +230,9 @@ class _Host:
             self._connection.send_in((ConnectionState.READY,), message)
 
     def gone(self, worker: str, how: str, *, blameless: bool) -> None:
-        """See ``Owner``."""
         self._send(h.Gone(worker=worker, how=how[:500], blameless=blameless))
 
     def unborn(self, worker: str, why: str) -> None:
-        """See ``Owner``."""
         self._send(h.Unborn(worker=worker, why=why[:500]))
 
     def fail(self, error: TwolevelError) -> None:

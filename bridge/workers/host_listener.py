@@ -25,11 +25,8 @@ from bridge.workers.credentials import TlsError, why_not
 from bridge.workers.listener import Listener, settle
 from traces.base.errors import InputError, shown
 
-#: Time to wait if a connection could not be accepted because too many files are open, s.
-_PAUSE_S: Final = 0.2
-
-#: Number of connections that the kernel queues before they are accepted.
-_BACKLOG: Final = 1024
+_PAUSE_S: Final = 0.2  # time to wait if a connection could not be accepted because too many files are open, s
+_BACKLOG: Final = 1024  # number of connections that the kernel queues before they are accepted
 
 
 class _Handshake:

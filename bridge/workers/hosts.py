@@ -33,17 +33,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Time in which hosts must end their processes at the end of the run, s.
-_PARTING_S: Final = 6.0
-
-#: Time that a host may take to prepare, in addition to its own limit, s.
-_LATE_S: Final = 60.0
+_PARTING_S: Final = 6.0  # time in which hosts must end their processes at the end of the run, s
+_LATE_S: Final = 60.0  # time that a host may take to prepare, in addition to its own limit, s
 
 #: States in which a host may be sent the end of the run.
 _ADMITTED: Final = (ConnectionState.READY, ConnectionState.PREPARING)
 
-#: End of the names in a choice among techniques.
-_BETWEEN: Final = re.compile(r"[,()]")
+_BETWEEN: Final = re.compile(r"[,()]")  # end of the names in a choice among techniques
 
 
 @dataclass(frozen=True)
@@ -65,14 +61,12 @@ class _Remote:
         self.connection = connection
 
     def launch(self, worker: str) -> None:
-        """See ``Processes``."""
         self.connection.send_in((ConnectionState.READY,), h.Launch(worker=worker))
 
     def greeted(self, worker: str) -> None:
         """See ``Processes``: such a process cannot be distinguished from a stranger until its hello."""
 
     def kill(self, worker: str) -> None:
-        """See ``Processes``."""
         self.connection.send_in((ConnectionState.READY,), h.Kill(worker=worker))
 
 
@@ -107,18 +101,11 @@ class Hosts:
         )
         self._certificate: Certificate | None = None
         self._closing = False
-        self._there: dict[Place, Connection] = {}
+        self.there: dict[Place, Connection] = {}  # hosts that take part or are preparing
         self._preparing: dict[Place, float] = {}  # with the time of their begin, s
         self._none_left = asyncio.Event()
-        #: All hosts that were ever admitted.
-        self.places: list[Place] = []
-        #: The command for other hosts.
-        self.command = ""
-
-    @property
-    def waiting(self) -> bool:
-        """Whether no host takes part or is preparing."""
-        return not self._there
+        self.places: list[Place] = []  # all hosts that were ever admitted
+        self.command = ""  # for other hosts
 
     async def open(self) -> None:
         """Make the certificate, and listen. Raises InputError if that is impossible."""
@@ -133,15 +120,13 @@ class Hosts:
     def _admit_host(self, join: h.Join) -> h.Admitted | str:
         if self._closing:
             return OVER
-        ours = self._wanted.package
-        if join.package != ours:
-            return f"host {join.host} has twolevel {join.package}; this run uses twolevel {ours}"
+        wanted = self._wanted
+        if join.package != wanted.package:
+            return f"host {join.host} has twolevel {join.package}; this run uses twolevel {wanted.package}"
         preparing = sum(place.alive for place in self._preparing)
         if not self._owner.room_more(preparing + join.workers * self._per_worker):
             return f"host {join.host}: no room for {join.workers} more workers: too few files may be open at once"
-        return h.Admitted(
-            version=PROTOCOL_VERSION, token=self._token, technique=self._technique, files=self._wanted.files
-        )
+        return h.Admitted(version=PROTOCOL_VERSION, token=self._token, technique=self._technique, files=wanted.files)
 
     async def _serve_host(self, join: h.Join, connection: Connection) -> None:
         known = [place.name for place in self.places]
@@ -152,7 +137,7 @@ class Hosts:
         assignment = Assignment(join.workers, self._depth)
         place = Place(name, _Remote(connection), assignment, join.workers, join.workers * self._per_worker)
         self.places.append(place)
-        self._there[place], self._preparing[place] = connection, asyncio.get_running_loop().time()
+        self.there[place], self._preparing[place] = connection, asyncio.get_running_loop().time()
         self._none_left.clear()
         how = "its connection ended"
         try:
@@ -166,11 +151,11 @@ class Hosts:
             if not connection.ended:
                 connection.send_bytes(error.farewell)
         finally:
-            del self._there[place]
+            del self.there[place]
             self._preparing.pop(place, None)
             add_traffic(place, connection)
             place.lost = not self._closing
-            if not self._there:
+            if not self.there:
                 self._none_left.set()
             if not self._closing:
                 self._owner.lost(place, how)
@@ -189,7 +174,7 @@ class Hosts:
     def dismiss(self, place: Place) -> None:
         """Dismiss a host that can no longer be used."""
         place.alive = 0
-        connection = self._there.get(place)
+        connection = self.there.get(place)
         if connection is not None:
             connection.send_in(_ADMITTED, h.Over(complete=False))
             connection.close()
@@ -206,10 +191,10 @@ class Hosts:
         """Dismiss every host, and clean up. ``patient``: whether the run was completed."""
         self._closing = True
         self.listener.fall_silent()
-        for connection in self._there.values():
+        for connection in self.there.values():
             connection.send_in(_ADMITTED, h.Over(complete=patient))
         try:
-            if self._there:
+            if self.there:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_PARTING_S):
                         await self._none_left.wait()
@@ -218,18 +203,12 @@ class Hosts:
             if self._certificate is not None:
                 self._certificate.close()
 
-    def cost(self) -> list[dict[str, Any]]:
-        """Costs of each host for ``run.json``."""
-        return [place.cost() for place in self.places]
-
 
 def needed_files(names: Iterable[str]) -> tuple[h.NeededFile, ...]:
     """The named files with their checksums, so that hosts with other versions of them are refused. ``names`` are those sent
     to workers: ``/home/FILE.py:NAME:x=1``, ``file:/home/lengths.txt``, a choice of such names, or a program as JSON that
     contains them. Paths are absolute. Raises InputError if there are too many."""
-    texts = (
-        text for name in names for text in (_texts(parse_json(name, "program")) if name.startswith("{") else [name])
-    )
+    texts = (one for name in names for one in (_texts(parse_json(name, "program")) if name.startswith("{") else [name]))
     paths = dict.fromkeys(path for text in texts for part in _parts(text) if (path := _file_of(part)))
     if len(paths) > h.MAX_FILES:
         raise InputError(f"{LISTEN}: {len(paths)} files of plug-ins, lengths and graphs; allowed: up to {h.MAX_FILES}")

@@ -13,17 +13,13 @@ from bridge.options.declared import ALS_COMMAND
 from bridge.workers.process_names import SERVER_NAME, how_ended
 from traces.base.errors import InputError, PeerError, TwolevelError, at, shown
 
-#: Number of times that the fork server may die in one run.
-_SERVER_DEATHS = 3
+_SERVER_DEATHS = 3  # number of times that the fork server may die in one run
 
 #: Time that the fork server may take to load the application simulator, or to compile it with a cold cache, s.
 READY_S = 600.0
 
-#: Time that processes may take after a request to quit, before they are killed, s.
-PARTING_S = 2.0
-
-#: Time for which an ended process is still recognised as one of this run, s.
-_REMEMBERED_S = 1.0
+PARTING_S = 2.0  # time that processes may take after a request to quit, before they are killed, s
+_REMEMBERED_S = 1.0  # time for which an ended process is still recognised as one of this run, s
 
 #: Settings that prevent the start of threads, which a fork would not copy completely; none of them is needed.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -180,7 +176,6 @@ class Launcher:
         self._send("start" if self._words else "fork", worker, self._address, self._token, *self._words)
 
     def greeted(self, worker: str) -> None:
-        """See ``Processes``."""
         for pid in [pid for pid, name in self._awaited.items() if name == worker]:
             del self._awaited[pid]
 

@@ -33,14 +33,6 @@ _TABLE: Final = "/proc/net/tcp"
 _LOCAL, _REMOTE, _INODE = 1, 2, 9
 
 
-def process_at(end: socket.socket) -> int:
-    """The process that has connected to a Unix socket, even if it has ended since; 0 if unknown."""
-    try:
-        return int(_CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0])
-    except OSError:
-        return 0
-
-
 def process_of_tcp(end: socket.socket, candidates: Iterable[int]) -> int:
     """The one of these processes of this machine at the other end of a TCP connection (IPv4); 0 if none is."""
 
@@ -67,17 +59,10 @@ def _opened(pid: int) -> set[str]:
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Time limit of a hello after connecting, s.
-HELLO_S = 10.0
-
-#: Number of connections without a hello; of more, the one that has been silent longest is closed.
-STRANGERS = 64
-
-#: Number of refused connections that are logged one by one.
-LINES: Final = 10
-
-#: Number of connections that the kernel queues before they are accepted.
-_BACKLOG: Final = 4096
+HELLO_S = 10.0  # time limit of a hello after connecting, s
+STRANGERS = 64  # number of connections without a hello; of more, the one that has been silent longest is closed
+LINES: Final = 10  # number of refused connections that are logged one by one
+_BACKLOG: Final = 4096  # number of connections that the kernel queues before they are accepted
 
 #: Turns of the loop in which asyncio sets up a connection that the kernel has accepted, or closes one; ample.
 _TURNS = 10
@@ -211,11 +196,9 @@ class Listener:
         end = writer.get_extra_info("socket")
         if end.family != socket.AF_UNIX:
             return self._awaited.get(process_of_tcp(end, self._awaited), "")
-        pid = process_at(end)
-        if pid in self._awaited:
-            return self._awaited[pid]
         with contextlib.suppress(OSError):  # it has ended
-            return self._awaited.get(os.getpgid(pid), "")
+            pid, _, _ = _CREDENTIALS.unpack(end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+            return self._awaited[pid] if pid in self._awaited else self._awaited.get(os.getpgid(pid), "")
         return ""
 
     async def _admitted(self, hello: Message, connection: Connection) -> None:

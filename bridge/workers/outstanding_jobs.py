@@ -19,8 +19,7 @@ from traces.base.errors import InputError, PeerError
 
 log = logging.getLogger("twolevel.bridge")
 
-#: Number of times that a job is simulated again after its process died or hung.
-RETRIES: Final = 3
+RETRIES: Final = 3  # number of times that a job is simulated again after its process died or hung
 
 
 class OutstandingJobs:
@@ -186,12 +185,10 @@ class OutstandingJobs:
     def _go_on(self, worker: Worker, job: HeldJob, message: m.Suspended) -> None:
         # It knew the changes up to this instant; now send the following ones.
         assert worker.connection is not None
-        ahead, stop_ns = job.order.next_changes(message.now_ns), job.order.start.stop_ns
+        more, stop_ns = job.order.next_changes(message.now_ns), job.order.start.stop_ns
         self.suspends += 1
-        self.injected += len(ahead.changes)
-        worker.connection.send(
-            m.Resume(job=message.job, until_ns=ahead.until_ns, changes=ahead.changes, stop_ns=stop_ns)
-        )
+        self.injected += len(more.changes)
+        worker.connection.send(m.Resume(job=message.job, until_ns=more.until_ns, changes=more.changes, stop_ns=stop_ns))
 
     def _finish(self, place: Place, worker: Worker, outcome: m.Outcome) -> None:
         row = outcome.job

@@ -11,7 +11,7 @@ import contextlib
 import random
 import socket
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
@@ -115,42 +115,26 @@ def _received(plug: socket.socket) -> bytes:
 
 
 def _start(job: int, technique: str, program: str, *, changes: bool) -> SimulateJob:
+    recipe: dict[str, Any] = dict.fromkeys(("mean_gflop", "speed_gflops", "bytes_per_gflop"), 1.0)
+    recipe |= {"seed": 0, "cores": 1, "n": 8, "total_gflop": 8.0, "core_gflop": 2.0}
+    none: dict[str, Any] = dict.fromkeys(
+        ("parts", "latency_ns", "core_host", "network", "tasks", "resizes", "wishes", "stop_ns")
+    )
+    zero: dict[str, Any] = dict.fromkeys(("attempt", "start_ns", "overhead_ns", "resize_ns"), 0)
     return SimulateJob(
         job=job,
-        attempt=0,
-        start_ns=0,
         core_speed_gflops=pack_float64([1.0, 2.0, 1.0, 1.0]),
         technique=technique,
-        parts=None,
-        overhead_ns=0,
-        latency_ns=None,
         master=False,
-        core_host=None,
-        network=None,
         records=changes or job // 2 % 2 == 1,
         releases=False,
-        recipe=Recipe(
-            seed=0,
-            job_number=job,
-            cores=1,
-            n=8,
-            mean_gflop=1.0,
-            variation=0.25 * (job % 2),
-            total_gflop=8.0,
-            core_gflop=2.0,
-            speed_gflops=1.0,
-            bytes_per_gflop=1.0,
-            program=program,
-        ),
-        tasks=None,
+        recipe=Recipe(job_number=job, variation=0.25 * (job % 2), program=program, **recipe),
         until_ns=_S if changes else None,
         changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if changes else (),
         hints=(),
-        resizes=None,
-        wishes=None,
-        resize_ns=0,
         scales=(),
-        stop_ns=None,
+        **none,
+        **zero,
     )
 
 

@@ -36,8 +36,7 @@ log = logging.getLogger("twolevel.bridge")
 #: Number of jobs that a persistent worker may hold, so that it need not wait for the bridge between them.
 _DEPTH: Final = 4
 
-#: Time to wait for the report of how a process ended, after its connection has, s.
-_NEWS_S: Final = 1.0
+_NEWS_S: Final = 1.0  # time to wait for the report of how a process ended, after its connection has, s
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,8 @@ class Supervisor:
         hosts: dict[str, Any] = {}
         if self._hosts is not None:
             doors.append(self._hosts.listener)
-            hosts = {"hosts": [*(place.cost() for place in self._workforce.places if place.here), *self._hosts.cost()]}
+            here = [place for place in self._workforce.places if place.here]
+            hosts = {"hosts": [place.cost() for place in (*here, *self._hosts.places)]}
         return {
             "processes": self._workforce.launched,
             "retries": self.jobs.retries,

@@ -27,8 +27,7 @@ from traces.base.errors import PeerError, TwolevelError
 if TYPE_CHECKING:
     from bridge.workers.connection import Connection
 
-#: Before a job of more tasks than this begins, the answers about other jobs are written.
-_LONG_TASKS: Final = 2_000
+_LONG_TASKS: Final = 2_000  # before a job of more tasks than this begins, the answers about other jobs are written
 
 
 class Peer(Protocol):

@@ -23,14 +23,9 @@ log = logging.getLogger("twolevel.bridge")
 #: user's timeout applies, and ends the run.
 CONNECT_S = 30.0
 
-#: Number of consecutive processes that may end before they are admitted.
-_STILLBORN: Final = 5
-
-#: Time that a process may take to end after a quit, s.
-_PARTING_S: Final = 5.0
-
-#: Time to wait before another attempt if a process could not be started, s.
-PAUSE_S: Final = 0.2
+_STILLBORN: Final = 5  # number of consecutive processes that may end before they are admitted
+_PARTING_S: Final = 5.0  # time that a process may take to end after a quit, s
+PAUSE_S: Final = 0.2  # time to wait before another attempt if a process could not be started, s
 
 
 def loop_s() -> float:
@@ -215,7 +210,7 @@ class Workforce:
 
     def _watch_hosts(self, hosts: Hosts, now: float, *, stopped: bool) -> None:
         hosts.watch(now, stopped=stopped)
-        if self.places or not hosts.waiting or stopped:
+        if self.places or hosts.there or stopped:
             self.alone_since = now
         elif now - self.alone_since > self._timeout_s:
             what = "no host has joined" if not hosts.places else "all hosts are lost, and no other has joined"
@@ -257,5 +252,4 @@ class Workforce:
         self._jobs.hand_out(self.places)
 
     def fail(self, error: Exception) -> None:
-        """See ``Owner``."""
         self._jobs.fail(error)

@@ -44,7 +44,7 @@ class ToldPeer(ApplicationPeer):
         tasks = sum(len(message.length_gflop) for message in said if isinstance(message, Lengths)) // 8
         edges = sum(len(message.bytes) for message in said if isinstance(message, EdgeSlice)) // 8
         if (tasks, edges) == (start.tasks, sum(part.edges for part in parts)):
-            yield from super()._answers(start)
+            yield from super().answers(start)
 
     def _begun(self, start: SimulateJob) -> _Job:
         said = self._said.pop(start.job)

@@ -73,7 +73,7 @@ def test_threads_run_one_at_a_time_and_no_time_passes_while_they_do(tmp_path: Pa
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         with _under_the_clock(tmp_path / name, "toy_sleepers") as (_program, clock, running):
-            assert (clock.now_ns, clock.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
+            assert (clock.now_ns, clock.shared.wake_ns) == (10**18, 10**18 + 10**9)  # no wait ends by itself
             clock.pass_turn(NEVER, 0)  # it ends in its turn
             assert running.communicate(timeout=30)[0] == _TEXTS["order"]
 
@@ -193,7 +193,7 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
         "NodeAddr of nodes: omitted (simulated nodes have addresses of the replay)",
         "AllowAccounts of partitions: omitted (accounts, groups and QOS are not supported)",
     )
-    lines = found.text(5).splitlines()
+    lines = found.files(5)["slurm.conf"].splitlines()
     keys = [line.partition("=")[0].lower() for line in lines if not line.startswith(("NodeName", "Partition"))]
     assert len(keys) == len(set(keys))  # Slurm would take the first
     assert "AuthType=auth/none" in lines
@@ -207,13 +207,15 @@ def test_a_sites_file_is_taken_and_what_is_replaced_is_listed(tmp_path: Path) ->
 
 def test_neighbours_of_one_kind_stand_in_one_line_and_lines_of_a_site_stay_apart(tmp_path: Path) -> None:
     ours = of_machine({}, Platform((HostGroup(300, 4, 187.5), HostGroup(2, 4, 187.5), HostGroup(1, 8, 375.0))))
-    lines = [line.split()[:3:2] for line in ours.text(1).splitlines() if line.startswith("NodeName=")]
+    lines = [line.split()[:3:2] for line in ours.files(1)["slurm.conf"].splitlines() if line.startswith("NodeName=")]
     assert lines == [
         ["NodeName=n[0-301]", "NodeAddr=10.0.0.[1-255],10.0.1.[0-46]"],
         ["NodeName=n302", "NodeAddr=10.0.1.47"],
     ]
     (tmp_path / "slurm.conf").write_text("NodeName=a[1-2] CPUs=4\nNodeName=a[3-4] CPUs=4\nPartitionName=p Nodes=ALL\n")
-    lines = [line.split()[:3:2] for line in of_site(str(tmp_path / "slurm.conf"), {}).text(1).splitlines()]
+    lines = [
+        line.split()[:3:2] for line in of_site(str(tmp_path / "slurm.conf"), {}).files(1)["slurm.conf"].splitlines()
+    ]
     assert [line for line in lines if line[0].startswith("NodeName=")] == [
         ["NodeName=a[1-2]", "NodeAddr=10.0.0.[1-2]"],
         ["NodeName=a[3-4]", "NodeAddr=10.0.0.[3-4]"],
@@ -277,7 +279,7 @@ def test_a_date_that_slurm_cannot_have_is_taken_as_unknown_and_colleagues_may_re
 @pytest.mark.whole
 @needs_slurm
 def test_a_request_with_too_many_fields_or_too_long_a_line_is_refused_and_the_next_one_is_heard(tmp_path: Path) -> None:
-    (tmp_path / "slurm.conf").write_text(of_machine({}, machine(1, 1)).text(1))
+    (tmp_path / "slurm.conf").write_text(of_machine({}, machine(1, 1)).files(1)["slurm.conf"])
     program = requests_program(installed_slurm().release, tmp_path)
     asked = ["\t".join(["submit", *["name=1"] * 40]), f"submit\tname={'1' * (1 << 20)}", "so\tso"]
     text, environment = "\n".join([*asked, ""]), {"SLURM_CONF": str(tmp_path / "slurm.conf")}

@@ -17,7 +17,7 @@ from tables import table_rows, table_text
 from bls.machine.platform import HostGroup, Platform
 from bls.workloads.workload import Workload
 from bridge.options.slurm import ReportOptions
-from bridge.replay.report.asked import Attempt, Plan, ReportRequest, given_plan, put_report
+from bridge.replay.report.asked import Attempt, ReportRequest, given_plan, put_report
 from bridge.replay.report.sides import (
     Interval,
     Side,
@@ -157,10 +157,10 @@ def _planned(report: bool, beside: str, repeats: int, rates: Any, sizes: Any, *c
 
 
 def test_what_may_be_asked_for() -> None:
-    assert _planned(True, "sjf", 1, None, None, 0, 3.0) == ReportRequest((("sjf", "none"),), Plan(1, (), ()))
+    assert _planned(True, "sjf", 1, None, None, 0, 3.0) == ReportRequest((("sjf", "none"),), 1, (), ())
     assert _planned(False, "fcfs+easy,fcfs+conservative", 1, None, None, 0) is None
     found = _planned(True, "sjf, multifactor+easy", 3, "100,10", "50", 0)
-    assert found == ReportRequest((("sjf", "none"), ("multifactor", "easy")), Plan(3, (10.0, 100.0), (50,)))
+    assert found == ReportRequest((("sjf", "none"), ("multifactor", "easy")), 3, (10.0, 100.0), (50,))
     assert parse_beside("expr:w/t+easy", "x") == (("expr:w/t", "easy"),)
     assert parse_beside("slurm:bf_interval=60,tick=0, multifactor:age=1,size=2+easy,sjf", "x") == (
         ("slurm:bf_interval=60,tick=0", "none"),

@@ -96,13 +96,13 @@ def test_a_key_that_names_a_program_a_plug_in_or_a_file_is_refused_by_set_and_re
         found = of_site(_site(tmp_path, f"{spelt} = /tmp/canary\n{_MINE}"), {})
         assert len(found.replaced) == 1
         assert found.replaced[0].startswith(f"{name}=/tmp/canary: ")
-        assert "canary" not in found.text(1)
+        assert "canary" not in found.files(1)["slurm.conf"]
 
 
 def _written(make: Callable[[], Configuration]) -> str:
     """The file that slurmctld gets; empty if the value is refused."""
     try:
-        return make().text(1)
+        return make().files(1)["slurm.conf"]
     except InputError:
         return ""
 
@@ -185,7 +185,7 @@ def test_what_depends_on_a_replaced_key_goes_with_it_and_the_log_is_not_silenced
     ]
     found = of_site(_site(tmp_path, "\n".join([*lines, _MINE])), {})
     assert found.keys == {}
-    text = found.text(1)
+    text = found.files(1)["slurm.conf"]
     assert "\nSlurmctldDebug=info\n" in text
     assert "\nLogTimeFormat=iso8601_ms\n" in text
     assert "secret" not in text

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from bridge.protocol import messages as m
 from bridge.protocol.packing import pack_int64, unpack_float64, unpack_int32, unpack_int64
 from bridge.protocol.task_payload import record_slices, transfer_slices
 from bridge.protocol.vocabulary import Message
+from bridge.workers.application_peer import JobPeer
 from bridge.workers.drawn_job import Drawing, DrawnJob
-from traces.base.errors import RAISED_BY_PLUGINS, InputError, PeerError, PluginError
+from traces.base.errors import InputError, PeerError
 from traces.compiled import Array
 
 
@@ -46,9 +47,7 @@ def engine_settings(network: m.NetworkFields | None) -> list[str]:
     return [f"--cfg=network/{name}:{value}" for name, value in numbers.items()]
 
 
-def network_order(
-    network: m.NetworkFields | None, core_host: list[int], platform: Path | None
-) -> dict[str, Any] | None:
+def network_order(network: m.NetworkFields | None, core_host: list[int], file: Path | None) -> dict[str, Any] | None:
     """The network that ``inside.platform`` builds for the hosts of the cores; None if data take no time. The network of a
     SimGrid platform file replaces the topology. Raises InputError if SimGrid has no such network."""
     if network is None or network.kind == "none":
@@ -62,12 +61,10 @@ def network_order(
         "memory": None if memory is None else network.bandwidth_factor * memory,
         "fat": network.kind == "hockney",
     }
-    if platform is not None:
+    if file is not None:
         if network.kind == "hockney":
-            raise InputError(
-                f"--network hockney: the links of {platform} are shared; allowed with --platform: cm02, lv08"
-            )
-        return order | {"zone": "file", "path": str(platform)}
+            raise InputError(f"--network hockney: the links of {file} are shared; allowed with --platform: cm02, lv08")
+        return order | {"zone": "file", "path": str(file)}
     made = topology(network.topology)
     if isinstance(made, FatTree | Dragonfly) and network.kind == "hockney":
         raise InputError(
@@ -103,8 +100,8 @@ class _Job:
     process: JobProcess
 
 
-class SimGridPeer:
-    """Simulates the jobs that a bridge orders with SimGrid. The network of a SimGrid platform file, if given, replaces the
+class SimGridPeer(JobPeer):
+    """Simulates jobs with SimGrid. The network of a SimGrid platform file, if given, replaces the
     machine's topology: the machine's hosts are the file's in the order of their names, with numbers in them compared as
     numbers."""
 
@@ -116,48 +113,28 @@ class SimGridPeer:
         self._jobs: dict[int, _Job] = {}
         self._drawing = Drawing()
 
-    def answers(self, order: Message) -> Iterator[Message]:
-        """Yield the answers to an order, in sequence."""
-        if isinstance(order, m.SimulateJob | m.Resume):
-            yield from self._answers(order)
-        elif isinstance(order, m.Cancel):
-            self._end(order.job)
-
     def close(self) -> None:
         """End the processes of all jobs."""
         for job in list(self._jobs):
             self._end(job)
 
-    def _answers(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
-        try:
-            if isinstance(order, m.SimulateJob):
-                job = self._jobs[order.job] = self._begun(order)
-            else:
-                job = self._jobs[order.job]
-                changes = _checked(order.changes)
-                job.asked.change(changes)
-                from_ns = job.start.start_ns
-                job.process.resume(
-                    _since(order.until_ns, from_ns), _listed(job.start, changes), _since(order.stop_ns, from_ns)
-                )
-            suspended_ns, ended = job.process.run()
-            if suspended_ns is not None:
-                now_ns = job.start.start_ns + suspended_ns
-                yield m.Suspended(job=order.job, now_ns=now_ns, not_before_ns=now_ns)
-                return
-            assert ended is not None
-            yield from _report(job, ended)
-            self._end(order.job)
-        except InputError as error:
-            yield self._failed(order.job, str(error), "user")
-        except (PluginError, PeerError) as error:
-            yield self._failed(order.job, str(error), "application")
-        except RAISED_BY_PLUGINS as error:
-            yield self._failed(order.job, f"{type(error).__name__}: {error}", "application")
-
-    def _failed(self, job: int, reason: str, blame: Literal["user", "application"]) -> m.Failed:
-        self._end(job)
-        return m.Failed(job=job, reason=" ".join(reason.split())[:500], blame=blame)
+    def _simulated(self, order: m.SimulateJob | m.Resume) -> Iterator[Message]:
+        if isinstance(order, m.SimulateJob):
+            job = self._jobs[order.job] = self._begun(order)
+        else:
+            job = self._jobs[order.job]
+            changes = _checked(order.changes)
+            job.asked.change(changes)
+            until, stop = (_since(instant, job.start.start_ns) for instant in (order.until_ns, order.stop_ns))
+            job.process.resume(until, _listed(job.start, changes), stop)
+        suspended_ns, ended = job.process.run()
+        if suspended_ns is not None:
+            now_ns = job.start.start_ns + suspended_ns
+            yield m.Suspended(job=order.job, now_ns=now_ns, not_before_ns=now_ns)
+            return
+        assert ended is not None
+        yield from _report(job, ended)
+        self._end(order.job)
 
     def _end(self, key: int) -> None:
         job = self._jobs.pop(key, None)

@@ -152,8 +152,6 @@ class JobProcess:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").splitlines()
         # SimGrid's text before its backtrace, or the last line of Python's.
-        cause = [line for line in lines if "CRITICAL" in line][:1] or [line for line in lines if "INFO" not in line][
-            -1:
-        ]
-        said = f": {shown(cause[0].strip(), 300)}" if cause else ""
+        why = [line for line in lines if "CRITICAL" in line][:1] or [line for line in lines if "INFO" not in line][-1:]
+        said = f": {shown(why[0].strip(), 300)}" if why else ""
         return PeerError(f"SimGrid's process {how}{said}")

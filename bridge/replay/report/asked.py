@@ -19,7 +19,6 @@ from bridge.options.slurm import ReportOptions
 from bridge.replay.chosen import SlurmChoice
 from bridge.replay.report.sides import SLURM, Side, engines, median_side, of_result, of_table, parse_beside, recorded
 from bridge.replay.report.written import LATE, SlurmReport, write_report
-from bridge.replay.run import Replay
 from bridge.runs.directory import ours_in, put_aside, read_record, remove_files, write_record
 from bridge.runs.simulation import run
 from bridge.scenarios.conflicts import REPLAY
@@ -31,16 +30,12 @@ from traces.base.options import check
 from traces.compiled import Array
 from traces.tables import read_jobs
 
-#: The folder of a report within that of a replay.
-FOLDER = "report"
-
-#: Options whose values do not matter: they select further tables.
-_TABLES = ("tasks_table", "trace")
+FOLDER = "report"  # the folder of a report within that of a replay
+_TABLES = ("tasks_table", "trace")  # options whose values do not matter: they select further tables
+Cost = Mapping[str, Any]  # of a replay, as in its record
 
 
-def finished(
-    folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool
-) -> tuple[Side, Mapping[str, Any]]:
+def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any], *, force: bool) -> tuple[Side, Cost]:
     """Schedule and cost of the replay in a folder, which must be that of a scenario; ``arguments`` as in its record. Raises
     InputError if there is none, it was made with other options, or it has a report and ``force`` is off."""
     record = read_record(folder, what="replay")
@@ -53,10 +48,8 @@ def finished(
                 f"{REPORT_ONLY}: {folder} was made with {key} {shown(was.get(key))}, not {shown(wanted[key])}; "
                 "allowed: the same options"
             )
-    if record["workload"]["jobs"] != (n := len(scenario.workload)):
-        raise InputError(
-            f"{REPORT_ONLY}: {folder} has {record['workload']['jobs']} jobs, the workload now {n}; allowed: the same"
-        )
+    if (had := record["workload"]["jobs"]) != (n := len(scenario.workload)):
+        raise InputError(f"{REPORT_ONLY}: {folder} has {had} jobs, the workload now {n}; allowed: the same")
     if (folder / FOLDER).exists() and not force:
         raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
@@ -86,15 +79,6 @@ def put_report(folder: Path, write: Callable[[Path], None]) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The planned repeats."""
-
-    repeats: int = 1  # number of repeats, each with its own phase; the first is the replay itself
-    rates: tuple[float, ...] = ()  # rates of running clocks
-    sizes: tuple[int, ...] = ()  # numbers of first jobs, in addition to all jobs
-
-
-@dataclass(frozen=True)
 class Attempt:
     """A replay of a report."""
 
@@ -107,110 +91,43 @@ class Attempt:
     side: Side | None = None  # the schedule of an exact one
 
 
-def attempts(
-    scenario: ReadyScenario,
-    choice: SlurmChoice,
-    plan: Plan,
-    folder: Path,
-    *,
-    first: Attempt,
-    known_jobs: Array,
-    watch: Watch,
-    say: Callable[[str], None],
-) -> list[Attempt]:
-    """Run everything planned except ``first``, the exact replay of all jobs. ``folder``: for temporary files;
-    ``known_jobs``: all numbers of the log's jobs; ``say`` is called with the present step. Raises TwolevelError if an
-    exact replay fails."""
-    jobs = len(scenario.workload)
-    found = [first]
-    for n in (*plan.sizes, jobs):
-        part = scenario
-        if n < jobs:
-            first_jobs = scenario.workload.take(np.arange(n))
-            part = ReadyScenario.of(first_jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
-        exact = first if n == jobs else None
-        for repeat in range(plan.repeats if n == jobs else 1):
-            if exact is None or repeat:
-                say(f"repeat {repeat + 1} of {n} jobs")
-                found.append(_attempt(part, choice, repeat, folder, watch))
-            exact = exact or found[-1]
-        assert exact is not None
-        for rate in plan.rates:
-            for repeat in range(plan.repeats):
-                say(f"repeat {repeat + 1} of {n} jobs under a clock {rate:g} times as fast as real time")
-                running = replace(choice, rate=rate, settle=None)
-                found.append(_judged(_attempt(part, running, repeat, folder, watch), exact))
-    return found
-
-
-def _attempt(scenario: ReadyScenario, choice: SlurmChoice, repeat: int, folder: Path, watch: Watch) -> Attempt:
-    own, side, failure = folder / "repeat", None, ""
-    own.mkdir()
-    began_s = time.monotonic()
-    try:
-        side = of_result(SLURM, choice.replay(scenario, own, repeat=repeat, keep_tasks=False, watch=watch).result)
-    except TwolevelError as error:
-        if not choice.rate:
-            raise
-        failure = " ".join(on_command_line(error.text).split())
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-    makespan_ns, elapsed_s = None if side is None else side.makespan_ns, time.monotonic() - began_s
-    return Attempt(choice.rate, repeat, len(scenario.workload), elapsed_s, makespan_ns, failure, side)
-
-
-def _judged(one: Attempt, exact: Attempt) -> Attempt:
-    if one.makespan_ns is None or not exact.makespan_ns:
-        return replace(one, side=None)
-    late = one.makespan_ns / exact.makespan_ns - 1
-    return replace(one, side=None, failure=f"{late:.0%} longer than the exact replay" if late > LATE else "")
-
-
 @dataclass(frozen=True)
 class ReportRequest:
     """The contents of a report."""
 
     ways: tuple[tuple[str, str], ...]  # tuple of (str, str), policies and backfilling of our engine
-    plan: Plan
+    repeats: int = 1  # number of repeats, each with its own phase; the first is the replay itself
+    rates: tuple[float, ...] = ()  # rates of running clocks
+    sizes: tuple[int, ...] = ()  # numbers of first jobs, in addition to all jobs
 
     def check(self, scenario: ReadyScenario, known_jobs: Array) -> None:
         """Check a scenario before anything is run; ``known_jobs`` are all numbers of the log's jobs. Raises InputError if our
         engine has no such policy, or there are not enough jobs."""
-        if max(self.plan.sizes, default=0) >= (n := len(scenario.workload)):
+        if max(self.sizes, default=0) >= (n := len(scenario.workload)):
             raise InputError(f"{SIZES}: there are {n} jobs; allowed: fewer")
         engines(scenario, self.ways, known_jobs)
 
     def write(
         self,
         scenario: ReadyScenario,
-        choice: SlurmChoice,
-        done: Replay,
+        slurm: Side,
+        cost: Cost,
         folder: Path,
         known_jobs: Array,
-        watch: Watch,
-        say: Callable[[str], None],
+        choice: SlurmChoice | None = None,
+        watch: Watch = lambda ended, now_ns: None,
+        say: Callable[[str], None] = lambda step: None,
     ) -> None:
-        """Run everything else that is needed, and write the report into a new folder. Errors as of :func:`attempts`."""
-        ours, first = self._ours(scenario, known_jobs), _first(of_result(SLURM, done.result), scenario, done.cost)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
-            found = attempts(
-                scenario, choice, self.plan, Path(place), first=first, known_jobs=known_jobs, watch=watch, say=say
-            )
-        self._write(scenario, ours, found, done.cost, folder)
-
-    def write_again(
-        self, scenario: ReadyScenario, slurm: Side, cost: Mapping[str, Any], folder: Path, known_jobs: Array
-    ) -> None:
-        """Write the report of an earlier replay into a new folder; Slurm is not needed."""
-        self._write(scenario, self._ours(scenario, known_jobs), [_first(slurm, scenario, cost)], cost, folder)
-
-    def _ours(self, scenario: ReadyScenario, known_jobs: Array) -> list[Side]:
+        """Write the report of a replay with this schedule and cost into a new folder, after all other runs; ``say`` is called
+        with the present step. Without ``choice`` there are no repeats, and Slurm is not needed. Raises TwolevelError if an
+        exact repeat fails."""
         scenarios = engines(scenario, self.ways, known_jobs)
-        return [of_result(label, run(one, keep_tasks=False)) for label, one in scenarios.items()]
-
-    def _write(
-        self, scenario: ReadyScenario, ours: list[Side], found: list[Attempt], cost: Mapping[str, Any], folder: Path
-    ) -> None:
+        ours = [of_result(label, run(one, keep_tasks=False)) for label, one in scenarios.items()]
+        elapsed_s = cost["start_s"] + cost["replay_s"]
+        found = [Attempt(0.0, 0, len(scenario.workload), elapsed_s, slurm.makespan_ns, side=slurm)]
+        if choice is not None:
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".repeats-") as place:
+                self._repeat(scenario, choice, found, Path(place), known_jobs, watch, say)
         workload = scenario.workload
         slurms = [one.side for one in found if one.side is not None and one.jobs == len(workload)]
         side, log = slurms[0], recorded(workload)
@@ -225,7 +142,52 @@ class ReportRequest:
         )
         write_report(report, folder)
 
-    def _words(self, scenario: ReadyScenario, cost: Mapping[str, Any], repeats: int) -> tuple[str, ...]:
+    def _repeat(
+        self,
+        scenario: ReadyScenario,
+        choice: SlurmChoice,
+        found: list[Attempt],
+        folder: Path,
+        known_jobs: Array,
+        watch: Watch,
+        say: Callable[[str], None],
+    ) -> None:
+        """Add all repeats to ``found``, which has the exact replay of all jobs. ``folder``: for temporary files."""
+
+        def attempt(part: ReadyScenario, repeat: int, rate: float, exact: Attempt | None) -> Attempt:
+            clock = f" under a clock {rate:g} times as fast as real time" if rate else ""
+            say(f"repeat {repeat + 1} of {len(part.workload)} jobs{clock}")
+            chosen = replace(choice, rate=rate, settle=None) if rate else choice
+            own, side, makespan_ns, failure = folder / "repeat", None, None, ""
+            own.mkdir()
+            began_s = time.monotonic()
+            try:
+                done = chosen.replay(part, own, repeat=repeat, keep_tasks=False, watch=watch)
+                side = of_result(SLURM, done.result)
+                makespan_ns = side.makespan_ns
+            except TwolevelError as error:
+                if not rate:
+                    raise
+                failure = " ".join(on_command_line(error.text).split())
+            finally:
+                shutil.rmtree(own, ignore_errors=True)
+            if rate and makespan_ns is not None and exact is not None and exact.makespan_ns:
+                late = makespan_ns / exact.makespan_ns - 1
+                failure = f"{late:.0%} longer than the exact replay" if late > LATE else ""
+            elapsed_s = time.monotonic() - began_s
+            return Attempt(rate, repeat, len(part.workload), elapsed_s, makespan_ns, failure, None if rate else side)
+
+        for n in self.sizes:
+            first_jobs = scenario.workload.take(np.arange(n))
+            part = ReadyScenario.of(first_jobs, scenario.platform, scenario.options, known_jobs=known_jobs)
+            exact = attempt(part, 0, 0.0, None)
+            running = [attempt(part, k, rate, exact) for rate in self.rates for k in range(self.repeats)]
+            found += [exact, *running]
+        first = found[0]
+        found += [attempt(scenario, k, 0.0, None) for k in range(1, self.repeats)]
+        found += [attempt(scenario, k, rate, first) for rate in self.rates for k in range(self.repeats)]
+
+    def _words(self, scenario: ReadyScenario, cost: Cost, repeats: int) -> tuple[str, ...]:
         cores = scenario.platform.n_cores
         hosts = len(scenario.platform.first_core) - 1
         slurm = f"Slurm {cost['release']}, with a clock that stands still while it computes"
@@ -234,12 +196,6 @@ class ReportRequest:
         als = scenario.options.names()["als"]
         level = "jobs last as recorded" if als == "recorded" else f"applications are simulated: {als}"
         return (f"{len(scenario.workload):,} jobs, {hosts:,} hosts, {cores:,} cores; {level}", slurm)
-
-
-def _first(side: Side, scenario: ReadyScenario, cost: Mapping[str, Any]) -> Attempt:
-    # The replay itself, as the first attempt.
-    elapsed_s = cost["start_s"] + cost["replay_s"]
-    return Attempt(0.0, 0, len(scenario.workload), elapsed_s, side.makespan_ns, side=side)
 
 
 def _numbers(text: str | None, where: str) -> list[str]:
@@ -269,5 +225,5 @@ def given_plan(given: ReportOptions, rate: float, phase: float | None = None) ->
         if not re.fullmatch("[0-9]{1,18}", word) or not int(word):
             raise InputError(f"{SIZES}: {shown(word)}; allowed: numbers of jobs, as 50,100")
         found_sizes.append(int(word))
-    plan = Plan(REPEATS.check(repeats), tuple(sorted(found_rates)), tuple(sorted(found_sizes)))
-    return ReportRequest(parse_beside(given.beside, str(BESIDE)), plan)
+    ways, repeats = parse_beside(given.beside, str(BESIDE)), REPEATS.check(repeats)
+    return ReportRequest(ways, repeats, tuple(sorted(found_rates)), tuple(sorted(found_sizes)))

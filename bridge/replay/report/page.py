@@ -77,9 +77,7 @@ def _comparison(folder: Path) -> Section | None:
     with open(folder / "measures.csv", newline="", encoding="utf-8") as file:
         sides = [row for row in csv.DictReader(file) if row.get("repeat") == "0"]
     rows = [(words, *(_shown(name, side.get(name, "")) for side in sides)) for name, words in MEASURES.items()]
-    images = [
-        (file_address(path), words) for name, words in _FIGURES.items() if (path := folder / f"{name}.png").is_file()
-    ]
+    images = [(file_address(png), text) for name, text in _FIGURES.items() if (png := folder / f"{name}.png").is_file()]
     parts: list[PagePart] = [Facts(rows, ("", *(side["side"] for side in sides)))]
     if images:
         parts.append(Figures(images))

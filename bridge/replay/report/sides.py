@@ -29,11 +29,8 @@ from traces.tables import rows_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Labels of the log's schedule, and of Slurm's.
-LOG, SLURM = "log", "Slurm"
-
-#: Columns of a schedule.
-_COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")
+LOG, SLURM = "log", "Slurm"  # labels of the log's schedule, and of Slurm's
+_COLUMNS = ("job_id", "submit_ns", "start_ns", "end_ns", "cores")  # columns of a schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +155,11 @@ def engines(scenario: ReadyScenario, ways: Sequence[tuple[str, str]], known_jobs
     return found
 
 
-#: Slowdowns above this are high (section VIII-B).
-HIGH_SLOWDOWN = 5.0
+HIGH_SLOWDOWN = 5.0  # slowdowns above this are high (section VIII-B)
 
 _HOUR_NS = 3600 * NS_PER_S
 
-#: The classes of Table I: hours, each including its end.
-_LENGTHS = (0, 1, 2, 4, 8, 16)
+_LENGTHS = (0, 1, 2, 4, 8, 16)  # the classes of Table I: hours, each including its end
 
 
 class Interval(NamedTuple):
@@ -211,18 +206,16 @@ def measures(side: Side, n_cores: int, interval: Interval) -> dict[str, Any]:
     }
 
 
-def differences(side: Side, reference: Side) -> pd.DataFrame:
+def differences(side: Side, base: Side) -> pd.DataFrame:
     """For every job that ran in both: the differences of submit, start and run time, with its number and its submit in
-    the reference. Jobs that were running at time 0 are omitted."""
-    side, reference = side.measured, reference.measured
-    _, ours, theirs = np.intersect1d(side.job_id, reference.job_id, assume_unique=True, return_indices=True)
+    the base. Jobs that were running at time 0 are omitted."""
+    side, base = side.measured, base.measured
+    _, ours, theirs = np.intersect1d(side.job_id, base.job_id, assume_unique=True, return_indices=True)
     delta = {
-        f"delta_{word}_ns": getattr(side, name)[ours] - getattr(reference, name)[theirs]
+        f"delta_{word}_ns": getattr(side, name)[ours] - getattr(base, name)[theirs]
         for word, name in (("submit", "submit_ns"), ("start", "start_ns"), ("duration", "run_ns"))
     }
-    return rows_frame(
-        {"side": side.label, "job_id": side.job_id[ours], "submit_ns": reference.submit_ns[theirs], **delta}
-    )
+    return rows_frame({"side": side.label, "job_id": side.job_id[ours], "submit_ns": base.submit_ns[theirs], **delta})
 
 
 def median_side(sides: Sequence[Side], label: str) -> Side:

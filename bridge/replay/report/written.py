@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.md"
 
-#: Relative excess of the makespan over the exact replay above which a replay has not kept up with its clock.
-LATE = 0.1
+LATE = 0.1  # relative excess of the makespan over the exact replay above which a replay has not kept up with its clock
 
 #: Measures by their name in the tables: label and format.
 MEASURES = {
@@ -42,8 +41,7 @@ MEASURES = {
     "killed": "killed at their limit",
 }
 
-#: Resolution of differences.
-_MS = 1_000_000
+_MS = 1_000_000  # resolution of differences
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -76,7 +76,6 @@ class PlannedPart(GraphData):
         self._ready_ns = [0] * tasks  # end of a task's last producer
 
     def core(self, c: int) -> None:
-        """Run core ``c``, in its actor: the tasks of its sequence, each as early as possible."""
         world = self.world
         if self._sequences is None:
             self._sequences = ask("plan", self.number, world.now_ns())
@@ -102,11 +101,9 @@ class PlannedPart(GraphData):
         self._ended[c] = True
 
     def idles(self, c: int) -> bool:
-        """Whether its sequence has ended."""
         return self._ended[c]
 
     def number_chunks(self) -> None:
-        """Number the chunks: each task is one, in the order of their begins, at one instant by core."""
         world = self.world
         tasks = [task for task in range(self.first, self.first + self.tasks) if world.chunk[task] >= 0]
         numbers = sorted(world.chunk[task] for task in tasks)
@@ -156,7 +153,6 @@ class RoundsPart(GraphData):
         self._waiting = sorted(self._position[task] for task in range(self.tasks) if self._missing[task] == 0)
 
     def core(self, c: int) -> None:
-        """Run core ``c``, in its actor: request, fetch the data of its chunk, compute, request again."""
         world = self.world
         if not self._begun:
             self._begin()
@@ -275,5 +271,4 @@ class RoundsPart(GraphData):
         self._desk.answer(c, (0, [], served_ns, 0.0))
 
     def idles(self, c: int) -> bool:
-        """Whether it waits for tasks, for the next round, or has finished."""
         return self._does[c] in (IDLES, AWAY, DONE)

@@ -83,14 +83,12 @@ class SerialPart(SimulatedPart):
         self._world, self._task = world, first
 
     def core(self, c: int) -> None:
-        """Run core ``c``, in its actor."""
         world = self._world
         if c == 0:
             chunk, world.chunks = world.chunks, world.chunks + 1
             world.compute(c, self._task, chunk)
 
     def idles(self, c: int) -> bool:
-        """Whether it is not the core that computes."""
         return c != 0
 
 
@@ -106,7 +104,6 @@ class LoopPart(SimulatedPart):
         self._begun, self._sent_away = False, [False] * len(world.speed)
 
     def core(self, c: int) -> None:
-        """Run core ``c``, in its actor: request, compute, request again."""
         world = self._world
         while True:
             asked_ns = world.now_ns()
@@ -143,5 +140,4 @@ class LoopPart(SimulatedPart):
         self._desk.answer(c, (first, size, chunk, world.worked_out_s()))
 
     def idles(self, c: int) -> bool:
-        """Whether it was dismissed."""
         return self._sent_away[c]

@@ -34,8 +34,7 @@ def ask(*said: Any) -> Any:
     return receive()
 
 
-#: Flops in SimGrid for one GFLOP of work.
-FLOP = 1e9
+FLOP = 1e9  # flops in SimGrid for one GFLOP of work
 
 #: SimGrid treats instants within 1 ns as equal: the conductor stops this much earlier, before all events of its instant.
 BEFORE_S = 1.5e-9
