@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -229,8 +228,8 @@ class BatchSimulator(RunningJobs):
             raise InputError(
                 f"fork: {who}, and may have its own state; allowed: policies of keys or scores, no observers"
             )
-        other = copy(self)
-        other.state = self.state.fork()
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, state=self.state.fork())
         other.rejections, other._because = dict(self.rejections), dict(self._because)
         return other
 

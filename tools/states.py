@@ -1,4 +1,6 @@
-"""The page of the engines' states, and tables of the page of results, made from declarations: ``python -m tools.states``.
+"""The site's page of the engines' states, and tables of the page of results, made from declarations.
+
+``python -m tools.states`` writes the tables; with ``--page`` it prints the page.
 
 A field's meaning is the comment on its line, or else the one above it or the fields before it. One with a colon is a heading.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from itertools import groupby
 
 from als.engine.state import ApplicationState
@@ -22,14 +25,13 @@ TABLES = {
     "results.md": (JobRecords, TaskRecords, TransferRecords, *EVENTS, NodeRecords, PassRecords),
     "power.md": (PowerRecords,),
 }
-PAGE = DOCS / "reference" / "engine-state.md"
 _HEAD = """# Columns of the engines' states
 
-<!-- generated: python -m tools.states -->
-The states of the batch engine, the application engine and the inline coupling, as their classes declare them, and their codes;
-[Kernels](../explanation/kernels.md#a-state) explains states. A column with dimensions in parentheses belongs to its state; its
-dimension is that of the class (after its module) if none is shown. Values are int64 if no type is shown, and begin with 0 if no
-first value is shown. The caller makes the other columns (1-d, 2-d).
+Type, dimensions, initial value and meaning of every column of an engine.
+
+[Kernels](../../explanation/kernels.md#a-state) explains states. A column with dimensions in parentheses belongs to its state;
+its dimension is that of the class (after its module) if none is shown. Values are int64 if no type is shown, and begin with 0
+if no first value is shown. The caller makes the other columns (1-d, 2-d).
 """
 _FIELD = re.compile(r"^((?: +# .*\n)*)(?:    (\w+)(?:: [\w.]+)?(?: = (.*?))?(?:  # (.*))?)?$", re.MULTILINE)
 
@@ -104,6 +106,8 @@ def with_tables(name: str) -> str:
 
 
 if __name__ == "__main__":
-    for name in TABLES:
-        (DOCS / "reference" / name).write_text(with_tables(name), encoding="utf-8")
-    PAGE.write_text(page(), encoding="utf-8")
+    if sys.argv[1:] == ["--page"]:
+        print(page())
+    else:
+        for name in TABLES:
+            (DOCS / "reference" / name).write_text(with_tables(name), encoding="utf-8")

@@ -145,10 +145,7 @@ def set_speed(state: ApplicationState, c: int, speed_gflops: float) -> int:
 
 @compiled(inner=True)
 def go_on(state: ApplicationState, c: int, speed_gflops: float) -> int:
-    """Continue the chunk of the present core ``c`` at another speed; returns the end of the chunk.
-
-    ``IDLES`` if it has no chunk, ``OVERFLOWS`` if the end is beyond the last instant. The heap is unchanged.
-    """
+    """Continue the chunk of the present core ``c`` at another speed; returns its end, ``IDLES`` or ``OVERFLOWS``."""
     _settle_held(state, c)
     state.speed[c] = speed_gflops
     return int(do_held(state, c))

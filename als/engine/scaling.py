@@ -80,10 +80,7 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
 
 @compiled()
 def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
-    """The times (ns) after ``at_ns`` without any request, and until the last chunk ends, at unchanged speeds.
-
-    Only work that scales with the speeds counts, so that the times scale, too. Both are 0 in a graph.
-    """
+    """The times (ns) after ``at_ns`` without requests, and until the last chunk ends, at these speeds; 0 in a graph."""
     cores = state.cores
     if state.status != SUSPENDED or state.n_asking == 0 or part_kind(state) == s.GRAPH:
         return 0, 0
@@ -204,11 +201,7 @@ def begin_varying(state: ApplicationState, speeds: SpeedState, next_ns: Array, s
 
 @compiled(inner=True)
 def advance_varying(state: ApplicationState, speeds: SpeedState, base: Array, next_ns: Array, until_ns: int) -> int:
-    """``als.engine.loop.advance`` with the changes of ``speeds`` before ``until_ns``.
-
-    ``base`` are the speeds at factor 1 (GFLOP/s), which scales of the batch level multiply. A core that never comes back is
-    lost for good.
-    """
+    """``als.engine.loop.advance`` with the changes of ``speeds`` before ``until_ns``; ``base``: GFLOP/s at factor 1."""
     n = state.speed.size
     while True:
         now = NEVER

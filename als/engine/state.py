@@ -148,10 +148,7 @@ def new_state(
     width_requests: Array | None = None,
     **given: Any,
 ) -> ApplicationState:
-    """Make a state with ``memo`` numbers for rules; ``selects`` as in ``als.engine.hooks.table``.
-
-    ``given`` holds further fields, at least ``lengths``, ``part_first`` and ``speed``.
-    """
+    """Make a state with ``memo`` numbers for rules, and ``given`` fields; ``selects`` as in ``als.engine.hooks.table``."""
     n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {
         "numbers": len(first_numbers(ApplicationState)),

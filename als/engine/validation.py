@@ -137,10 +137,7 @@ _FREE, _TAKEN, _PUT_BACK = map(int, Taken)
 
 
 def validate(state: ApplicationState, name: str = "application") -> None:
-    """Check an application's state between two calls of ``als.engine.loop`` that had no fault.
-
-    A present core asks, works or was sent away; no task is held twice; the counts of remaining, returned and assigned tasks
-    are correct; heaps are ordered; task records agree with cores. Raises InvariantError with the first fault."""
+    """Check an application between two calls of ``als.engine.loop`` without a fault; raises InvariantError."""
     _Application(state, name).check()
 
 

@@ -1,7 +1,4 @@
-"""The declaration of a feature of the batch engine, in the file ``feature.py`` of its folder.
-
-``bls.engine.features.order`` lists all features in the order in which subscribers of an event are called.
-"""
+"""The declaration of a feature of the batch engine, in the file ``feature.py`` of its folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Growth of the batch engine's state, and its continuation in the next state of a stream.
-
-A simulation of more jobs than memory holds is a chain of states. The first rows of a state are the jobs that wait or run as it
-begins, in their order; the jobs that arrive later follow. Everything else (clock, free cores, profile) carries over unchanged.
-"""
+"""Growth of the batch engine's state, and its continuation in the next state of a stream."""
 
 from collections.abc import Callable
 from functools import partial

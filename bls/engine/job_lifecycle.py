@@ -37,10 +37,7 @@ def set_host_free(state: BatchState, host: int, sign: int) -> None:
 
 @compiled(inner=True)
 def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, core: int) -> tuple[int, int, int]:
-    """Count the cores of ascending intervals, from ``core`` in interval ``k`` up to interval ``stop``, on the host of ``core``.
-
-    Returns also the interval of the next core, and that core.
-    """
+    """Count a host's cores from ``core`` in interval ``k`` up to interval ``stop``; returns also the next interval and core."""
     host_end, cores = state.host_first[state.host_of[core] + 1], 0
     while k < stop and core < host_end:
         cores += min(hi[k], host_end) - core
@@ -53,10 +50,7 @@ def cores_on_host(state: BatchState, lo: Array, hi: Array, stop: int, k: int, co
 
 @compiled(merged=True)
 def take_cores(state: BatchState, job: int, first: int, count: int) -> int:
-    """Allocate ``count`` intervals of the pool, from ``first`` on, to a job if they are free and match its request.
-
-    Returns the number of cores, or -1 with nothing changed.
-    """
+    """Allocate ``count`` intervals of the pool to a job; returns the number of cores, -1 if not free or no match."""
     lo, hi, settings = state.pool.lo, state.pool.hi, state.settings
     words, n = state.free_words, state.jobs.cores[job]
     if count < 1 or count > lo.size - first:
@@ -114,10 +108,7 @@ def next_down_ns(state: BatchState, host: int) -> int:
 
 @compiled(merged=True)
 def set_stop(state: BatchState, job: int, walltime_end: int) -> None:
-    """Set the latest end of a job that starts, and its cause.
-
-    At equal instants, the walltime comes before its user, and its user before the loss of a host.
-    """
+    """Set the latest end of a job that starts, and its cause; at equal instants walltime, then user, then loss of a host."""
     jobs = state.jobs
     stop, reason = walltime_end, b.KILLED
     if jobs.cancel_ns[job] < stop:
@@ -229,10 +220,7 @@ def held_back(state: BatchState, job: int) -> bool:
 
 @compiled(merged=True)
 def ask_allocator(state: BatchState, job: int, limit: int, words: Array, hosts: Array) -> int:
-    """Let the allocator choose among the cores in ``words``, ``hosts`` of each host, on up to ``limit`` switches (0: any).
-
-    It writes its choice after the used part of the pool; returns the number of intervals.
-    """
+    """Let the allocator choose cores on up to ``limit`` switches (0: any); returns the number of intervals."""
     jobs, request, place = state.jobs, state.placement, _place(state.functions[b.PLACE_AT])
     wanted, stop = state.wanted_first[jobs.origin[job]], state.wanted_first[jobs.origin[job] + 1]
     request.number, request.n_cores, request.unit_cores = jobs.number[job], jobs.cores[job], jobs.unit_cores[job]

@@ -148,10 +148,7 @@ def _next_instant(state: BatchState, any_event: bool) -> int:
 
 @compiled(inner=True)
 def _hopeless(state: BatchState) -> bool:
-    """Whether nothing can happen any more, after a pass that has started nothing.
-
-    Immediately if no outage or wake-up can change anything; otherwise after 100,000 idle passes.
-    """
+    """Whether nothing can happen any more: no outage or wake-up can change anything, or after 100,000 idle passes."""
     if state.running.n > 0 or _next_instant(state, False) < b.NEVER:
         state.idle_passes = 0
         return False
@@ -298,10 +295,7 @@ def promise(state: BatchState, job: int, not_before_ns: int) -> bool:
 
 @compiled()
 def outcome(state: BatchState, job: int, end_ns: int, stopped: bool) -> bool:
-    """Set the end of the running ``job``, and whether it was stopped.
-
-    False if the end is in the past, before its promise or after its ``stop_ns``, or if it was stopped at another instant.
-    """
+    """Set the end of the running ``job``; False if it is in the past, before its promise, or contradicts its ``stop_ns``."""
     jobs, before, stop = state.jobs, state.jobs.promise_ns[job], state.jobs.stop_ns[job]
     if not is_open(state, job) or end_ns < max(state.now_ns, before) or end_ns > min(MAX_NS, stop):
         return False

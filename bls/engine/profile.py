@@ -1,8 +1,4 @@
-"""The profile: cores that running jobs and kept reservations leave free over time.
-
-The profile here counts cores: two numbers for each slice of time (``bls.availability.count_profile``). If cores must be
-distinguished, a feature keeps a profile of cores instead (``bls.engine.features.planning.core_profile``).
-"""
+"""The profile: the number of cores that running jobs and kept reservations leave free over time."""
 
 from bls.availability.count_profile import profile_add, profile_earliest, profile_move, profile_pack
 from bls.engine import hooks as h

@@ -43,10 +43,7 @@ def waiting_from(state: BatchState, rank: int) -> int:
 
 @compiled(merged=True)
 def next_in_order(state: BatchState, place: int, n_order: int) -> tuple[int, int]:
-    """Return the place after ``place`` in the order of the queue, and the job there; -1 after the last job.
-
-    The order is that of ranks, or the first ``n_order`` entries of ``state.order``, where scores change it.
-    """
+    """Return the next place in the order of ranks, or of ``state.order``, and its job; -1 after the last."""
     if state.settings.order == b.STATIC:
         rank = next_number(state.queue_words, state.queue_starts, place + 1)
         return rank, int(state.by_rank[rank]) if rank >= 0 else -1

@@ -21,10 +21,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _corrected_end(state: BatchState, job: int, now: int) -> int:
-    """The corrected end of a job that runs longer than expected: after ``now``, at most its walltime.
-
-    The corrections take effect at the instants at which the expected ends pass, whenever this is called.
-    """
+    """The corrected end of a job that runs longer than expected: after ``now``, at most its walltime."""
     jobs, steps = state.jobs, state.corrections_ns
     end, last = jobs.expected_end_ns[job], jobs.start_ns[job] + jobs.walltime_ns[job] + jobs.stretch_ns[job]
     while end <= now and end < last:
@@ -62,10 +59,7 @@ def prepare(state: BatchState) -> None:
 
 @compiled(merged=True)
 def _only_the_newcomer(state: BatchState) -> int:
-    """The pass after a single arrival behind a blocked head, if nothing else has changed; else -1.
-
-    No other job can start now: the time before the shadow time only gets shorter.
-    """
+    """The pass after a single arrival behind a blocked head, if nothing else has changed; else -1."""
     settings, jobs = state.settings, state.jobs
     job, head = state.arrived_job, state.blocked_head
     # An expected end has passed; or a host shuts down, and could be back earlier if it were off earlier.

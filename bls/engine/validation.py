@@ -74,10 +74,7 @@ class BatchChecks(Checks):
         return self.bits(words[: starts[1]])
 
     def check_slices(self, ns: Array, free: Array, reserved: Array, lasting: Array) -> None:
-        """Check the numbers of free cores from the present instant on.
-
-        ``reserved`` and ``lasting``: the cores of each kept reservation, and its duration, ns.
-        """
+        """Check the free cores from now on; ``reserved``, ``lasting``: cores and duration of each kept reservation."""
         if not len(ns) or np.any(ns[1:] <= ns[:-1]):
             self.fault(f"the slices of the profile are not ascending: {ns.tolist()} ns")
         jobs, held, down, now = self.jobs, self.held, self.down_until(), self.state.now_ns
@@ -123,12 +120,7 @@ class BatchChecks(Checks):
 
 
 def validate(state: BatchState) -> None:
-    """Check a batch state between two calls of ``bls.engine.loop`` that had no fault.
-
-    The queue holds the waiting jobs. Free cores are on hosts that are up and in no allocation. The profile agrees with
-    running jobs, reservations and down hosts. Heaps are ordered, counts are correct, and each job's history is possible.
-    Raises InvariantError with the first wrong job, core or number.
-    """
+    """Check a batch state between two calls of ``bls.engine.loop`` without a fault; raises InvariantError."""
     _Batch(state).check()
 
 

@@ -1,7 +1,4 @@
-"""The couplings, which run the applications, and their contract. All give the same results; only their cost differs.
-
-To add one: a file here, a line in :data:`COUPLINGS`.
-"""
+"""The couplings, which run the applications, and their contract. All give the same results; only their cost differs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -104,10 +104,7 @@ def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
 
 @compiled(inner=True)
 def apply_widths(state: BatchState, inline: InlineState, first: int, stop: int) -> int:
-    """Add and remove cores of the current application by its commands; returns the place of the first other command.
-
-    A requested core does not leave if it is released already, or is the last.
-    """
+    """Add and remove cores of the current application by its commands; returns the place of the first other command."""
     run, commands, k = inline.running.app, state.commands, first
     while k < stop and (commands.what[k] == b.GIVEN or commands.what[k] == b.ASKED_FOR):
         if commands.what[k] == b.GIVEN:

@@ -57,10 +57,7 @@ def defer(state: BatchState, inline: InlineState, job: int) -> int:
 
 @compiled(inner=True)
 def _before_requests(inline: InlineState, k: int, scale: int) -> int:
-    """The number of instants from place ``k`` on that are before the next request; the first one is.
-
-    All cores that ask have a chunk, which begins at most the overhead after now.
-    """
+    """The number of instants from place ``k`` on that are before the next request; all cores that ask have a chunk."""
     run, at_ns, factor = inline.running.app, inline.running.deferred_ns, inline.saved.factor
     first = run.cores.ask_ns[0] - at_ns[k] - run.overhead_ns if run.n_asking > 0 else 0
     left = _surely(inline, first, scale)

@@ -2,13 +2,9 @@
 
 A started job is run to its end at once, and its state at the start is saved. When it receives commands, its reported end is
 withdrawn, and its saved state advances in place to that instant only. Nothing of the job is visible until its next request (or,
-without releases, until the end of its last chunk): this is its promise. When the promise expires, the saved state advances to
-that instant, and so on. After many such steps, a copy is simulated ahead for a stride and its visible actions are reported;
-when these are due, the saved state advances, and the stride doubles. The wasted work between two commands is therefore at most
-a few times the work between them.
-
-If the scheduler uses promised ends, a copy is always run to its end. If a technique keeps Python objects, or transfers share a
-network, no state is saved, and a job is simulated again from its start (``inline_kept``).
+without releases, until the end of its last chunk): this is its promise. When it expires, the saved state advances to that
+instant, and so on. After many such steps, a copy is simulated ahead for a stride, which doubles each time, and its visible
+actions are reported. If the scheduler uses promised ends, a copy is always run to its end.
 """
 
 from als.engine.codes import SUSPENDED
@@ -37,10 +33,7 @@ _NUMBERS_A_STEP = 512
 
 @compiled(inner=True)
 def _not_before(inline: InlineState, until_ns: int) -> int:
-    """A lower bound of the end of the application, which has advanced to ``until_ns``.
-
-    A core that asks may have ended the last task before: its request takes some time.
-    """
+    """A lower bound of the end of the application, which has advanced to ``until_ns``; the last task may have ended before."""
     run = inline.running.app
     asking = run.n_asking
     if asking == 0:
@@ -139,10 +132,7 @@ def _promise_rest(state: BatchState, inline: InlineState, job: int, until_ns: in
 
 @compiled(inner=True)
 def _steps(state: BatchState, inline: InlineState, job: int, until: int) -> bool:
-    """Whether to advance the current application in place to ``until`` later, instead of simulating a copy ahead.
-
-    A step is cheaper than a copy, but many steps are not.
-    """
+    """Whether to advance the current application in place to ``until`` later; a copy ahead is cheaper than many steps."""
     now, saved, of = commanded_at(state, job), inline.saved, inline.running
     if until <= now or until >= state.jobs.stop_ns[job] or state.settings.promises != 0:
         return False

@@ -1,11 +1,8 @@
 """Saved states, or a journal of commands, of running applications that may receive commands in the inline coupling.
 
 A saved state is a slab of memory (:mod:`traces.kernels.slabs`) in one shared column, at a past instant. It advances in place as
-far as no command can intervene: it becomes the current application (:func:`running_of`), and the one in the shared work space
-afterwards. To simulate further ahead, the slab is copied (:func:`copy_out`), and the copy is discarded afterwards.
-
-Applications that cannot be saved are simulated again from their start, with all commands of a journal, whenever they receive
-commands. Their past is reproduced exactly, since it depends on nothing else.
+far as no command can intervene (:func:`running_of`). To simulate further ahead, the slab is copied (:func:`copy_out`).
+Applications that cannot be saved are simulated again from their start, with all commands of a journal.
 """
 
 from typing import Any

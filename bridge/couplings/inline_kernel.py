@@ -67,10 +67,7 @@ def stops_later(state: BatchState, inline: InlineState, job: int, status: int) -
 
 @compiled(merged=True)
 def report_releases(state: BatchState, inline: InlineState, job: int, until_ns: int) -> int:
-    """Report the releases and requests of a job before an instant to the batch level.
-
-    Returns 0 or an ``InlineStatus``.
-    """
+    """Report the releases and requests of a job before an instant; returns 0 or an ``InlineStatus``."""
     if inline.engines[i.RELEASE] == 0:
         return 0
     app, answer = inline.running.app, ACCEPTED

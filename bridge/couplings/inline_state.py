@@ -118,10 +118,7 @@ class Sizes(State):
 
 
 class SavedStates(State, dim="rows"):
-    """Running applications that may receive commands, saved at a past instant (``inline_kept``).
-
-    Empty without commands, or if applications cannot be saved.
-    """
+    """Running applications that may receive commands, saved at a past instant (``inline_kept``); else empty."""
 
     used: int = 0  # words in use
     wanted: int = 0  # words for the application that did not fit
@@ -148,10 +145,7 @@ class SavedStates(State, dim="rows"):
 
 
 class CommandJournal(State, dim="entries"):
-    """The commands of running jobs whose applications are simulated again from their start.
-
-    Empty without commands, or if applications are saved.
-    """
+    """The commands of running jobs whose applications are simulated again from their start; else empty."""
 
     first: Ints = column("rows", fill=-1)  # first entry by row, -1 none
     last: Ints = column("rows", fill=-1)  # last entry by row

@@ -15,9 +15,7 @@ from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 def validate_inline(state: BatchState, inline: InlineState) -> None:
     """Check the inline state between two calls of ``bridge.couplings.inline_kernel.drive``; the batch state must be valid.
 
-    Exactly the started jobs without a known run time have tasks, and these have all run unless the job was cut. Task records
-    are grouped by job, within its run time. The application that ran last has ended. The slabs of saved applications are
-    consecutive and contain their addresses. Raises InvariantError with the first wrong job.
+    Raises InvariantError with the first wrong job.
     """
     rows = min(int(state.n_rows), len(inline.outcomes.n_rows))  # later attempts may have no room yet
     jobs, drawn = state.jobs.front(rows), inline.outcomes.n_rows[:rows]

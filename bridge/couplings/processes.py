@@ -1,9 +1,7 @@
 """The couplings ``pool`` and ``process``: applications in separate processes, connected by sockets.
 
-They differ in the number of jobs that a process serves before it is replaced.
-
 The batch level advances until ``DONE``. On ``STARTED`` and ``INTERRUPTED``, every job that has started or receives commands
-gets a promise; on ``DUE``, when a promise expires, the outcome of that job. The inline coupling calls the engine's kernels.
+gets a promise; on ``DUE``, when a promise expires, the outcome of that job.
 """
 
 from __future__ import annotations

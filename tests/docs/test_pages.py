@@ -276,8 +276,7 @@ def test_every_field_of_a_state_has_a_meaning(root: type[State]) -> None:
 
 
 def test_pages_have_the_tables_of_the_declarations() -> None:
-    assert states.PAGE.read_text(encoding="utf-8") == states.page()  # python -m tools.states
-    for name in states.TABLES:
+    for name in states.TABLES:  # python -m tools.states
         assert (states.DOCS / "reference" / name).read_text(encoding="utf-8") == states.with_tables(name)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 from sphinx.cmd.build import main as sphinx
 
+from tools import states
 from tools.site.commands import command_pages
 from tools.site.interface import interface_pages
 from tools.site.pages import ROOT, stage
@@ -78,7 +79,7 @@ def build(out: Path, version: str) -> int:
         0, or what Sphinx ended with; it has said why.
     """
     source = out / "made" / "source"
-    stage(source, {**command_pages(), **interface_pages()})
+    stage(source, {**command_pages(), **interface_pages(), "reference/engine-state/index.md": states.page()})
     os.environ["TWOLEVEL_SITE_VERSION"] = version
     words = ["-b", "html", "-W", "--keep-going", "-q", "-j", "auto", "-c", str(Path(__file__).parent)]
     code = sphinx([*words, "-d", str(out / "made" / "doctrees"), str(source), str(out / version)])

@@ -30,7 +30,7 @@ import itertools
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
@@ -320,22 +320,39 @@ class State:
         blocks = np.concatenate([part._block for part in parts.values()])
         first, forks = address_of(blocks), {}
         blocks[tree.links] = tree.linked + first
+        slab, address = (None, 0) if sharing is not None else _copied_slabs(tree, blocks, parts.values())
         for at, part in parts.items():
-            fork = forks[at] = type(part).__new__(type(part))
-            held = fork.__dict__
-            held.update(part.__dict__)
+            fork = forks[at] = object.__new__(part.__class__)
+            before, held = part.__dict__, fork.__dict__
+            if slab is None or before["_slab"] is None:
+                held.update(before)
+                held["_kept"] = None
+            else:
+                kept = before.get("_kept")
+                if kept is None:
+                    kept = part._kept_by_forks()
+                held.update(kept)
+                held["_kept"], held["_slab"], held["_slab_address"] = kept, slab, address
             held["_block"], held["_address"] = blocks[at : at + part._entries], first + 8 * at
         for parent, name, child in tree.names:
             forks[parent].__dict__[name] = forks[child]
-        if sharing is None:
-            _copy_slabs(tree, blocks, forks.values())
-            return forks[0]  # type: ignore[return-value]
-        for one in changing(self, sharing):
+        for one in () if sharing is None else changing(self, sharing):
             copied, index = np.empty_like(one.column), one.entries({})
             copied[index] = one.column[index]
             forks[one.at].__dict__[one.field.name] = copied
             blocks[one.at + one.field.place] = address_of(copied)
         return forks[0]  # type: ignore[return-value]
+
+    def _kept_by_forks(self) -> dict[str, Any]:
+        # Return what forks share: columns outside of its slab, and given states; kept until an attribute is set.
+        slab = self._slab
+        assert slab is not None
+        kept = self.__dict__["_kept"] = {
+            name: one
+            for name, one in self.__dict__.items()
+            if name[0] != "_" and (name not in self._own or (not isinstance(one, State) and not _lies_in(one, slab)))
+        }
+        return kept
 
     def only_numbers(self) -> Self:
         """Return a state that shares the numbers of this one, without columns, and does not keep their memory."""
@@ -382,6 +399,7 @@ class State:
         block[sizes] = np.minimum(block[sizes], n)
         front.__dict__.update(
             {name: value if name[0] == "_" else value[:n] for name, value in self.__dict__.items()},
+            _kept=None,
             _block=block,
             _address=address_of(block),
         )
@@ -411,7 +429,7 @@ class State:
             raise self._unknown(name)
         self._write(field, value)  # if this raises, the block still has the address of the old column
         if not isinstance(field.kind, Number):
-            self.__dict__[name] = value
+            self.__dict__.update({name: value, "_kept": None})
 
     def _unknown(self, name: str) -> AttributeError:
         known = ", ".join(fields_of(type(self)))
@@ -542,28 +560,25 @@ def parts_of(state: State) -> dict[int, State]:
     return parts
 
 
-def _copy_slabs(tree: Tree, blocks: Array, parts: Collection[State]) -> None:
-    # Give states with these blocks copies of their slabs: pointers into a slab become pointers to the same place of its copy.
-    shared = {id(part._slab): part._slab for part in parts if part._slab is not None}  # several states may share a slab
-    if not shared:
-        return
-    slabs = {key: (before, copied := before.copy(), address_of(copied)) for key, before in shared.items()}
-    begins = np.array([address_of(before) for before in shared.values()])
-    moved = np.array([address for _, _, address in slabs.values()]) - begins
-    ends = begins + np.array([before.nbytes for before in shared.values()])
-    order = np.argsort(begins)
+def _copied_slabs(tree: Tree, blocks: Array, parts: Iterable[State]) -> tuple[Array | None, int]:
+    # Copy the slabs of states with these blocks to one slab, which the blocks then point to. Return it and its address.
+    slabs = {part._slab_address: part._slab for part in parts if part._slab is not None}  # several may share one
+    if not slabs:
+        return None, 0
+    begins = np.array(sorted(slabs))
+    ends = begins + np.array([slabs[begin].nbytes for begin in begins.tolist()])
+    lines = -((begins - ends) // _LINE)
+    offsets = _LINE * (lines.cumsum() - lines)
+    copied = np.empty(_LINE * int(lines.sum()), np.uint8)
+    address = address_of(copied)
+    for begin, offset in zip(begins.tolist(), offsets.tolist(), strict=True):
+        slab = slabs[begin]
+        copied[offset : offset + slab.nbytes] = slab.view(np.uint8)
     pointers = blocks[tree.columns]
-    which = order[np.searchsorted(begins, pointers, "right", sorter=order) - 1]
-    blocks[tree.columns] += np.where((pointers >= begins[which]) & (pointers < ends[which]), moved[which], 0)
-    for part in parts:
-        held = part.__dict__
-        if part._slab is not None:
-            before, copied, address = slabs[id(part._slab)]
-            for name in part._own.intersection(held):  # made again when read
-                value = held[name]
-                if value.__class__ is np.ndarray and (value.base is before or _lies_in(value, before)):
-                    del held[name]
-            held["_slab"], held["_slab_address"] = copied, address
+    which = begins.searchsorted(pointers, "right") - 1
+    within = (pointers >= begins[which]) & (pointers < ends[which])
+    blocks[tree.columns] += np.where(within, (address + offsets - begins)[which], 0)
+    return copied, address
 
 
 class Changing(NamedTuple):

@@ -58,10 +58,7 @@ def pose_part(state: ApplicationState, part: int) -> None:
 
 @compiled(inner=True)
 def plan(state: ApplicationState, position: Ints, at: Ints) -> int:
-    """Plan the present problem, and order its tasks by planned begin; without any present core, none is planned.
-
-    Returns the last task for which the planner names no present core or no begin, which is its fault; -1 if there is none.
-    """
+    """Plan the present problem; returns the last task without a present core or a begin, which is a fault; -1 if none."""
     rules, rule, bad = state.table, state.rule, -1
     problem, core, begin = state.graph.problem, state.graph.problem.core, state.graph.problem.begin
     problem.params = rules.params[rules.params_first[rule] : rules.params_stop[rule]]

@@ -147,10 +147,7 @@ def new_graph_state(
     given: Array | tuple[()] | None = None,
     replanning: Replanning | None = None,
 ) -> GraphState:
-    """Make a state of N tasks; ``plan_room``: the numbers of floats and integers that planners need.
-
-    ``core_host``, int64 (P,), is the host of each core, counted within the job in order of first appearance.
-    """
+    """Make a state of N tasks, with ``plan_room`` floats and integers for planners, and the host of each core."""
     n_edges, given = len(edges.source), () if given is None else given
     sizes = {
         "edge_bounds": len(edges.first),

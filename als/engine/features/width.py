@@ -29,11 +29,7 @@ def slot_for(state: ApplicationState) -> int:
 
 @compiled()
 def give(state: ApplicationState, c: int, number: int, gflops: float, latency_ns: int) -> None:
-    """Add core ``number`` in slot ``c`` of :func:`slot_for`; the columns must have room, and :func:`resize` must follow.
-
-    Its own speed is ``gflops`` (0: absent until it has a speed), and its scale the latest one for all cores. A message
-    between it and the master takes ``latency_ns``.
-    """
+    """Add core ``number`` in slot ``c`` of :func:`slot_for`, with its own speed; :func:`resize` must follow."""
     state.n_released -= state.cores.released_ns[c] != s.NEVER
     clear_slot(state, c)  # also its rank: it may be lost before the following resize
     state.cores.scaled[c] = state.scale

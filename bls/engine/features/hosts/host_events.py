@@ -25,10 +25,7 @@ def next_host_event(state: BatchState, _job: int, before: int, _stop: int, sign:
 
 @compiled(inner=True)
 def _lists_end(state: BatchState, now: int) -> bool:
-    """Whether a host that is repaired now has no further failure in its list.
-
-    Lists of maintenance and of drains, which follow the failures, are complete.
-    """
+    """Whether a host that is repaired now has no further failure in its list; lists of maintenance and drains are complete."""
     n_hosts = state.host_first.size - 1
     for k in range(state.host_events.n):
         if state.host_events.ns[k] <= now and state.host_events.key[k] < n_hosts:

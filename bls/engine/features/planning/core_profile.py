@@ -79,11 +79,7 @@ def _add(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: in
 
 @compiled(inner=True)
 def _cancel(profile: CoreProfile, k: int, before: int, lo: int, hi: int, amount: int) -> int:
-    """Remove the opposite change if there is one; otherwise add this change.
-
-    The search begins after change ``before`` (-1: at the first), since the changes of a job are adjacent.
-    Returns the change after which the search for the job's next change begins.
-    """
+    """Remove the opposite change after ``before`` (-1: any), or add this one; returns the place at which the search goes on."""
     after = profile.after
     for _ in range(2):
         last = before
@@ -163,10 +159,7 @@ def _slice_from(state: BatchState, begin: int) -> int:
 
 @compiled(inner=True)
 def _change(state: BatchState, k: int, before: int, lo: int, hi: int, amount: int, undo: bool) -> int:
-    """Change the profile at the begin of slice k; returns the change after which the job's next one belongs.
-
-    The changes of a job are adjacent and in order, so that they are found again without a search.
-    """
+    """Change the profile at the begin of slice k; returns the change after which the job's next one belongs."""
     profile = state.cores_profile
     if k == 0:
         _one_change(state, profile.now, lo, hi, amount)

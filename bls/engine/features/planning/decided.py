@@ -66,10 +66,7 @@ def _put(state: BatchState, k: int, job: int, named: bool) -> int:
 
 @compiled(HOOK)
 def start_chosen(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Reject and start the jobs that a Python policy has chosen, in its order.
-
-    With ``Settings.may_not_fit``, a job without named cores that cannot start now waits.
-    """
+    """Reject and start the jobs that a Python policy has chosen, in its order; with ``Settings.may_not_fit``, some may wait."""
     waits, before = state.settings.may_not_fit == 1, state.did_not_fit
     for k in range(state.n_chosen):
         job = state.chosen[k]

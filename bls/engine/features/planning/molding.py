@@ -2,10 +2,7 @@
 
 If the job fits and no other job waits, it takes all free cores, up to its maximum. If it does not fit, it takes the free cores,
 at least its minimum, unless its reservation lets it end earlier at the requested width. Estimate and walltime change for equal
-work. A later attempt requests the original width. A power limit also limits the free cores.
-
-If several jobs have reservations, the job fits if it can start now without delaying those. Otherwise it takes the largest
-number of cores with which it can start now.
+work. With reservations of several jobs, it fits if it can start now without delaying those.
 """
 
 from bls.engine import state as b
@@ -51,10 +48,7 @@ def _narrower(state: BatchState, job: int, free: int, begin: int) -> int:
 
 @compiled(HOOK)
 def mold(state: BatchState, job: int, _begin: int, reserved: int, _sign: int) -> int:
-    """Set the width with which the first waiting job starts in this pass; returns 0.
-
-    ``stop`` is the start of its reservation with the requested width, if it has one.
-    """
+    """Set the width of the first waiting job; ``stop`` is its reservation with the requested width, if any. Returns 0."""
     jobs, asked, free = state.jobs, state.jobs.cores[job], _free(state, job)
     if jobs.min_cores[jobs.origin[job]] == jobs.max_cores[jobs.origin[job]]:
         return 0
@@ -89,10 +83,7 @@ def _widest_now(slices: Slices, now: int, asked: int, length: int) -> int:
 
 @compiled(HOOK)
 def mold_with_plans(state: BatchState, job: int, is_copied: int, _stop: int, _sign: int) -> int:
-    """The same as :func:`mold` with reservations of several jobs; ``begin`` is 1 if the plan is a copy.
-
-    Returns the end of the reservation that the job gives up by starting with another width; 0 if there was none.
-    """
+    """The same as :func:`mold` with several reservations; returns the end of the reservation that the job gives up, or 0."""
     jobs, now = state.jobs, state.now_ns
     asked, length, kept, origin = jobs.cores[job], jobs.estimate_ns[job], jobs.slot_ns[job], jobs.origin[job]
     if jobs.min_cores[origin] == jobs.max_cores[origin]:

@@ -187,10 +187,7 @@ def _trim(state: BatchState, job: int) -> bool:
 
 @compiled(HOOK)
 def earliest_place(state: BatchState, job: int, _begin: int, before: int, _sign: int) -> int:
-    """The earliest slot of a job before the instant ``stop``; ``NEVER`` if there is none.
-
-    Its cores are ``n_placed`` intervals after the used part of the pool.
-    """
+    """The earliest slot of a job before ``stop``, else ``NEVER``; its cores are ``n_placed`` intervals after the used pool."""
     jobs, settings, windows, profile = state.jobs, state.settings, state.windows, state.cores_profile
     ns, free, used = profile.ns, profile.free, profile.n_slices
     n, length, own = jobs.cores[job], planned_ns(state, job), jobs.window[job]

@@ -63,8 +63,7 @@ def _begin(state: BatchState, is_copied: bool) -> None:
 def _earlier(state: BatchState, n: int, before: int) -> bool:
     """Whether n cores are free at some instant before ``before``: otherwise no slot of any length begins there.
 
-    Reservations were at their earliest when capacity was last gained, so an earlier one must use capacity gained since.
-    (This does not hold for a profile of cores: a job that keeps its slot may have moved to other cores.)
+    Does not hold for a profile of cores: a job that keeps its slot may have moved to other cores.
     """
     ns, free = state.profile.ns, state.profile.free
     for k in range(state.profile.first, state.profile.end):
@@ -77,10 +76,7 @@ def _earlier(state: BatchState, n: int, before: int) -> bool:
 
 @compiled(merged=True)
 def _slot(state: BatchState, job: int, before: int, is_copied: bool) -> int:
-    """The earliest slot of a job before an instant, ``NEVER`` if there is none; its cores are as for the hook ``EARLIEST``.
-
-    A job that would start now on booting hosts must also fit during the boot.
-    """
+    """The earliest slot of a job before an instant, else ``NEVER``; it must also fit during the boot of its hosts."""
     now = state.now_ns
     if state.settings.by_cores == 0:
         slot = earliest_by_counts(state, state.jobs.cores[job], state.jobs.estimate_ns[job], before, is_copied)
@@ -138,10 +134,7 @@ def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
 
 @compiled(HOOK)
 def plan(state: BatchState, _job: int, n_order: int, _stop: int, _sign: int) -> int:
-    """A pass of any depth, by counts or by cores; ``begin``: the number of jobs in ``state.order``, if scores order them.
-
-    Returns a ``BatchStatus``.
-    """
+    """A pass of any depth; ``begin``: the number of jobs in ``state.order``, if scores order them; a ``BatchStatus``."""
     settings, jobs, partitions = state.settings, state.jobs, state.partitions
     depth, by_cores = settings.max_reservations, settings.by_cores == 1
     now, keep, gained = state.now_ns, settings.keeps_reservations == 1, state.gained == 1

@@ -52,11 +52,7 @@ def check_core_profile(checks: BatchChecks) -> None:
 
 
 def _check_power_left(checks: BatchChecks, reserved: tuple[Array, Array], held: tuple[Array, Array]) -> None:
-    """Check the remaining power of the machine and of each domain, below its limit or full power.
-
-    Power is planned for jobs that hold cores and for kept reservations that have begun; ``reserved`` and ``held`` have the
-    row of each core, and the core.
-    """
+    """Check the remaining power of each domain; ``reserved`` and ``held`` have the row of each core, and the core."""
     state, profile = checks.state, checks.state.cores_profile
     planned = (checks.jobs.expected_end_ns > state.now_ns) | (checks.settings.plans == 0)
     there = np.where(checks.holds, planned, checks.jobs.slot_ns <= state.now_ns)

@@ -1,7 +1,4 @@
-"""The power that jobs draw above idle in a domain (the machine, or a part with its own limit), and planned run times.
-
-Planned run times depend on the power states set by limits.
-"""
+"""The power that jobs draw above idle in a domain (the machine, or a part with its own limit), and planned run times."""
 
 import numpy as np
 

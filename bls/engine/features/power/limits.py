@@ -1,15 +1,11 @@
 """Power limits of the machine and of its parts: they decide which jobs may start, and on which cores.
 
 A job starts if the total draw of this job, the running jobs and the idle cores stays below the known limit, with all jobs in
-their planned power states (``bls.engine.features.power.draws``). With several reservations or differing cores, power is an
-amount in the profile of cores, until the ends of the known limits. Limits announced in advance are in the profile from their
-notice on.
+their planned power states (``bls.engine.features.power.draws``). With several reservations or differing cores, the power of the
+machine and of each part is an amount in the profile of cores, until the ends of the known limits.
 
-The power of each part is such an amount, too. If the allocator's choice exceeds a part's limit, it is offered only cores within
-all limits, so that any choice fits: hosts by number, and the lowest cores of a host. Units and exclusive hosts stay whole.
-
-After each pass, running jobs change their power states (``bls.engine.features.power.slowing``). A host that is down counts as
-idle.
+If the allocator's choice exceeds a part's limit, it is offered only cores within all limits, so that any choice fits: hosts by
+number, and the lowest cores of a host. Units and exclusive hosts stay whole.
 """
 
 from bls.availability.free_cores import free_count
@@ -106,10 +102,7 @@ def _offer_of_host(state: BatchState, job: int, host: int) -> int:
 
 @compiled(HOOK)
 def offer_of_domains(state: BatchState, job: int, _begin: int, count: int, _sign: int) -> int:
-    """Check the allocator's ``stop`` intervals at the end of the pool against the power left in all domains.
-
-    Returns 1 if they fit. Otherwise the offer is reduced to cores that fit: 0 if they may be enough, -1 if not.
-    """
+    """Check a choice (``stop`` intervals) in all domains: 1 if it fits; else reduce the offer, -1 if not enough is left."""
     lo, hi = state.pool.lo[state.pool_used :], state.pool.hi[state.pool_used :]
     fits, total, rooms = True, 0, state.domains.room
     for domain in range(1, rooms.size):

@@ -20,10 +20,7 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
-    """Compare the fractions a / c and other_a / other_c exactly, by continued fractions: 1, 0 or -1.
-
-    No number is negative; a fraction with denominator 0 is greater than any number.
-    """
+    """Compare the fractions a / c and other_a / other_c exactly: 1, 0 or -1. No number is negative; x / 0 is the greatest."""
     sign = 1
     while c > 0 and other_c > 0:
         whole, other_whole = a // c, other_a // other_c

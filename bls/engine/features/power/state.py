@@ -19,10 +19,7 @@ class Slowing(State, dim="slowing"):
 
 
 class PowerState(State):
-    """Draws of cores of G groups in S states, and known power limits, which change at B instants.
-
-    Jobs have K classes; the first has the platform's values.
-    """
+    """Draws of cores of G groups in S states, of K classes of jobs, and known power limits, which change at B instants."""
 
     ns: Ints  # (B,): changes of the known limits, ascending
     known: Ints2  # (D, B), D domains: lowest known limit in force from then on, mW, or ``NEVER``

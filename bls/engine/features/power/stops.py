@@ -1,11 +1,8 @@
 """Hosts that are taken out of service while the power of the machine is limited.
 
-Enough hosts are stopped that all cores of the others may work at full speed under the known limit. Idle hosts are stopped
-first, highest numbers first, and others when they become idle. They return, lowest numbers first, as soon as the limit allows.
-Stopped hosts stay idle or are shut down; a host that shuts down must be off before it boots.
-
-An outage ends the stop of a host: it draws the power of a host that is off, and comes back up and idle. With plans, a stopped
-host is expected back when the known limits allow it.
+Enough hosts are stopped that all cores of the others may work at full speed under the known limit: idle hosts first, highest
+numbers first, and others when they become idle. They return, lowest numbers first, as soon as the limit allows. Stopped hosts
+stay idle or are shut down; a host that shuts down must be off before it boots. An outage ends the stop of a host.
 """
 
 from bls.availability.free_cores import free_all
@@ -154,10 +151,7 @@ def _plan_again(state: BatchState, now: int) -> None:
 
 @compiled(HOOK)
 def stop_hosts(state: BatchState, host: int, now: int, _stop: int, sign: int) -> int:
-    """Stop hosts and let them return at the instant ``begin``, after its ends.
-
-    With a ``host``: it goes down (``sign`` -1) or has come back (1).
-    """
+    """Stop hosts and let them return at the instant ``begin``; ``host`` goes down (``sign`` -1) or has come back (1)."""
     power = state.power
     if host >= 0:
         state.stops_again = 1

@@ -99,10 +99,7 @@ def wait_for_switches(state: BatchState, job: int, now: int, _stop: int, _sign: 
 
 @compiled(HOOK)
 def start_presets(state: BatchState, _job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Start the jobs that run from the beginning, before the first pass; jobs without room wait.
-
-    Returns 0 or a ``BatchStatus``.
-    """
+    """Start the jobs that run from the beginning; jobs without room wait. Returns 0 or a ``BatchStatus``."""
     jobs, settings = state.jobs, state.settings
     if state.presets_left == 0:
         return 0

@@ -1,7 +1,4 @@
-"""Predicted run times and power draws of jobs, from jobs that have ended.
-
-The power draw is predicted when a job joins the queue, from jobs of the same user; the true draw is known after the end.
-"""
+"""Predicted run times and power draws of jobs, from jobs that have ended."""
 
 from bls.engine import state as b
 from bls.engine.hooks import HOOK

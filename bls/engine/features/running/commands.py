@@ -130,8 +130,7 @@ def drop_width_requests(state: BatchState, job: int) -> None:
 def take_back(state: BatchState, job: int) -> bool:
     """Reopen the end of the running ``job`` after a command: forget its reported end, releases and requests.
 
-    They must be reported again, as for a job that has started: ``outcome`` or ``promise``, and its releases. False if nothing
-    was reported yet.
+    They must be reported again. False if nothing was reported yet.
     """
     jobs, now = state.jobs, state.now_ns
     if jobs.start_ns[job] < 0 or jobs.state[job] >= 0 or (jobs.end_ns[job] < 0 and jobs.promise_ns[job] < 0):

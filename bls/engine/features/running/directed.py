@@ -160,11 +160,7 @@ def direct_running(state: BatchState, _job: int, now: int, _stop: int, _sign: in
 
 @compiled(HOOK)
 def use_known_end(state: BatchState, job: int, _begin: int, _stop: int, _sign: int) -> int:
-    """Plan with the end of a running job that has just become known, from the next pass on.
-
-    The scheduler does not use the end of a job that its user or a host will cut: its application would have promised a
-    later end.
-    """
+    """Plan from the next pass on with the end of a running job that is now known, unless its user or a host will cut it."""
     jobs, end = state.jobs, max(state.jobs.end_ns[job], state.now_ns + 1)
     if jobs.cut[job] == 1 and jobs.stop_state[job] != b.KILLED:
         if state.settings.directs == 0:

@@ -1,9 +1,8 @@
 """Hints: running jobs learn which of their cores the head of the queue, or a job named by a policy, waits for.
 
-Hints are sent after a pass if they have changed. The head is the first waiting job that no limit blocks. If it requests cores
-by number, it waits for those that other jobs hold. Otherwise it waits for its missing cores, without those that were already
-asked for. They are taken from running jobs in the order of expected ends: up to half of the cores on which each computes, the
-highest numbers. (A job can only prefer its other cores if not all are wanted.)
+Hints are sent after a pass if they have changed. If the head requests cores by number, it waits for those that other jobs hold.
+Otherwise it waits for its missing cores: of running jobs in the order of expected ends, up to half of the cores on which each
+computes, the highest numbers. (A job can only prefer its other cores if not all are wanted.)
 """
 
 from bls.engine import state as b

@@ -131,10 +131,7 @@ def _release_of(state: BatchState, job: int, now: int) -> None:
 
 @compiled(inner=True)
 def _all_once(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
-    """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``.
-
-    The report also contains cores that the job has released before.
-    """
+    """Whether a report contains each core that a job of changing width holds once; sets ``resizing.place``."""
     holder, place, now = state.holder, state.resizing.place, state.now_ns
     for c in range(core_number.size):
         place[core_number[c]] = -1
@@ -209,8 +206,7 @@ def report_job_releases(state: BatchState, job: int, core_number: Ints, released
 def stop_after(state: BatchState, job: int, core_number: Ints, released_ns: Ints) -> bool:
     """Delay ``stop_ns`` of ``job`` if a host failure sets it and the job will have released that host before.
 
-    ``core_number`` and ``released_ns`` are as in :func:`report_job_releases`, up to that instant. Returns whether ``stop_ns``
-    has changed: the application must then be simulated up to the new ``stop_ns``.
+    Returns whether ``stop_ns`` has changed: the application must then be simulated up to the new ``stop_ns``.
     """
     jobs, before = state.jobs, state.jobs.stop_ns[job]
     if jobs.stop_state[job] != b.FAILED:
@@ -246,14 +242,11 @@ CAME_AND_WENT = -1
 
 @compiled()
 def report_loss(state: BatchState, job: int, end_ns: int, core: int) -> bool:
-    """Report that the running ``job`` ends because all its cores are lost.
+    """Report that the running ``job`` has failed because all its cores are lost; ``core``: the last one, or ``CAME_AND_WENT``.
 
-    The job has failed. It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start (it
-    would get the same ones at that instant) or this was its last allowed attempt. ``core`` is the core lost last (global
-    number) or ``CAME_AND_WENT``.
-
-    Returns False, with nothing changed, if the end is in the past, before its promise, or not before its ``stop_ns``, or if
-    the settings do not allow losses.
+    It gets another attempt if jobs cut by host failures do, unless it lost all cores at its start or this was its last attempt.
+    Returns False, with nothing changed, if losses are not allowed or the end is in the past, before its promise, or not before
+    its ``stop_ns``.
     """
     jobs = state.jobs
     before = jobs.promise_ns[job]

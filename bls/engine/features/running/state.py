@@ -19,10 +19,7 @@ class CommandLog(State, dim="commands"):
 
 
 class Directed(State, dim="directed"):
-    """Decisions of a policy about running jobs in the present pass, by job; hints first.
-
-    In hints, ``core`` is a wanted core and ``value`` the row that waits; -1 none.
-    """
+    """Decisions of a policy about running jobs, by job; hints first (``core`` wanted, ``value`` the waiting row or -1)."""
 
     job: Ints = column()  # row
     what: Ints = column(codes=RunningCommand)  # command

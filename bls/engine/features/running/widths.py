@@ -1,23 +1,14 @@
 """Running jobs whose width changes: after a pass they are given free cores or asked to give up some of their cores.
 
-Jobs are treated in the order of start and row. The setting ``resizing`` selects the rule:
-
-- *expand*: when the queue is empty, each job is given free cores, up to its maximum.
-- *shrink*: when the head of the queue lacks cores, the jobs that started last are asked for cores, down to their minimum,
-  until the head can start. No job is asked if all of them together could not give enough.
-- *equal*: held and free cores, without the head's request, are shared as evenly as the bounds of jobs allow. A job with
-  more is asked for the difference; a job with less is given free cores when the queue is empty.
-- *evolve*, *decide*: widths follow the requests of jobs or of a policy, whatever the queue contains. A job is asked for
-  surplus cores, or given free ones.
+Jobs are treated in the order of start and row, by the rule of the setting ``resizing`` (docs/reference/malleable.md).
 
 The application gives up a requested core at the end of a chunk. Until then its job may be asked for other cores and is given
-none. A job that has released a core unasked is given none either. A job is asked first for the cores that it was given last,
-then for its highest-numbered cores, but never for its first core. Given cores must fit the power limit. The rest of a job's
-estimate and walltime changes in the ratio of its widths.
+none; nor is a job that has released a core unasked. A job is asked first for the cores that it was given last, then for its
+highest-numbered cores, but never for its first core. Given cores must fit the power limit. The rest of a job's estimate and
+walltime changes in the ratio of its widths.
 
 A job may be given a core of its partition if no other window covers that core until the expected end of the job, and if the
-host has the resources that the job needs for it. A job of an advance reservation may get cores of that reservation until its
-end. Licences belong to the whole job.
+host has the resources for it. A job of an advance reservation may get cores of that reservation until its end.
 """
 
 from bls.engine import state as b
@@ -91,10 +82,7 @@ def _most_asked(state: BatchState, head: int, job: int, least: int) -> int:
 
 @compiled(inner=True)
 def _plan_again(state: BatchState, job: int, now: int, before: int, first: int, at: int, count: int) -> None:
-    """Update a job's cores, expected end and walltime after the commands from ``first`` on.
-
-    Its width was ``before``. Its cores are then the ``count`` intervals of the pool from ``at`` on.
-    """
+    """Update a job after the commands from ``first`` on; its cores are then ``count`` intervals of the pool from ``at`` on."""
     settings, jobs = state.settings, state.jobs
     drop_plan(state)
     thought = jobs.expected_end_ns[job]
@@ -363,10 +351,7 @@ def free_now_for(state: BatchState, job: int) -> int:
 
 @compiled(inner=True)
 def may_come(state: BatchState, job: int, core: int, first: int) -> bool:
-    """Whether a running job may be given a free core, in addition to those in the commands from ``first`` on.
-
-    The host must also have the resources that the job needs for it.
-    """
+    """Whether a job may be given a free core and the host's resources for it, besides the commands from ``first`` on."""
     if not may_have(state, job, core):
         return False
     n, needs, host = state.settings.n_resources, state.needs, state.host_of[core]

@@ -1,13 +1,11 @@
 """Hosts that fall asleep when idle, and boot when a job is placed on them.
 
 A host that has been idle for a given time shuts down after the pass of that instant. A number of idle hosts may be kept awake:
-the hosts that have been idle longest fall asleep first, then the highest numbers. Cores of sleeping hosts count as free. A job
-placed on them holds all its cores from then on and starts when its last host has booted; a host that is shutting down must
-first be off.
+the hosts that have been idle longest fall asleep first, then the highest numbers. A job placed on sleeping hosts holds all its
+cores from then on and starts when its last host has booted; a host that is shutting down must first be off.
 
-None of this is an event of the engine. The instant at which a host falls asleep is known as soon as it is idle, and has no
-effect before the next end or placement of a job or the next outage. The states of hosts are updated then, in the order of time.
-The log contains future transitions; an outage cuts them short.
+The states of hosts are updated only when they have an effect, in the order of time. The log contains future transitions; an
+outage cuts them short.
 """
 
 from __future__ import annotations
@@ -154,10 +152,7 @@ def _goes_down(state: BatchState, host: int, now: int) -> None:
 
 @compiled(HOOK)
 def let_sleep(state: BatchState, job: int, now: int, _stop: int, sign: int) -> int:
-    """Bring the states of hosts up to ``begin``; then mark hosts of ``job`` (-1: none) that have become idle.
-
-    With a ``sign``, ``job`` is a host that goes down (-1) or has come back (1).
-    """
+    """Update the states of hosts to ``begin``; mark idle hosts of ``job`` (with a ``sign``: a host that goes or comes)."""
     _settle(state, now)
     if sign < 0:
         _goes_down(state, job, now)
@@ -198,10 +193,7 @@ def _boot(state: BatchState, host: int, at: int) -> None:
 
 @compiled(HOOK)
 def boot_hosts(state: BatchState, job: int, start: int, _stop: int, _sign: int) -> int:
-    """Boot the sleeping hosts of a job that would start at ``begin``, and delay its start until they are up.
-
-    A job that is cut before, by its user or an outage, starts and ends at that instant.
-    """
+    """Boot the sleeping hosts of a job that would start at ``begin``, and delay its start until they are up or it is cut."""
     settings, jobs, sleep = state.settings, state.jobs, state.sleep
     now, first, late = state.now_ns, jobs.held_first[job], 0
     _settle(state, now)

@@ -95,10 +95,7 @@ def _latest(state: BatchState) -> int:
 
 @compiled(inner=True)
 def _place_by_cores(state: BatchState, job: int) -> int:
-    """Let the allocator choose among individual cores; returns the intervals, 0 if none fit.
-
-    On booting hosts, the job must also fit during the boot of the slowest host.
-    """
+    """Let the allocator choose among cores (during the boot of the slowest host, too); returns the intervals, 0 if none fit."""
     sleep = state.sleep
     copy_cores(sleep.saved, state.cores_profile.now)
     _offer_awake(state, sleep.saved.words)
@@ -138,10 +135,7 @@ def place_awake(state: BatchState, job: int, shadow: int, extra: int, _sign: int
 
 @compiled(HOOK)
 def slot_awake(state: BatchState, job: int, now: int, before: int, is_copied: int) -> int:
-    """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake.
-
-    It is now if the job also fits during the boot of its hosts. Its cores are ``n_placed`` intervals at the end of the pool.
-    """
+    """The earliest slot before ``stop`` of a job that could start now (``begin``) if all hosts were awake."""
     jobs = state.jobs
     count = place_awake(state, job, b.NEVER, 0, 0)
     late = jobs.boot_wait_ns[job]
