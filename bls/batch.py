@@ -1,4 +1,4 @@
-"""The batch level of a scenario, as a user declares it. What a policy is shown has the rules alone, and knows no policies."""
+"""The batch level of a scenario, as a user declares it. A policy sees its rules only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @knows_its_keywords
 @dataclass(frozen=True)
 class Batch(Rules, ConstraintOptions):
-    """The policy and the rules of the batch level, and what constrains its jobs.
+    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`.
 
     Attributes
     ----------
@@ -30,11 +30,6 @@ class Batch(Rules, ConstraintOptions):
         EDF's deadline is submit + slack × estimate.
     allocator : str or Allocator
         ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed; the message names the option.
     """
 
     policy: str | AnyPolicy | None = holds(o.BLS, None)

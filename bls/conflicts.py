@@ -132,7 +132,7 @@ POLICY: Final[tuple[Conflict, ...]] = (
             f"{o.COORDINATION:release:host} or hint:host", lambda one: one.rules.by_hosts, _coordination,
             coordination="release:host",
         ),
-        allowed="none, release, release:core, hint, hint:core"
+        "as widths change core by core", "none, release, release:core, hint, hint:core"
     ),
     Conflict(_CHANGES, _PROMISED, "as a change of width invalidates what the job has promised", "other estimates"),
     Conflict(
@@ -179,80 +179,68 @@ _NO_FALLBACK: Final = f"{o.FALLBACK:none}"
 _BESIDE: Final = "hosts cannot be drained with {second}"
 
 
-def _job_asks(column: str, what: str, **example: Any) -> ChosenFeature:
-    return has(
-        f"{o.REQUESTS} of {what}", lambda run: run.asks(column),
-        lambda run: f"job {run.first_asking(column)} asks for {what}", **example
+def _unaware(
+    what: str, allowed: str, name: str, found: Callable[[Any], object], given: str | Callable[[Any], str], **example: Any
+) -> tuple[str, Conflict]:
+    def is_unaware(run: Any) -> bool:
+        return what in run.unaware
+
+    first = has(f"a {o.BLS} that is unaware of {what}", is_unaware, _bls, bls=f"UNAWARE:{what}")
+    other = has(name, found, given, **example)
+    return what, Conflict(first, other, reason="{second}: the policy does not support it", allowed=allowed)
+
+
+def _unaware_requests(what: str, words: str, **example: Any) -> tuple[str, Conflict]:
+    return _unaware(
+        what, "cores and resources of hosts", f"{o.REQUESTS} of {words}", lambda run: run.asks(what),
+        lambda run: f"job {run.first_asking(what)} asks for {words}", **example
     )
 
 
-def _unaware(what: str, other: ChosenFeature, allowed: str) -> Conflict:
-    def found(run: Any) -> bool:
-        return what in run.unaware
-
-    first = has(f"a {o.BLS} that is unaware of {what}", found, _bls, bls=f"UNAWARE:{what}")
-    return Conflict(first, other, reason="{second}: the policy does not support it", allowed=allowed)
-
-
-#: What a policy may know nothing of (its ``unaware_of``), and the conflict with a run that has it.
-UNAWARE: Final[Mapping[str, Conflict]] = {
-    "allocator": _unaware(
-        "allocator",
-        has(
-            f"{o.ALLOCATOR} but first-fit", lambda run: run.allocator.name not in ("first-fit", "lowest"), _allocator,
-            allocator="best-fit",
-        ),
-        "first-fit, as the policy places jobs itself"
+#: Features that a policy may not support (its ``unaware_of``), and the conflict with a run that has it.
+UNAWARE: Final[Mapping[str, Conflict]] = dict((
+    _unaware(
+        "allocator", "first-fit, as the policy places jobs itself", f"{o.ALLOCATOR} but first-fit",
+        lambda run: run.allocator.name not in ("first-fit", "lowest"), _allocator, allocator="best-fit"
     ),
-    "partitions": _unaware(
-        "partitions",
-        has("partitions and their limits", lambda run: run.divided, divided=True),
-        "one partition of all hosts, without limits"
+    _unaware(
+        "partitions", "one partition of all hosts, without limits", "partitions and their limits",
+        lambda run: run.divided, "partitions and their limits", divided=True
     ),
-    "windows": _unaware(
-        "windows",
-        has(str(o.WINDOWS), lambda run: run.windows, "reservations and maintenance", windows="windows.toml"),
-        "no reservations and no maintenance"
+    _unaware(
+        "windows", "no reservations and no maintenance", str(o.WINDOWS), lambda run: run.windows,
+        "reservations and maintenance", windows="windows.toml"
     ),
-    "licences": _unaware(
-        "licences", _job_asks("licences", "licences", requests="licences.csv"), "cores and resources of hosts"
+    _unaware_requests("licences", "licences", requests="licences.csv"),
+    _unaware_requests("switches", "few switches", switches="1", allocator="topology"),
+    _unaware(
+        "power", f"no {o.LIMITS}, or {o.FALLBACK:none}", f"{o.LIMITS} with a {o.FALLBACK}", lambda run: run.limits,
+        "a limit to power", **_LIMITED, fallback="hold"
     ),
-    "switches": _unaware(
-        "switches", _job_asks("switches", "few switches", switches="1", allocator="topology"),
-        "cores and resources of hosts"
+    _unaware(
+        "dependencies", f"no {o.DEPENDENCIES}", str(o.DEPENDENCIES), lambda run: run.waiting >= 0,
+        lambda run: f"job {run.waiting} waits for another", dependencies=True, several=True
     ),
-    "power": _unaware(
-        "power",
-        has(f"{o.LIMITS} with a {o.FALLBACK}", lambda run: run.limits, "a limit to power", **_LIMITED, fallback="hold"),
-        f"no {o.LIMITS}, or {o.FALLBACK:none}"
+    _unaware(
+        "failures", f"no {o.FAILURES}", str(o.FAILURES), lambda run: run.constraints.outages is not None,
+        "hosts that fail", failures="fails.csv"
     ),
-    "dependencies": _unaware(
-        "dependencies",
-        has(
-            str(o.DEPENDENCIES), lambda run: run.waiting >= 0, lambda run: f"job {run.waiting} waits for another",
-            dependencies=True, several=True,
-        ),
-        f"no {o.DEPENDENCIES}"
+    _unaware(
+        "coordination", f"{o.COORDINATION:none}", _RELEASES.name, _RELEASES.found, _RELEASES.text, **_RELEASES.example
     ),
-    "failures": _unaware(
-        "failures",
-        has(str(o.FAILURES), lambda run: run.constraints.outages is not None, "hosts that fail", failures="fails.csv"),
-        f"no {o.FAILURES}"
+    _unaware(
+        "estimates", f"{o.ESTIMATES:requested}", f"{o.ESTIMATES} but requested", lambda run: run.rules.estimates_differ,
+        str(o.ESTIMATES), estimates="exact"
     ),
-    "coordination": _unaware("coordination", _RELEASES, f"{o.COORDINATION:none}"),
-    "estimates": _unaware(
-        "estimates",
-        has(
-            f"{o.ESTIMATES} but requested", lambda run: run.rules.estimates_differ, str(o.ESTIMATES), estimates="exact",
-        ),
-        f"{o.ESTIMATES:requested}"
-    ),
-    "decision costs": _unaware("decision costs", _CHARGES, "without"),
-}
+    _unaware("decision costs", "without", _CHARGES.name, _CHARGES.found, _CHARGES.text, **_CHARGES.example),
+))
 
 
-def _no_widths(other: ChosenFeature, why: str = "", *, first: ChosenFeature = _RESIZES) -> Conflict:
-    # What comes to jobs that run, or goes from them, are single cores with their amounts; ``mold`` has more needs.
+_COUNTED: Final = "as widths at the start are chosen by numbers of free cores"
+
+
+def _no_widths(other: ChosenFeature, why: str, *, first: ChosenFeature = _RESIZES) -> Conflict:
+    # Running jobs get and lose single cores with their amounts; ``mold`` has more needs.
     return Conflict(first, other, why, "none")
 
 
@@ -361,15 +349,15 @@ RUN: Final[tuple[Conflict, ...]] = (
             lambda run: run.constraints.requests is not None and not run.constraints.requests.plain,
             "jobs that ask for more than cores", requests="licences.csv",
         ),
-        first=_MOLDS
+        _COUNTED, first=_MOLDS
     ),
-    _no_widths(_WINDOWS, first=_MOLDS),
+    _no_widths(_WINDOWS, _COUNTED, first=_MOLDS),
     _no_widths(
         has(
-            f"{o.ALLOCATOR} and partitions to which cores are not all alike", lambda run: not run.countable,
+            f"{o.ALLOCATOR} or partitions to which cores are not all alike", lambda run: not run.countable,
             lambda run: f"{_allocator(run)} and these partitions", allocator="contiguous",
         ),
-        "to which cores are not all alike", first=_MOLDS
+        _COUNTED, first=_MOLDS
     ),
     Conflict(
         _DRAINS,
@@ -391,8 +379,7 @@ RUN: Final[tuple[Conflict, ...]] = (
             ),
             allocator="whole-host",
         ),
-        reason="jobs have {second}",
-        allowed="none, release:host, hint:host",
+        "which cannot be released core by core", "none, release:host, hint:host",
     ),
 )
 
@@ -484,7 +471,7 @@ STREAM: Final[tuple[Conflict, ...]] = (
         failures="drains.csv"
     ),
     _in_stream(
-        f"{o.ESTIMATES} of a history", lambda one: one.predicts, str(o.ESTIMATES),
+        f"{o.ESTIMATES} of a history", lambda one: one.rules.predicted, str(o.ESTIMATES),
         "predictions are made of all jobs that have ended", "those known before", estimates="last-two"
     ),
 )

@@ -1,26 +1,13 @@
-"""Fair start times: when each job would have started if no job that arrived later existed.
+"""Fair start times: the start of each job if no job that arrived later existed (docs/reference/metrics.md, "Fairness").
 
-A job that starts later than that was delayed by jobs that came after it: the schedule was unfair to it
-(``bls.metrics.batch.unfairness``).
+For a row r (a job, or a later attempt) that joined the queue at t, *later-arriving* are the jobs whose first attempt joined
+after t, those that joined at t after r, and those that never joined and were withdrawn after t. To a later attempt, all jobs
+that first join at t are later-arriving. Everything else is as in the run until t, and so are outages and withdrawals after t.
 
-The definition, for a row r (a job, or a later attempt at one) that joined the queue at the instant t:
-
-- *Later-arriving* are the jobs whose first attempt joined the queue after t, those that joined at t after r, and
-  those that never joined and were withdrawn after t. At one instant, jobs that run from the start come before all
-  others, and the rest is in workload order. Attempts that are put back into the queue belong to jobs that arrived
-  before, so they are there in any case; to such an attempt, all jobs that first join at t are later-arriving.
-- Everything else is as in the run: policy, backfilling, allocator, rules, limits, windows; outages of hosts come at the same
-  instants; what ran or waited when r joined did so. Jobs are withdrawn at the same instants. From t on the schedule
-  takes its own course: a job may run elsewhere, be cut by an outage that it escaped in the run, and escape another.
-- Run times are the recorded ones where the run used those. Else a job lasts, wherever it runs, as long as its last
-  attempt did in the run, and its request if it never ran.
-
-A row that would never start, since it is withdrawn before, cut too often or waits for ever, has no fair start time: -1.
-
-No decision before t depends on later arrivals, so the state of the run just before t is that of the run without them.
-The run is made again with what is known of it; before each instant at which jobs join, the state is noted, the engine
-goes on with the jobs up to r alone until r has started, and what it wrote is put back. Only rows of running, waiting and
-joining jobs are written to, so a fork costs by the length of the queue and not of the workload.
+No decision before t depends on later arrivals, so the state of the run just before t is that of the run without them. The run
+is repeated; before each instant at which jobs join, the engine continues with the jobs up to r alone until r has started, and
+its writes are put back. Only rows of running, waiting and joining jobs are written to, so a fork costs by the length of the
+queue.
 
 Source: G. Sabin, G. Kochhar and P. Sadayappan, "Job fairness in non-preemptive job scheduling", ICPP 2004.
 """
@@ -89,7 +76,7 @@ class _Replay:
         lasted = np.where(self.start[last] >= 0, self.end[last] - self.start[last], jobs.walltime_ns[:n])
         self.length = np.where(jobs.run_ns[:n] >= 0, jobs.run_ns[:n], lasted)
 
-        eligible, self.cancel = self.eligible[:n], jobs.cancel_ns[:n].copy()
+        eligible, self.cancel, self.childless = self.eligible[:n], jobs.cancel_ns[:n].copy(), np.zeros(0, np.int64)
         joined = np.flatnonzero(eligible >= 0)
         self.sequence = joined[np.lexsort((joined, -jobs.preset[joined], eligible[joined]))]
         self.place = np.full(n, -1, np.int64)
@@ -100,8 +87,6 @@ class _Replay:
         self.absent = absent[np.argsort(self.cancel[absent], kind="stable")]
         self.leaves = np.append(self.cancel[self.absent], b.NEVER)
 
-        self.childless = np.zeros(0, np.int64)
-
     def run(self) -> Array:
         fair: Array = self.start.copy()
         if self._is_fcfs():
@@ -109,8 +94,7 @@ class _Replay:
         fresh = self.fresh
         fresh.state.jobs.run_ns[:] = -1  # every start and end is reported
         rows = [row for row in np.flatnonzero(self.eligible >= 0).tolist() if self._may_differ(row)]
-        rows.sort(key=lambda row: self.eligible[row])
-        for row in rows:
+        for row in sorted(rows, key=self.eligible.__getitem__):
             t = int(self.eligible[row])
             self._advance_before(t)
             fair[row] = self._fork(row, t)
@@ -225,8 +209,7 @@ def _waiting(state: b.BatchState) -> Array:
     words = state.queue_words[: state.queue_starts[1]]
     at = np.flatnonzero(words)
     word, bit = np.nonzero((words[at, None] >> np.arange(32)) & 1)
-    rows: Array = state.by_rank[at[word] * 32 + bit]
-    return rows
+    return np.asarray(state.by_rank[at[word] * 32 + bit])
 
 
 def _places(state: b.BatchState, rows: Array) -> dict[str, Array]:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
 
+#: Columns of a topology that allocators receive.
+_SWITCHES = ("lo", "hi", "level", "hosts")
+
+
 def deadlines_ns(workload: Workload, slack: float) -> Array:
     """The deadline of each job: submit + slack × estimate, at most ``traces.base.time.MAX_NS``. Exact for integer slack;
     otherwise a float64 product rounded half to even, ns. Raises InputError if slack is out of range."""
@@ -75,13 +79,8 @@ def _wanted(
     return np.array(first), np.array(lo, np.int64), np.array(hi, np.int64)
 
 
-def estimates_come_later(rules: Rules) -> bool:
-    """Whether a job's estimate is known only when it arrives."""
-    return isinstance(estimator(rules.estimates), HistoryEstimator)
-
-
 def planned_with(workload: Workload, rules: Rules, constraints: JobConstraints, seed: int) -> Array:
-    """The planned run times, int64 (n,): the requests if estimates come later."""
+    """The planned run times, int64 (n,): the requests if estimates are predicted."""
     found = estimator(rules.estimates)
     if isinstance(found, HistoryEstimator):
         return workload.estimate_ns
@@ -188,24 +187,12 @@ class Run(Chosen):
 
 
 def given_for(
-    workload: Workload,
-    platform: Platform,
-    policy: AnyPolicy,
-    allocator: Allocator,
-    rules: Rules,
-    constraints: JobConstraints,
-    known: KnownJobs,
-    *,
-    scored: Scoring | None,
-    recorded: bool,
-    requested: Mapping[int, str] | None,
-    power: PowerPlan | None = None,
-) -> RunColumns:
-    """The arrays of a run; ``scored`` is a prepared scoring policy. Other arguments as of ``BatchSimulator``.
-
-    Planned run times are the estimates of ``known``. Raises InputError or PluginError if the requested cores or the policy's
-    keys cannot be used.
-    """
+    workload: Workload, platform: Platform, policy: AnyPolicy, allocator: Allocator, rules: Rules,
+    constraints: JobConstraints, known: KnownJobs, *, scored: Scoring | None, recorded: bool,
+    requested: Mapping[int, str] | None, power: PowerPlan | None = None,
+) -> RunColumns:  # fmt: skip
+    """The arrays of a run; ``scored`` is a prepared scoring policy, and planned run times are the estimates of ``known``. Other
+    arguments, and errors, as of ``BatchSimulator``."""
     table, windows = partition_table(platform), constraints.windows
     partition = np.zeros(len(workload), np.int64) if constraints.partition is None else constraints.partition
     user = distinct(workload.user)[1]
@@ -245,11 +232,8 @@ def given_for(
             "host_first": platform.first_core,
             "corrections_ns": np.array(CORRECTIONS_NS),
             "placement": PlacementRequest.none(
-                switch_lo=own(platform.topology.lo, np.int64),
-                switch_hi=own(platform.topology.hi, np.int64),
-                switch_level=own(platform.topology.level, np.int64),
-                switch_hosts=own(platform.topology.hosts, np.int64),
                 parameters=np.array(allocator.parameters, np.int64),
+                **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
         settings=_settings(run, scored, table, order)
@@ -298,22 +282,16 @@ def _order(policy: AnyPolicy, scored: Scoring | None) -> int:
 
 
 def _limits(table: PartitionTable) -> dict[str, Array]:
-    return {
-        "max_running_jobs": table.max_running_jobs,
-        "max_running_cores": table.max_running_cores,
-        "max_user_jobs": table.max_jobs_per_user,
-        "max_user_cores": table.max_cores_per_user,
-    }
+    per_user = {"max_user_jobs": table.max_jobs_per_user, "max_user_cores": table.max_cores_per_user}
+    return {"max_running_jobs": table.max_running_jobs, "max_running_cores": table.max_running_cores, **per_user}
 
 
 def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: int) -> dict[str, int]:
     # The settings that do not follow from the arrays.
     rules, allocator, constraints, directs = run.rules, run.allocator, run.constraints, run.directs
     asked, wait_ns = constraints.requests, rules.waits_for_switches_ns
-    if rules.resizing != b.NO_RESIZE:
-        releases = b.BY_CORE
-    else:
-        releases = b.BY_DRAIN if constraints.drains else rules.releases
+    kept = b.BY_DRAIN if constraints.drains else rules.releases
+    releases = b.BY_CORE if rules.resizing != b.NO_RESIZE else kept
     slows = run.limits is not None and run.limits.slows and not run.limits.stops
     return {
         "max_reservations": rules.depth,
@@ -323,7 +301,9 @@ def _settings(run: Run, scored: Scoring | None, table: PartitionTable, order: in
         "requeues": int(rules.on_failure == "requeue"),
         "order": order,
         "charges_decisions": int(rules.charges_decisions),
-        "decision_cost_ns": rules.fixed_cost_ns,
+        "decision_cost_ns": rules.decision_cost_ns
+        if isinstance(rules.decision_cost_ns, int)
+        else -1,  # -1: as measured
         "max_attempts": rules.max_attempts,
         "switch_wait_ns": b.NEVER if wait_ns is None or asked is None or not asked.switches.any() else wait_ns,
         "by_hosts": int(allocator.by_hosts),

@@ -69,12 +69,9 @@ def gives_data(observer: object) -> TypeGuard[AdditionalData]:
 
 
 class Observers:
-    """The observers of one run, and its sources of additional data by name (``data``). Raises PluginError if two sources have
-    the same name, or an interval is out of range.
-
-    ``noted`` has a row for each note: name of the observer, instant, and values. ``so_far`` is the fingerprint of progress at
-    the latest call.
-    """
+    """The observers of one run, and its sources of additional data by name (``data``). ``noted`` has a row for each note:
+    name of the observer, instant, and values. ``so_far`` is the fingerprint of progress at the latest call. Raises
+    PluginError if two sources have the same name, or an interval is out of range."""
 
     def __init__(self, given: Sequence[AnyObserver]) -> None:
         self.observers = [one for one in given if isinstance(one, Observer)]
@@ -142,13 +139,14 @@ class Observers:
             raise PluginError(f"{where}: look() gave a value {name}; there is such a column already")
         plain: float | int | str
         if isinstance(value, str):
-            plain, kind = str(value), "word"
+            plain = str(value)
         elif isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
-            plain, kind = int(value), "number"
+            plain = int(value)
         elif isinstance(value, Real) and not isinstance(value, Integral):
-            plain, kind = float(value), "number"
+            plain = float(value)
         else:
             raise PluginError(f"{where}: look() gave {name} = {shown(value)}; allowed: int64, float, str")
+        kind = "word" if isinstance(plain, str) else "number"
         if (before := self._kinds.setdefault(name, kind)) != kind:
             raise PluginError(f"{where}: look() gave {name} = {shown(value)}, and before a {before}")
         return plain
@@ -185,7 +183,7 @@ class DataOfNow(Mapping[str, Any]):
                 self._values[known] = self._computed(known)
         return self._values[name]
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name: object) -> bool:  # without computing it
         return name in self._givers
 
     def __iter__(self) -> Iterator[str]:

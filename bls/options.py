@@ -16,12 +16,9 @@ BLS = Option(
     help="Batch policy: a name (fcfs, sjf, wfp3 …), expr:EXPRESSION, or FILE.py:NAME",
 )  # fmt: skip
 BLS_COMMAND = Option[str | None](
-    name="bls-command",
-    panel=Panel.COUPLING,
-    default=None,
-    metavar="COMMAND",
+    name="bls-command", panel=Panel.COUPLING, default=None, metavar="COMMAND",
     help=f"Command that starts your own scheduler, in place of {BLS} (bridge/PROTOCOL.md)",
-)
+)  # fmt: skip
 SELECT = Option(
     name="select", first=True, panel=Panel.JOBS, default="all", metavar="WHICH",
     help="Jobs to simulate: all, first:N, or a window: busiest:LENGTH (most jobs), heaviest:LENGTH (most work), "
@@ -39,14 +36,9 @@ PLATFORM = Option[str | None](
     rule="log if run times are recorded and it names a machine, otherwise paper",
 )  # fmt: skip
 SLACK = Real(
-    name="slack",
-    panel=Panel.BATCH,
-    default=2.0,
-    lowest=0.0,
-    highest=1e6,
-    metavar="X",
+    name="slack", panel=Panel.BATCH, default=2.0, lowest=0.0, highest=1e6, metavar="X",
     help="EDF deadline: submit + X × estimate",
-)
+)  # fmt: skip
 ALLOCATOR = Option(
     name="allocator", first=True, panel=Panel.BATCH, names="bls.allocators:ALLOCATORS", default="first-fit", metavar="NAME",
     help="Choice of cores: a name (first-fit, best-fit, topology …), or FILE.py:NAME",
@@ -57,12 +49,9 @@ BACKFILL = Option(
     "conservative:rebuild (all, planned again in every pass)",
 )  # fmt: skip
 KILL_AT_WALLTIME = Option(
-    name="kill-at-walltime",
-    first=True,
-    panel=Panel.BATCH,
-    default=False,
+    name="kill-at-walltime", first=True, panel=Panel.BATCH, default=False,
     help="Kill jobs that reach their requested time",
-)
+)  # fmt: skip
 ESTIMATES = Option(
     name="estimates", first=True, panel=Panel.BATCH, names="bls.estimates:ESTIMATORS", default="requested", metavar="NAME",
     help="Run times that the scheduler plans with: requested, exact, within:X%, last-two, profile, data-driven, application, "
@@ -74,9 +63,8 @@ ON_FAILURE = Choice(
     metavar="HOW", help="What happens to jobs that lose a host or all their cores: requeue or lose",
 )  # fmt: skip
 COORDINATION = Choice(
-    name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels",
+    name="coordination", first=True, panel=Panel.BATCH, default="none", what="coordination of the levels", metavar="HOW",
     choices=("none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"),
-    metavar="HOW",
     help="Information exchanged between the levels about running jobs: none; release (a job gives back cores that it no longer "
     "needs), release:core, release:host; or hint (a job also learns which of its cores the queue is waiting for), hint:core, "
     "hint:host",
@@ -162,37 +150,26 @@ REQUESTS = Option[str | None](
     help="CSV of job requests: units, resources, licences, switches",
 )  # fmt: skip
 WINDOWS = Option[str | None](
-    name="windows",
-    panel=Panel.CONSTRAINTS,
-    default=None,
-    metavar="FILE",
+    name="windows", panel=Panel.CONSTRAINTS, default=None, metavar="FILE",
     help="TOML of reservations and maintenance windows",
-)
+)  # fmt: skip
 FAILURES = Option[str | None](
-    name="failures",
-    panel=Panel.CONSTRAINTS,
-    default=None,
-    metavar="WHAT",
+    name="failures", panel=Panel.CONSTRAINTS, default=None, metavar="WHAT",
     help="Hosts that fail or are drained: a CSV file, or a model such as mtbf:30d,mttr:4h",
-)
+)  # fmt: skip
 DEPENDENCIES = Option(
-    name="dependencies",
-    panel=Panel.CONSTRAINTS,
-    default=False,
+    name="dependencies", panel=Panel.CONSTRAINTS, default=False,
     help="Start jobs after their preceding job and think time (SWF fields 17 and 18)",
-)
+)  # fmt: skip
 SWITCHES = Option[str | None](
     name="switches", panel=Panel.BATCH, default=None, metavar="N[@TIME]",
     help="Place each job on at most N leaf switches; wait for them at most TIME",
 )  # fmt: skip
 PRESET = Option[bool | None](
-    name="preset",
-    off="no-preset",
-    panel=Panel.JOBS,
-    default=None,
+    name="preset", off="no-preset", panel=Panel.JOBS, default=None,
     help="Start a window with the jobs that were running or queued according to the log, or with an empty machine",
     rule="with these jobs if the log records starts and its running jobs fit the platform",
-)
+)  # fmt: skip
 CANCELLED = Option(
     name="cancelled", panel=Panel.JOBS, default=False, help="Include jobs that were cancelled before they started"
 )
@@ -208,11 +185,9 @@ OBSERVE = Option[tuple[str, ...]](
     help="Your own observer; may be repeated",
 )  # fmt: skip
 FAIR_START = Option(
-    name="fair-start",
-    panel=Panel.RESULTS,
-    default=False,
+    name="fair-start", panel=Panel.RESULTS, default=False,
     help="Compute each job's fair start time, and the metrics of unfairness",
-)
+)  # fmt: skip
 STREAM = Option(
     name="stream", panel=Panel.RESULTS, default=False,
     help="Read, simulate and write with little memory, for logs of any length; needs recorded run times and no trace",

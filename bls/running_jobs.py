@@ -112,15 +112,13 @@ class RunningJobs:
 
     def running(self) -> Array:
         """The rows of the running jobs."""
-        found: Array = np.flatnonzero((self.column("start_ns") >= 0) & (self.column("state") < 0))
-        return found
+        return np.flatnonzero((self.column("start_ns") >= 0) & (self.column("state") < 0))
 
     def allocation(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a row's job started with."""
-        firsts, counts = self._given_at_start()
-        first = int(firsts[row])
-        for k in range(first, first + int(counts[row])):
-            yield int(self.state.pool.lo[k]), int(self.state.pool.hi[k])
+        first, count = (int(column[row]) for column in self._given_at_start())
+        held = slice(first, first + count)
+        return zip(self.state.pool.lo[held].tolist(), self.state.pool.hi[held].tolist(), strict=True)
 
     def holding(self, row: int) -> Iterator[tuple[int, int]]:
         """The half-open intervals of cores that a running job holds; single cores in runs with releases."""
@@ -154,12 +152,11 @@ class RunningJobs:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
         until = self.state.host_status.down_until_ns
-        found: Array = until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64)
-        return found
+        return np.asarray(until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64))
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
-        """Report the releases of a job that has started, before its outcome; False if they are not possible. Parameters as of
-        ``bls.engine.features.running.releases.report_job_releases``."""
+        """Report the releases of a job that has started, before its outcome; False if they are not possible
+        (``bls.engine.features.running.releases``)."""
         return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
 
     def width_range(self, row: int) -> tuple[int, int]:
@@ -168,8 +165,7 @@ class RunningJobs:
         return int(jobs.min_cores[origin]), int(jobs.max_cores[origin])
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
-        """Report the requests for cores of a job that has started, before its outcome; False if they are not possible.
-        Parameters as of ``bls.engine.features.running.releases.report_width_requests``."""
+        """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
         while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
             grow_width_requests(self.state, len(width_request_ns))
         return answer == ACCEPTED
@@ -193,8 +189,7 @@ class RunningJobs:
 
     def holds(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the running job holds the core."""
-        found: Array = self.state.holder[core_number] == row
-        return found
+        return np.asarray(self.state.holder[core_number] == row)
 
     def scaled(self, row: int) -> list[tuple[int, int]]:
         """The latest scales of a running job: core (number in the machine, -1: all), and scale in parts per billion."""
@@ -214,12 +209,10 @@ class RunningJobs:
 
     def wanted(self, row: int, core_number: Array) -> Array:
         """A mask of these cores (numbers in the machine): True if the latest hint to the running job names the core."""
-        found: Array = (self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row)
-        return found
+        return np.asarray((self.state.hinted[core_number] == row + 1) & (self.state.holder[core_number] == row))
 
     def take_back(self, row: int) -> bool:
-        """Reopen the end of a running job after a command: it needs an outcome or a promise again. See
-        ``bls.engine.features.running.commands.take_back``."""
+        """Reopen the end of a running job after a command: it needs an outcome or a promise again."""
         return bool(take_back(self.state, row))
 
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
@@ -253,29 +246,19 @@ class RunningJobs:
         return bool(engine.outcome(self.state, row, end_ns, stopped))
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
-        """Report the end of a running job that has lost its cores; False if that is not possible. Parameters as of
-        ``bls.engine.features.running.releases.report_loss``."""
+        """Report the end of a running job that has lost its cores; False if that is not possible."""
         return bool(report_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.
         found = self.column("last_lost")
-        losses = {
-            row: "its cores came and went before any task ended"
-            if found[row] < 0
-            else f"all its cores were lost, core {found[row] - 1} last"
-            for row in np.flatnonzero(found).tolist()
-        }
-        return losses | dict.fromkeys(self._ended_by_policy(), "the batch policy ended it")
-
-    def _ended_by_policy(self) -> list[int]:
-        if not self.dealings.directs:
-            return []
-        state, end_ns = self.column("state"), self.column("end_ns")
-        scaling = self.state.scaling.front(len(state))
-        at, how = scaling.cut_at, scaling.cut_state
-        rows: list[int] = np.flatnonzero((at > 0) & (end_ns == at) & (state == how)).tolist()
-        return rows
+        losses = {row: f"all its cores were lost, core {found[row] - 1} last" for row in np.flatnonzero(found).tolist()}
+        losses |= dict.fromkeys(np.flatnonzero(found < 0).tolist(), "its cores came and went before any task ended")
+        if self.dealings.directs:
+            state, scaling = self.column("state"), self.state.scaling.front(self.rows)
+            ended = (scaling.cut_at > 0) & (self.column("end_ns") == scaling.cut_at) & (state == scaling.cut_state)
+            losses |= dict.fromkeys(np.flatnonzero(ended).tolist(), "the batch policy ended it")
+        return losses
 
     def records(self) -> dict[str, Any]:
         """Releases, commands and reasons of ends so far, under the names of ``traces.ledger.Ledger``; by row, then by time."""
@@ -317,11 +300,13 @@ class RunningJobs:
 
     def _given_at_start(self) -> tuple[Array, Array]:
         # The place in the pool of the cores with which each row started.
+        first, count = self.column("held_first"), self.column("held_count")
         if not self.dealings.resizes:
-            return self.column("held_first"), self.column("held_count")
+            return first, count
         changed = self.column("given_count") > 0
-        first = np.where(changed, self.column("given_first"), self.column("held_first"))
-        return first, np.where(changed, self.column("given_count"), self.column("held_count"))
+        return np.where(changed, self.column("given_first"), first), np.where(
+            changed, self.column("given_count"), count
+        )
 
 
 class Counts:
@@ -379,17 +364,7 @@ def moment_of(run: RunningJobs) -> Moment:
     rows = np.sort(np.concatenate((state.running.key[: state.running.n], np.array(run.started(), np.int64))))
     holder, lo, hi = run.held(rows)
     ended = run.column("state")
-    return Moment(
-        int(state.now_ns),
-        int(state.n_waiting),
-        rows,
-        jobs.origin[rows],
-        jobs.number[rows],
-        jobs.start_ns[rows],
-        jobs.held_cores[rows],
-        lo,
-        hi,
-        holder,
-        np.flatnonzero(run.up_again_ns()),
-        tuple(np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist()),
-    )
+    ends = tuple(np.bincount(ended[ended >= 0], minlength=len(STATES)).tolist())
+    origin, job_id, start_ns, cores = (jobs.origin[rows], jobs.number[rows], jobs.start_ns[rows], jobs.held_cores[rows])
+    down, counts = np.flatnonzero(run.up_again_ns()), (int(state.now_ns), int(state.n_waiting))
+    return Moment(*counts, rows, origin, job_id, start_ns, cores, lo, hi, holder, down, ends)

@@ -33,7 +33,8 @@ _DEEPEST = 10**9
 @knows_its_keywords
 @dataclass(frozen=True)
 class Rules:
-    """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, no job is killed.
+    """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, no job is killed. Raises
+    InputError if a value is not allowed; the message names the option.
 
     Attributes
     ----------
@@ -49,10 +50,8 @@ class Rules:
         ``release:core``), or all cores of a host together (``release:host``). With ``hint`` they also receive which of their
         cores the head of the queue waits for, or what a deciding policy says.
     resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}, optional
-        When running malleable jobs are given cores, or asked for some (``bls.engine.features.running.widths``):
-        ``expand``, when the queue is empty; ``shrink``, when its head lacks cores; ``equal``, so that all have the same number;
-        ``evolve``, as their applications request; ``decide``, as the policy says. ``mold``: the head of the queue only, as it
-        starts (``bls.engine.features.planning.molding``).
+        When running malleable jobs are given cores, or asked for some (``bls.engine.features.running.widths``). ``mold``: the
+        head of the queue only, as it starts (``bls.engine.features.planning.molding``).
     max_attempts : int
         After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
     decision_cost_ns : int, str or None
@@ -64,11 +63,6 @@ class Rules:
         How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
     estimates : str or estimator
         The run times that the scheduler plans with (``bls.estimates``).
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed; the message names the option.
     """
 
     backfill: str = holds(o.BACKFILL)
@@ -126,9 +120,8 @@ class Rules:
     @property
     def releases(self) -> int:
         """Unit in which running jobs release cores, a value of ``Settings.releases``."""
-        if self.coordination == "none":
-            return int(Release.NO_RELEASES)
-        return int(Release.BY_HOST if self.by_hosts else Release.BY_CORE)
+        unit = Release.BY_HOST if self.by_hosts else Release.BY_CORE
+        return int(Release.NO_RELEASES if self.coordination == "none" else unit)
 
     @property
     def resized(self) -> str:
@@ -163,6 +156,13 @@ class Rules:
         return isinstance(estimator(self.estimates), Promised)
 
     @property
+    def predicted(self) -> bool:
+        """Whether a job's estimate is predicted when it arrives, from jobs that have ended."""
+        from bls.estimates import HistoryEstimator, estimator
+
+        return isinstance(estimator(self.estimates), HistoryEstimator)
+
+    @property
     def hints(self) -> bool:
         """Whether running jobs receive which of their cores others wait for."""
         return self.coordination.startswith("hint")
@@ -176,11 +176,6 @@ class Rules:
     def charges_decisions(self) -> bool:
         """Whether starts are delayed by the time of the decision."""
         return self.decision_cost_ns is not None
-
-    @property
-    def fixed_cost_ns(self) -> int:
-        """The time of each decision; -1: as measured."""
-        return self.decision_cost_ns if isinstance(self.decision_cost_ns, int) else -1
 
     @property
     def estimates_differ(self) -> bool:

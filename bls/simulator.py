@@ -23,7 +23,7 @@ from bls.engine.hooks import ROLES
 from bls.engine.initial_state import new_state
 from bls.engine.signatures import ACCOUNT, DECIDE, SCORE, wall_clock
 from bls.engine.status import FAULTS, BatchStatus
-from bls.inputs import check_rules, deadlines_ns, estimates_come_later, given_for, planned_with
+from bls.inputs import check_rules, deadlines_ns, given_for, planned_with
 from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
@@ -76,39 +76,16 @@ class BatchSimulator(RunningJobs):
     Call :meth:`advance` until it returns ``DONE``. On ``STARTED``, answer for every row of :meth:`started` with
     :meth:`outcome` or :meth:`promise`; on ``DUE``, answer for :attr:`due`.
 
-    Parameters
-    ----------
-    workload : Workload
-        No job wider than the platform.
-    platform : Platform
-        The machine.
-    policy : Policy, ScoringPolicy or DecidingPolicy
-        The order of the queue, or all decisions.
-    allocator : Allocator
-        Choice of cores.
-    rules : Rules
-        Backfilling and the rest.
-    constraints : JobConstraints
-        Partitions, requests, dependencies, windows, outages.
-    slack : float
-        Deadlines are submit + slack × estimate.
-    recorded : bool
-        Whether jobs have their recorded run times, so that they need no answers.
-    requested : mapping of int to str, optional
-        Cores by job number, for the allocator ``given``.
-    observers : sequence of Observer or AdditionalData
-        Observers of the run, and sources of additional data.
-    seed : int
-        For random allocators and estimates.
-    loses : bool
-        Whether running jobs may lose all their cores (:meth:`loss`).
-    power : PowerPlan, optional
-        Power limits of the machine, and their effects.
+    - ``workload``: no job is wider than the platform
+    - ``policy``: the order of the queue, or all decisions
+    - ``slack``: deadlines are submit + slack × estimate
+    - ``recorded``: whether jobs have their recorded run times, so that they need no answers
+    - ``requested``: cores by job number, for the allocator ``given``
+    - ``seed``: for random allocators and estimates
+    - ``loses``: whether running jobs may lose all their cores (:meth:`loss`)
+    - ``power``: power limits of the machine, and their effects
 
-    Raises
-    ------
-    InputError, PluginError
-        If the options or the policy's keys cannot be used.
+    Raises InputError or PluginError if the options or the policy's keys cannot be used.
     """
 
     #: Number of calls of the engine between two checks of its state (:meth:`validate`); 0: no checks.
@@ -118,56 +95,32 @@ class BatchSimulator(RunningJobs):
     most_ends: int = 2**62
 
     def __init__(
-        self,
-        workload: Workload,
-        platform: Platform,
-        policy: AnyPolicy,
-        allocator: Allocator,
-        *,
-        rules: Rules | None = None,
-        constraints: JobConstraints | None = None,
-        slack: float = SLACK.default,
-        recorded: bool = False,
-        requested: Mapping[int, str] | None = None,
-        observers: Sequence[AnyObserver] = (),
-        seed: int = SEED.default,
-        loses: bool = False,
-        power: PowerPlan | None = None,
-    ) -> None:
-        self.workload, self.platform = workload, platform
-        self.policy = policy
+        self, workload: Workload, platform: Platform, policy: AnyPolicy, allocator: Allocator, *,
+        rules: Rules | None = None, constraints: JobConstraints | None = None, slack: float = SLACK.default,
+        recorded: bool = False, requested: Mapping[int, str] | None = None, observers: Sequence[AnyObserver] = (),
+        seed: int = SEED.default, loses: bool = False, power: PowerPlan | None = None,
+    ) -> None:  # fmt: skip
+        self.workload, self.platform, self.policy = workload, platform, policy
         self.allocator = with_parameters(allocator, seed=seed % 2**63)
         self.rules, self.constraints = rules or Rules(), constraints or JobConstraints()
         check_rules(self.rules, policy)
         #: Names of the parts of the machine with their own power limits.
         self._parts = () if power is None else tuple(one.name for one in power.domains)
         self.deadline_ns = deadlines_ns(workload, slack)
-        n_cores = platform.n_cores
-        widest = int(workload.cores.argmax())
-        if workload.cores[widest] > n_cores:
-            raise InputError(
-                f"job {workload.job_id[widest]} asks for {workload.cores[widest]} cores; the platform has {n_cores}"
-            )
+        n_cores, widest = platform.n_cores, int(workload.cores.argmax())
+        if (asked := workload.cores[widest]) > n_cores:
+            raise InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
         known = KnownJobs(
-            workload.job_id,
-            workload.submit_ns,
-            self.planned_ns,
-            self.deadline_ns,
-            workload.cores,
-            workload.user,
-            workload.group,
-            workload.queue,
-            workload.partition,
-            workload.qos,
-            n_cores,
-            core_mw(platform, len(workload), power),
+            *(workload.job_id, workload.submit_ns, self.planned_ns, self.deadline_ns, workload.cores),
+            *(workload.user, workload.group, workload.queue, workload.partition, workload.qos),
+            *(n_cores, core_mw(platform, len(workload), power)),
         )
         self.signals = None if power is None else power.signals
         self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
-        if estimates_come_later(self.rules):
+        if self.rules.predicted:
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
@@ -181,19 +134,8 @@ class BatchSimulator(RunningJobs):
         self._entered = 0
         if isinstance(policy, ScoringPolicy) and not isinstance(policy, DecidingPolicy):
             self._scoring = scoring(policy, known)
-        given = given_for(
-            workload,
-            platform,
-            policy,
-            self.allocator,
-            self.rules,
-            self.constraints,
-            known,
-            scored=self._scoring,
-            recorded=recorded,
-            requested=requested,
-            power=power,
-        )
+        parts = workload, platform, policy, self.allocator, self.rules, self.constraints, known
+        given = given_for(*parts, scored=self._scoring, recorded=recorded, requested=requested, power=power)
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = new_state(given)
         self._pause_ns = b.NEVER
@@ -215,13 +157,9 @@ class BatchSimulator(RunningJobs):
     def fork(self) -> Self:
         """Return an independent copy that continues from this instant.
 
-        Both give the same results as a simulation that was never forked. They share constants such as the workload; about 350
-        bytes per job are copied.
-
-        Raises
-        ------
-        InputError
-            If the policy decides in Python, or the run has observers: they may have their own state.
+        Both give the same results as a simulation that was never forked. They share constants such as the workload; about
+        350 bytes per job are copied. Raises InputError if the policy decides in Python, or the run has observers: they may
+        have their own state.
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
@@ -265,15 +203,8 @@ class BatchSimulator(RunningJobs):
         return int(self.state.due_job)
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``, and raises on a fault.
-
-        Raises
-        ------
-        RuntimeError
-            If a job that has started has neither an outcome nor a promise: it would never end.
-        PluginError, InputError
-            As :meth:`settle`.
-        """
+        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``. Raises RuntimeError if a
+        job that has started has neither an outcome nor a promise; PluginError and InputError as :meth:`settle`."""
         if unanswered := self.started():
             raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
@@ -302,15 +233,9 @@ class BatchSimulator(RunningJobs):
         validate(self.state)
 
     def settle(self, status: int) -> bool:
-        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again.
-
-        Raises
-        ------
-        PluginError, InputError
-            If the status is a fault; the message names the job.
-        KeyboardInterrupt
-            If one arrived in compiled code.
-        """
+        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again. Raises
+        PluginError or InputError, which names the job, if the status is a fault; KeyboardInterrupt if one arrived in
+        compiled code."""
         ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
@@ -345,7 +270,6 @@ class BatchSimulator(RunningJobs):
 
     def _decide(self) -> None:
         view = self.view
-        view._refresh()
         view._let_decide()
         began = time.perf_counter_ns()
         try:
@@ -396,7 +320,6 @@ class BatchSimulator(RunningJobs):
 
     def _finish(self, policy: FollowingPolicy) -> None:
         view = self.view
-        view._refresh()
         view._let_decide()
         try:
             with blamed_on(f"batch policy {policy.name}: finish() failed"):
@@ -499,16 +422,10 @@ class BatchSimulator(RunningJobs):
         self.state.settings.more_outages = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
-        """Drain hosts: their running jobs continue, and no other job starts there.
+        """Drain hosts from an instant after the last event: their running jobs continue, and no other job starts there.
 
-        Parameters
-        ----------
-        hosts : int64
-            Host numbers. Their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
-        from_ns : int
-            After the last event.
-        until_ns : int or None
-            Return of the hosts; None: never.
+        ``hosts``, int64: their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
+        ``until_ns``: their return; None: never.
         """
         assert self._outages is not None
         drained = self._outages.drained
@@ -580,16 +497,15 @@ class BatchSimulator(RunningJobs):
             reason = f"{down} host{'s are' if down > 1 else ' is'} {word} forever"
         elif stuck:
             reason = stuck
-        elif (self.state.domains.limit_mw[1:] < b.NEVER).any():
-            limited = list(zip(("the machine", *self._parts), self.state.domains.limit_mw.tolist(), strict=True))
-            limits = ", ".join(f"{mw / 1000:g} W of {name}" for name, mw in limited if mw < b.NEVER)
+        elif limits := {k: mw for k, mw in enumerate(self.state.domains.limit_mw.tolist()) if mw < b.NEVER}:
+            of = ("the machine", *self._parts)
+            texts = ", ".join(f"{mw / 1000:g} W of {of[k]}" for k, mw in limits.items())
             reason = (
-                f"the permanent power limits, {limits}, leave too few cores for it even on the idle machine "
+                f"it does not fit the permanent power limit, {limits[0] / 1000:g} W, even on the idle machine"
+                if limits.keys() == {0}
+                else f"the permanent power limits, {texts}, leave too few cores for it even on the idle machine "
                 "(it is offered the cores that fit, host by host)"
             )
-        elif (self.state.domains.limit_mw < b.NEVER).any():
-            limit = f"{self.state.domains.limit_mw[0] / 1000:g} W"
-            reason = f"it does not fit the permanent power limit, {limit}, even on the idle machine"
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
         return (
@@ -628,8 +544,7 @@ class BatchSimulator(RunningJobs):
 
     def boot_wait_ns(self) -> Array:
         """The time that each row waited for booting hosts, ns: int64, -1 if it has not started."""
-        found: Array = np.where(self.column("start_ns") >= 0, self.column("boot_wait_ns"), -1)
-        return found
+        return np.where(self.column("start_ns") >= 0, self.column("boot_wait_ns"), -1)
 
     def decisions(self) -> dict[str, Any]:
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python
@@ -639,8 +554,8 @@ class BatchSimulator(RunningJobs):
             "decisions": passes,
             "decision_total_ns": total,
             "decision_mean_ns": total / passes if passes else None,
-            "decision_max_ns": int(self.state.max_decide_ns),
         }
+        found["decision_max_ns"] = int(self.state.max_decide_ns)
         if self.state.settings.may_not_fit:
             found["did_not_fit"] = int(self.state.did_not_fit)
         return found | policy_totals(self.policy)

@@ -1,8 +1,7 @@
 """The batch level of a log that does not fit into memory: jobs are loaded when they arrive and dropped after they end.
 
-Time is divided into sections. A :class:`bls.simulator.BatchSimulator` simulates each section, with the jobs that wait or run at
-its begin and those that arrive in it; the next section continues there (:mod:`bls.engine.growing`). The result is the same as
-with all jobs in memory.
+A :class:`bls.simulator.BatchSimulator` simulates each section of time, with the jobs that wait or run at its begin and those
+that arrive in it (:mod:`bls.engine.growing`). The result is the same as with all jobs in memory.
 """
 
 import gc
@@ -20,7 +19,7 @@ from bls.constraints.resource_requests import ASKS_TOO_MUCH, never_fits, request
 from bls.engine import state as b
 from bls.engine.growing import carry_over
 from bls.engine.status import BatchStatus
-from bls.inputs import Chosen, estimates_come_later
+from bls.inputs import Chosen
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Allocations, Schedule
 from bls.options import MEMORY, OVERSIZE
@@ -65,11 +64,6 @@ class StreamedRun(Chosen):
         """Whether the policy keeps accounts of users."""
         return isinstance(self.policy, ScorePolicy) and self.policy.account is not no_account
 
-    @property
-    def predicts(self) -> bool:
-        """Whether a job's estimate is known only when it arrives."""
-        return estimates_come_later(self.rules)
-
 
 def check_streamed(policy: AnyPolicy, rules: Rules, constraints: JobConstraints | None = None) -> None:
     """Raise InputError if the policy or the rules need all jobs at once; the message names the option."""
@@ -102,7 +96,8 @@ class ArrivingJobs:
             if (fitting := self._fitting(block)) is not None:
                 self._ahead.append(fitting)
                 # The next block may contain jobs with the same submit as the last ones.
-                if self._before_last() >= at_least:
+                last_ns = fitting.submit_ns[-1]
+                if sum(int(np.searchsorted(one.submit_ns, last_ns)) for one in self._ahead) >= at_least:
                     break
         if not self._ahead:
             if not self.jobs:
@@ -126,11 +121,6 @@ class ArrivingJobs:
     def next(self) -> Workload | None:
         """The next job that is not taken yet; None at the end."""
         return self._ahead[0].take(np.arange(1)) if self._ahead else None
-
-    def _before_last(self) -> int:
-        # The number of loaded jobs submitted before the last one.
-        last_ns = self._ahead[-1].submit_ns[-1]
-        return sum(int(np.searchsorted(block.submit_ns, last_ns)) for block in self._ahead)
 
     def _fitting(self, block: Workload) -> Workload | None:
         self.source = block.source
@@ -226,23 +216,14 @@ class Stretch:
 
 
 def stretches(
-    arrivals: ArrivingJobs,
-    simulator: Callable[[Workload, JobConstraints], BatchSimulator],
-    *,
-    jobs: int = STRETCH_JOBS,
-    outages: Outages | None = None,
-    watch: Callable[[int, int], None] = lambda _ended, _now: None,
-    pace: Callable[[], int] = lambda: 2**40,
-) -> Iterator[Stretch]:
-    """Simulate the jobs of a log in sections; the columns of a section are valid until the next one.
-
-    - ``simulator``: makes the simulator of some jobs with their recorded run times; its policy passes :func:`check_streamed`
-    - ``jobs``: least number of jobs that arrive in a section
-    - ``watch``, ``pace``: a ``bridge.couplings.Watch``, and the most ends in one step
-
-    Raises InputError and PluginError as ``BatchSimulator``, or if the policy's or the estimator's values of a job depend on the
-    other jobs in memory.
-    """
+    arrivals: ArrivingJobs, simulator: Callable[[Workload, JobConstraints], BatchSimulator], *,
+    jobs: int = STRETCH_JOBS, outages: Outages | None = None,
+    watch: Callable[[int, int], None] = lambda _ended, _now: None, pace: Callable[[], int] = lambda: 2**40,
+) -> Iterator[Stretch]:  # fmt: skip
+    """Simulate the jobs of a log in sections; the columns of a section are valid until the next one. ``simulator`` makes
+    the simulator of some jobs; ``jobs``: the least number of arrivals in a section; ``watch``, ``pace``: a
+    ``bridge.couplings.Watch``, and the most ends in one step. Raises InputError and PluginError as ``BatchSimulator``, or
+    if the policy's or the estimator's values of a job depend on the other jobs in memory."""
     before: Stretch | None = None
     ended = first_new = last_end_ns = n_later = 0
     left = np.zeros(0, np.int64)

@@ -48,7 +48,9 @@ _ESTIMATE = SeenJob._fields.index("estimate_ns")
 class View:
     """The batch level at one instant, read-only.
 
-    While a policy decides, the view shows the state before that pass: the policy itself must count the cores that it assigns.
+    While a policy decides, the view shows the state before that pass: the policy itself must count the cores that it
+    assigns. The methods "for a policy while it decides" raise PluginError if an observer calls them, if the policy has not
+    declared or the run does not have what they need, or if an argument is not allowed.
 
     - ``data``: observers that compute additional data, by name
     - ``notes``: the columns that the policy may note for its decisions
@@ -117,10 +119,8 @@ class View:
 
     @property
     def power_left_w(self) -> float | None:
-        """The power, above idle, that further jobs may draw under that limit, W.
-
-        Running jobs count in their planned power states; below 0 if they draw too much. None without a known limit.
-        """
+        """The power, above idle, that further jobs may draw under that limit, W; None without a known limit. Running jobs
+        count in their planned power states; below 0 if they draw too much."""
         left = power_left(self._run.state)
         return None if left == b.NEVER else left / 1000
 
@@ -130,19 +130,8 @@ class View:
         return self._run.signals
 
     def power_of(self, job: SeenJob, cores: Iterable[int] | None = None) -> float | None:
-        """The power, above idle, that a waiting job would draw in its planned power state, W.
-
-        Parameters
-        ----------
-        job : SeenJob
-        cores : iterable of int, optional
-            Its cores, by numbers in the machine; default: the requested number of cores with the least draw.
-
-        Returns
-        -------
-        float or None
-            None in runs without a power limit.
-        """
+        """The power, above idle, that a waiting job would draw in its planned power state, W; None in runs without a power
+        limit. ``cores``: numbers in the machine; by default the requested number of cores with the least draw."""
         state = self._run.state
         if state.settings.powered == b.UNPOWERED:
             return None
@@ -199,8 +188,7 @@ class View:
     @property
     def down(self) -> list[int]:
         """The numbers of the hosts that are down."""
-        found: list[int] = np.flatnonzero(self._now().up_again_ns).tolist()
-        return found
+        return [*np.flatnonzero(self._now().up_again_ns).tolist()]
 
     @property
     def free_by_host(self) -> Array:
@@ -276,13 +264,7 @@ class View:
         return bool(pending) and pending[0] <= self._now_ns
 
     def news(self) -> list[AnyNews]:
-        """For a policy with a method ``finish``, while it decides: the events since its previous call, in order.
-
-        Raises
-        ------
-        PluginError
-            If the policy has no ``finish``, or an observer calls it.
-        """
+        """For a policy with a method ``finish``, while it decides: the events since its previous call, in order."""
         self._of_a_policy("news")
         if self._news is None:
             raise PluginError("news() is for a batch policy with a method finish(view)")
@@ -298,39 +280,19 @@ class View:
             raise PluginError(f"{what}() is for a batch policy while it decides")
 
     def wake_at(self, instant_ns: int) -> None:
-        """For a policy while it decides: also decide at this later instant (ns), even if nothing happens then.
-
-        There may be any number of such instants. Each leads to a pass, or to one as soon as the scheduler is no longer busy.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, or the instant is not later.
-        """
+        """For a policy while it decides: also decide at this later instant (ns), even if nothing happens then. There may be
+        any number of such instants. Each leads to a pass, or to one as soon as the scheduler is no longer busy."""
         self._of_a_policy("wake_at")
         self._wake_ups.add(_whole("wake_at", instant_ns, self._now_ns + 1, MAX_NS))
 
     def wake_after(self, duration_ns: int) -> None:
-        """For a policy while it decides: :meth:`wake_at` a number of ns (at least 1) after the present instant.
-
-        Raises
-        ------
-        PluginError
-            As :meth:`wake_at`.
-        """
+        """For a policy while it decides: :meth:`wake_at` a number of ns (at least 1) after the present instant."""
         self._of_a_policy("wake_after")
         self._wake_ups.add(self._now_ns + _whole("wake_after", duration_ns, 1, MAX_NS - self._now_ns))
 
     def kill_after(self, job: SeenJob, span_ns: int) -> None:
-        """For a policy while it decides: set the run time after which a waiting job is killed, instead of its walltime.
-
-        Only in runs that kill jobs at their walltime. ``span_ns`` is at least 1.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, jobs are not killed, the job does not wait, or the span is out of range.
-        """
+        """For a policy while it decides, in runs that kill jobs at their walltime: set the run time (ns, at least 1) after
+        which a waiting job is killed instead."""
         self._of_a_policy("kill_after")
         row = self._facts.find(job.row)
         if row not in self._waiting:
@@ -342,13 +304,7 @@ class View:
         self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
-        """For a policy while it decides: try placements on a copy of the free cores.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, or in runs with a power limit.
-        """
+        """For a policy while it decides, in runs without a power limit: try placements on a copy of the free cores."""
         self._of_a_policy("trial")
         from bls.seen.trial import Trial  # few policies need it
 
@@ -365,20 +321,8 @@ class View:
     def reject(self, job: SeenJob, reason: str) -> None:
         """For a policy while it decides: remove a waiting job from the queue in this pass; it never runs.
 
-        Its ``state`` is ``rejected``; the table of jobs has the reason (``rejected_because``). Jobs that depend on it become
-        eligible. All rejections of a pass come before its starts.
-
-        Parameters
-        ----------
-        job : SeenJob
-            A job of :attr:`waiting`.
-        reason : str
-            1 to 200 characters.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, the job does not wait or is rejected already, or the reason is not such a text.
+        Its ``state`` is ``rejected``; the table of jobs has the reason, 1 to 200 characters (``rejected_because``). Jobs
+        that depend on it become eligible. All rejections of a pass come before its starts.
         """
         self._of_a_policy("reject")
         row = self._waiting_row("reject", job)
@@ -393,35 +337,14 @@ class View:
     def hold(self, job: SeenJob) -> None:
         """For a policy while it decides: hold a waiting job, as Slurm's ``scontrol hold`` does.
 
-        The job cannot start until :meth:`release_hold`, not even in a :meth:`trial`. It stays in :attr:`waiting`, at its place
-        in the queue, and may be cancelled or rejected. The table of jobs has the time of the hold (``started_because``). If
-        only held jobs are left, the run ends with an error.
-
-        Parameters
-        ----------
-        job : SeenJob
-            A job of :attr:`waiting`.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, or the job does not wait or is held already.
+        The job cannot start until :meth:`release_hold`, not even in a :meth:`trial`. It stays in :attr:`waiting`, at its
+        place in the queue, and may be cancelled or rejected. The table of jobs has the time of the hold
+        (``started_because``). If only held jobs are left, the run ends with an error.
         """
         self._set_hold("hold", job, True)
 
     def release_hold(self, job: SeenJob) -> None:
-        """For a policy while it decides: release the hold of a waiting job, which may start in this pass.
-
-        Parameters
-        ----------
-        job : SeenJob
-            A job of :attr:`on_hold`.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, or the job does not wait or is not held.
-        """
+        """For a policy while it decides: release the hold of a waiting job (:attr:`on_hold`), which may start in this pass."""
         self._set_hold("release_hold", job, False)
 
     def _set_hold(self, what: str, job: SeenJob, on: bool) -> None:
@@ -446,13 +369,8 @@ class View:
     def note(self, **values: Any) -> None:
         """For a policy while it decides: note values of this decision, by the names in its ``decision_columns``.
 
-        They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later value
-        replaces an earlier one.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, a name is not declared, or a value has another type.
+        They appear in the row of this pass in the table of decisions (``decisions``); missing values are None. A later
+        value replaces an earlier one.
         """
         self._of_a_policy("note")
         self._notes.note(self._run.state.n_decisions, values)
@@ -472,79 +390,46 @@ class View:
         cores : iterable of int, optional
             Some of its cores, by numbers in the machine; default: all, including those that it is given later. Replayed jobs
             and jobs started in this pass accept only all cores.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, the policy's ``directs`` does not name it, or the job, the factor or a core is not allowed.
         """
         if not isinstance(job, SeenJob | str) and isinstance(job, Iterable):
             if cores is not None:
                 raise PluginError("scale() of several jobs: cores; allowed: none, all of their cores")
-            self._may_direct("scale", "speeds", b.SCALES)
-            self._directions.scale_all([self._directable("scale", one) for one in job], factor)
+            self._directions.scale_all(self._directed("scale", "speeds", b.SCALES, *job), factor)
             return
-        one = self._directed("scale", "speeds", b.SCALES, job)
+        one = self._directed("scale", "speeds", b.SCALES, job)[0]
         if cores is not None and self._run.state.jobs.run_ns.item(one.row) >= 0:
             raise PluginError(f"scale() of job {one.job_id}: cores; allowed: all of its cores, since it is replayed")
-        held: set[int] | None = None
-        if cores is not None and one.row in self._running:
-            held = self._cores_of(one)
+        held = self._cores_of(one) if cores is not None and one.row in self._running else None
         self._directions.scale(one, factor, cores, held)
 
     def cancel(self, job: SeenJob) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"ends"``: end a running job one nanosecond later.
+        """For a policy while it decides, whose ``directs`` names ``"ends"``: end a job that runs or is started in this pass
+        one nanosecond later.
 
         Its work is lost; its ``state`` is ``cancelled``. Jobs that depend on it become eligible then.
-
-        Parameters
-        ----------
-        job : SeenJob
-            A job that runs or is started in this pass.
-
-        Raises
-        ------
-        PluginError
-            As :meth:`scale`.
         """
-        self._directions.end(self._directed("cancel", "ends", b.CUTS, job), b.CANCELLED)
+        self._directions.end(self._directed("cancel", "ends", b.CUTS, job)[0], b.CANCELLED)
 
     def requeue(self, job: SeenJob) -> None:
-        """End a job like :meth:`cancel`, and put another attempt into the queue, at the same place.
-
-        Its ``state`` is ``requeued``. It counts for ``max-attempts``.
-        """
-        self._directions.end(self._directed("requeue", "ends", b.CUTS, job), b.REQUEUED)
+        """End a job like :meth:`cancel`, and put another attempt into the queue, at the same place. Its ``state`` is
+        ``requeued``. It counts for ``max-attempts``."""
+        self._directions.end(self._directed("requeue", "ends", b.CUTS, job)[0], b.REQUEUED)
 
     def width(self, job: SeenJob) -> JobWidth:
         """The present, smallest and largest width of a job, with changing widths (``malleable``)."""
         state = self._run.state
-        least, most = (job.cores, job.cores)
-        if state.settings.resizing != b.NO_RESIZE:
-            least, most = self._run.width_range(job.row)
+        resizes = state.settings.resizing != b.NO_RESIZE
+        least, most = self._run.width_range(job.row) if resizes else (job.cores, job.cores)
         row = self._facts.find(job.row)
         held = state.jobs.held_cores.item(row) if row in self._running else 0
         return JobWidth(least, most, held, state.jobs.asked.item(row) if held else 0)
 
     def resize(self, job: SeenJob, cores: int) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"widths"``: set the width of a malleable job.
+        """For a policy while it decides, whose ``directs`` names ``"widths"``, with ``resize decide``: set the width of a
+        malleable job that runs or is started in this pass, within the range of :meth:`width`.
 
-        It needs ``resize decide``. After the pass and its starts, the job is asked for surplus cores, which it gives up at the
-        ends of chunks. Or it is given free cores, in the order of starts, and the rest after later passes, until another width
-        is set.
-
-        Parameters
-        ----------
-        job : SeenJob
-            A job that runs or is started in this pass.
-        cores : int
-            Within the range of :meth:`width`.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, the policy's ``directs`` does not name it, without ``resize decide``, or if the job or the
-            number is not allowed.
+        After the pass and its starts, the job is asked for surplus cores, which it gives up at the ends of chunks. Or it is
+        given free cores, in the order of starts, and the rest after later passes, until another width is set.
         """
         self._of_a_policy("resize")
         if self._run.state.settings.resizing != b.AS_DECIDED:
@@ -560,11 +445,12 @@ class View:
         self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
-        """For a policy while it decides, whose ``directs`` names ``"hints"``: send a running job a hint.
+        """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: send a running
+        job a hint.
 
-        It needs ``coordination hint``. The job serves the named cores last, and releases them as soon as its other cores
-        suffice for the remaining tasks (``docs/explanation/coordination.md``), until the next hint. Hints are sent after the
-        pass, and only if they have changed.
+        The job serves the named cores last, and releases them as soon as its other cores suffice for the remaining tasks
+        (``docs/explanation/coordination.md``), until the next hint. Hints are sent after the pass, and only if they have
+        changed.
 
         Parameters
         ----------
@@ -574,12 +460,6 @@ class View:
             Cores on which it computes (on exclusive hosts, the first ones), by numbers in the machine; default: none.
         waiting : SeenJob, optional
             The job that waits for them and is not started in this pass; required with cores.
-
-        Raises
-        ------
-        PluginError
-            If an observer calls it, the policy's ``directs`` does not name it, without ``coordination hint``, or if a job or a
-            core is not allowed.
         """
         self._of_a_policy("hint")
         if self._run.state.settings.hints != b.BY_POLICY:
@@ -604,14 +484,11 @@ class View:
     def _cores_of(self, job: SeenJob) -> set[int]:
         return {core for lo, hi in self.allocation(job) for core in range(lo, hi)}
 
-    def _directed(self, what: str, name: str, part: int, job: object) -> SeenJob:
-        self._may_direct(what, name, part)
-        return self._directable(what, job)
-
-    def _may_direct(self, what: str, name: str, part: int) -> None:
+    def _directed(self, what: str, name: str, part: int, *jobs: object) -> list[SeenJob]:
         self._of_a_policy(what)
         if not self._run.state.settings.directs & part:
             raise PluginError(f"{what}() is for a batch policy whose directs has {name!r}")
+        return [self._directable(what, job) for job in jobs]
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
@@ -633,6 +510,7 @@ class View:
         self._show(run)
 
     def _let_decide(self) -> None:
+        self._refresh()
         self._deciding = True
         self._decision += 1
 
@@ -710,27 +588,10 @@ class View:
         job_id, submit, cores, user, group, queue, partition, qos = self._given
         if row >= len(job_id):
             origin, attempt = jobs.origin.item(row), jobs.attempt.item(row)
-        eligible = jobs.eligible_ns.item(row)
-        return _new(
-            SeenJob,
-            (
-                job_id[origin],
-                submit[origin],
-                eligible,
-                jobs.estimate_ns.item(row),
-                cores[origin],
-                user[origin],
-                group[origin],
-                queue[origin],
-                partition[origin],
-                qos[origin],
-                attempt,
-                self._facts.number(row),
-                self._facts.number(origin),
-                self._facts,
-                -1,
-            ),
-        )
+        request = job_id[origin], submit[origin], jobs.eligible_ns.item(row), jobs.estimate_ns.item(row), cores[origin]
+        groups = user[origin], group[origin], queue[origin], partition[origin], qos[origin]
+        facts = self._facts
+        return _new(SeenJob, (*request, *groups, attempt, facts.number(row), facts.number(origin), facts, -1))
 
     def _chosen(self, answer: Iterable[Any]) -> list[int]:
         # The rows of the jobs that a policy starts; named cores are stored in _named.
@@ -749,12 +610,12 @@ class View:
         if self._rejected and (both := [row for row in rows if row in self._rejected]):
             raise AnswerError(f"gave job {waiting[both[0]].job_id}, which it rejects")
         if self._holds:
-            self._tell_holds(rows)
+            self._add_holds(rows)
         if self._named:
             check_apart(waiting, rows, self._named)
         return rows
 
-    def _tell_holds(self, rows: list[int]) -> None:
+    def _add_holds(self, rows: list[int]) -> None:
         # Add the holds of starting jobs to the policy's own reasons.
         state = self._run.state
         for row in rows:

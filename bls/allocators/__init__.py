@@ -27,15 +27,9 @@ from traces.compiled import as_value
 from traces.trials import Fences, rule_answers, try_rule
 
 __all__ = [
-    "ALLOCATORS",
-    "PLACE",
-    "Allocator",
-    "PlacementRequest",
-    "allocator",
-    "allocator_kernel",
-    "placing",
+    "ALLOCATORS", "PLACE", "Allocator", "PlacementRequest", "allocator", "allocator_kernel", "placing",
     "with_parameters",
-]
+]  # fmt: skip
 
 ALLOCATORS: dict[str, Allocator] = {
     "first-fit": FIRST_FIT,
@@ -51,13 +45,8 @@ ALLOCATORS: dict[str, Allocator] = {
 
 
 def allocator(name: str, *, where: str = "") -> Allocator:
-    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message lists the known ones, nearest first.
-    """
+    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``. Raises InputError if
+    there is none; the message lists the known ones, nearest first."""
     where = at(where or str(ALLOCATOR), name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
 
@@ -107,25 +96,13 @@ def _ask(who: str, allocator: Allocator) -> None:
     free_give(words, starts, _TAKEN[1], n_cores)
     offered = np.ones(n_cores, np.int64)
     offered[slice(*_TAKEN)] = 0
-    host_free = np.add.reduceat(offered, _HOST_FIRST[:-1])
     none = np.zeros(0, np.int64)
+    host_free = np.add.reduceat(offered, _HOST_FIRST[:-1]) if allocator.by_hosts else none
+    arrays = {"words": words, "starts": starts, "host_first": np.array(_HOST_FIRST), "host_free": host_free}
+    arrays |= dict.fromkeys(("switch_lo", "switch_hi", "switch_level", "switch_hosts", "wanted_lo", "wanted_hi"), none)
+    arrays["parameters"] = np.array(allocator.parameters, np.int64)
     for asked in _ASKED:
-        fences = Fences(
-            who,
-            words=words,
-            starts=starts,
-            host_first=np.array(_HOST_FIRST),
-            host_free=host_free if allocator.by_hosts else none,
-            switch_lo=none,
-            switch_hi=none,
-            switch_level=none,
-            switch_hosts=none,
-            wanted_lo=none,
-            wanted_hi=none,
-            parameters=np.array(allocator.parameters, np.int64),
-            out_lo=np.zeros(2 * asked, np.int64),
-            out_hi=np.zeros(2 * asked, np.int64),
-        )
+        fences = Fences(who, **arrays, **{name: np.zeros(2 * asked, np.int64) for name in _OUT})
         with rule_answers(who):
             allocator.place(PlacementRequest(1, asked, 1, 0, **fences.arrays))
         fences.check(*_OUT)

@@ -1,11 +1,7 @@
-"""Best fit and worst fit: the busiest host first, so that the others stay free for wide jobs, or the emptiest, so that the load
-is spread.
+"""Best fit and worst fit: hosts by the number of their usable cores, fewest first or most first, equals by number.
 
-A host's usable cores are those that it offers, rounded down to a multiple of ``unit_cores``. Hosts that have any are taken
-by how many they have, fewest first (best fit) or most first (worst fit), equals by number. Each gives its lowest offered cores,
-as many as are usable or still missing. The job can be placed if the usable cores of all hosts are ``n_cores`` or more.
-
-AccaSim calls the former order of hosts "best fit" (hosts sorted by what they have left, ascending).
+Usable cores are the offered ones, rounded down to a multiple of ``unit_cores``. Each host gives its lowest, as many as are
+usable or still missing. AccaSim calls the former order of hosts "best fit".
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable

@@ -1,8 +1,7 @@
 """Contiguous: the lowest run of ``n_cores`` consecutive free cores.
 
-The run begins at the lowest core from which enough consecutive cores are offered. Cores are consecutive by number:
-a run may go on from the last core of a host to the first of the next. With units of more than one core, a run counts only
-if it gives a multiple of ``unit_cores`` on each host. A job for which enough cores are free, but not in one run, waits.
+A run may continue from the last core of a host to the first of the next. With units of more than one core, it must give a
+multiple of ``unit_cores`` on each host.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel

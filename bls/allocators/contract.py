@@ -20,60 +20,35 @@ class PlacementRequest(State):
     """The input of an allocator: the job's request, the offered cores, and room for the answer.
 
     There is one in each run: the engine sets what changes before each call, and an allocator may keep nothing of it.
-
-    Attributes
-    ----------
-    number : int
-        The job's number in the workload; every attempt of a job has the same.
-    n_cores : int
-        How many cores the job needs, from 1.
-    unit_cores : int
-        The job is of units of so many cores, each on one host: ``n_cores`` is a multiple of it, and so must be what each
-        host gives.
-    limit : int
-        The most leaf switches that the job's hosts may hang on; 0: any number.
-    words, starts : int64
-        The offered cores, to be read with ``bls.availability.free_cores``: those that are free, already without what the
-        job may not have (another partition's, a failed host's …). There may be fewer than the job needs. What a host offers
-        is trimmed to what its other resources allow, but need not be a multiple of ``unit_cores``.
-    host_first : int64 (H + 1,)
-        Host h has the cores ``host_first[h]:host_first[h + 1]``; the last is the number of cores.
-    host_free : int64 (H,)
-        How many cores each host offers. Only for allocators that say ``by_hosts``; empty for others. For an allocator that
-        says ``whole_hosts`` the trimming to other resources is here only, and not in ``words``: a host may be offered whole
-        and yet count for a part of its cores.
-    switch_lo, switch_hi, switch_level : int64 (S,)
-        The switches of a tree network. Switch s is above the hosts ``switch_hosts[switch_lo[s]:switch_hi[s]]``. First come
-        the leaf switches, of level 0, which have every host below them, each below one; then the switches of the next
-        level, and so on, each level by its lowest hosts. Empty where the platform names none.
-    switch_hosts : int64 (H,)
-        All hosts, tree by tree, so that the hosts below a switch follow one another; the hosts of a leaf ascend. It is
-        0 … H - 1 where each switch has neighbours only. Empty where the platform names no switches.
-    wanted_lo, wanted_hi : int64
-        The cores that the job asks for by number, ascending intervals; empty for nearly every workload.
-    parameters : int64
-        The allocator's own numbers, :attr:`Allocator.parameters`.
-    out_lo, out_hi : int64
-        Where the answer goes: ascending, disjoint, half-open intervals of offered cores, ``n_cores`` cores together (with
-        ``whole_hosts``: all the cores of as many hosts as it takes to have them). There is room for 2 × ``n_cores``
-        intervals, and for as many as are wanted.
     """
 
-    number: int
-    n_cores: int
+    number: int  # the job's number in the workload, the same for all of its attempts
+    n_cores: int  # number of cores that the job needs, from 1
+    # cores of each of the job's units, which is on one host: ``n_cores`` and the cores on each host are multiples of it
     unit_cores: int
-    limit: int
+    limit: int  # the most leaf switches of the job's hosts; 0: any number
+    # the offered cores, read with ``bls.availability.free_cores``: free cores that the job may have, perhaps fewer than it
+    # needs. Those of a host are trimmed to its other resources, but need not be a multiple of ``unit_cores``.
     words: Ints
     starts: Ints
-    host_first: Ints
+    host_first: Ints  # int64 (H + 1,): host h has the cores ``host_first[h]:host_first[h + 1]``
+    # int64 (H,): number of cores that each host offers, for allocators with ``by_hosts``; else empty. With ``whole_hosts``
+    # only these are trimmed to other resources, not ``words``.
     host_free: Ints
+    # int64 (S,): the switches of a tree network. Switch s is above the hosts ``switch_hosts[switch_lo[s]:switch_hi[s]]``.
+    # First come the leaf switches, of level 0, with each host below one of them; then the next level, each level by its
+    # lowest hosts. Empty without switches.
     switch_lo: Ints
     switch_hi: Ints
     switch_level: Ints
+    # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
     switch_hosts: Ints
+    # the cores that the job asks for by number, ascending intervals; empty for nearly every workload
     wanted_lo: Ints
     wanted_hi: Ints
-    parameters: Ints
+    parameters: Ints  # the allocator's own numbers, :attr:`Allocator.parameters`
+    # the answer: ascending, disjoint, half-open intervals of offered cores, together ``n_cores`` (with ``whole_hosts``: all
+    # cores of the necessary hosts). There is room for 2 × ``n_cores`` intervals, and for all wanted ones.
     out_lo: Ints
     out_hi: Ints
 
@@ -117,10 +92,7 @@ class Allocator:
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function to the signature of an allocator.
 
-    Raises
-    ------
-    InputError
-        If it has another number of arguments.
+    Raises InputError if it has another number of arguments.
     """
     return compiled_rule(function, "allocator_kernel", (PLACE, ("request",)))
 

@@ -1,8 +1,6 @@
 """First fit: the lowest-numbered free cores, wherever they are.
 
-Hosts are taken by number; each gives its lowest offered cores, as many as it has or as are still missing. With units of
-more than one core, a host gives no more than its offered cores rounded down to a multiple of ``unit_cores``. The job can
-be placed if that comes to ``n_cores`` over all hosts.
+With units of more than one core, a host gives no more than its offered cores rounded down to a multiple of ``unit_cores``.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, take_in_order

@@ -1,9 +1,9 @@
 """Random: cores drawn from the free ones, each set of ``n_cores`` as likely as any other.
 
-What is drawn are units. The offered cores of each host, ascending, make groups of ``unit_cores``; a rest that makes no
-whole group is left out; the groups of all hosts, ascending, are numbered 0 … m-1. (With 1-core units: all the offered
-cores, ascending.) Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for j = m-u, …, m-1, take the number
-drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if m >= u.
+Units are drawn. The offered cores of each host, ascending, make groups of ``unit_cores``, without a rest; the groups of all
+hosts, ascending, are numbered 0 … m-1. Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for
+j = m-u, …, m-1, take the number drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if
+m >= u.
 
 The k-th number drawn (k = 1 … u) is (x >> 1) mod (j + 1), where x is the k-th output of splitmix64 from the state
 mix(mix(seed) xor number): x = mix(state + k · 0x9E3779B97F4A7C15), modulo 2**64, with splitmix64's

@@ -1,22 +1,12 @@
 """Topology-aware: few leaf switches, as Slurm's topology/tree plug-in chooses them.
 
-A host's usable cores are those that it offers, rounded down to a multiple of ``unit_cores``; a switch's are those of all
-hosts below it. The whole machine counts as one more switch, above all; without switches it is the one leaf. Switches of a
-level are numbered by their lowest hosts.
-
-1. The switch. Levels are gone through from the leaves up. A switch holds the job if its usable cores are ``n_cores`` or
-   more; with a ``limit`` above 0, only if those of the ``limit`` leaf switches below it that have most of them are. At
-   the first level at which any does: the one with the fewest usable cores, equals by number. If none does at any level,
-   the job cannot be placed.
-2. The leaf switches below it, until nothing is missing. If one of those not yet chosen has as many usable cores as are
-   still missing: the one with the fewest among those that have, equals by number, and it gives what is missing. Otherwise:
-   the one with the most, equals by number, and it gives all.
-3. Within a leaf switch: hosts by number, from each its lowest offered cores, as many as are usable or still missing.
-
-Step 2 uses as few leaf switches as can be below the switch of step 1.
+docs/reference/batch-allocators.md ("Allocators") defines the three steps: the switch, the leaf switches below it, and their
+hosts. Usable cores are the offered ones of a host, rounded down to a multiple of ``unit_cores``. The whole machine counts
+as one more switch, above all; without switches it is the one leaf. Step 2 uses as few leaf switches as can be below the
+switch of step 1.
 
 Source: Slurm's Topology Guide, https://slurm.schedmd.com/topology.html ("best fit" of the lowest-level switch that can
-satisfy the request; within it the leaf switches by best fit). ``limit`` is ``switches``.
+satisfy the request; within it the leaf switches by best fit).
 """
 
 import numpy as np

@@ -1,8 +1,7 @@
 """Whole hosts (exclusive): no host is shared.
 
-Hosts all of whose cores are offered are taken by number until together they have ``n_cores`` cores; the job holds all the
-cores of all of them, the last one's too. A host counts for its cores, or for as many as its other resources allow,
-rounded down to a multiple of ``unit_cores``; one that counts for none is passed over.
+Completely free hosts are taken by number until together they have ``n_cores`` cores; the job holds all their cores. A host
+counts for as many cores as its other resources allow, rounded down to a multiple of ``unit_cores``.
 """
 
 from bls.allocators.contract import Allocator, PlacementRequest, allocator_kernel, usable

@@ -1,28 +1,14 @@
-"""A workload in figures, as ``twolevel workload info`` prints them, and as a text."""
+"""The statistics that ``twolevel workload info`` prints, and their text."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from bls.analysis.statistics import (
-    ColumnSpread,
-    Estimates,
-    Members,
-    Percentiles,
-    Period,
-    SubmitClocks,
-    Users,
-    arrivals,
-    estimates,
-    members,
-    percentiles,
-    periods,
-    spread,
-    users,
-    work_core_s,
-)
+from bls.analysis import statistics as st
+from bls.analysis.statistics import ColumnSpread, Estimates, Members, Percentiles, Period, SubmitClocks, Users
 from bls.estimates.coverage import predictable_by_name
 from bls.machine.platform import Platform
 from bls.options import ESTIMATES, SELECT
@@ -43,14 +29,9 @@ _LEAST_STEPS = 20
 
 #: What SWF's numbers of the status field mean.
 STATUSES = {
-    -1: "unknown",
-    0: "failed",
-    1: "completed",
-    2: "part, to be continued",
-    3: "last part, completed",
-    4: "last part, failed",
-    5: "cancelled",
-}
+    -1: "unknown", 0: "failed", 1: "completed", 2: "part, to be continued", 3: "last part, completed",
+    4: "last part, failed", 5: "cancelled",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,7 +100,8 @@ class Description:
 
     def as_dict(self) -> dict[str, Any]:
         """The figures in plain values, as JSON can hold them."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
 
     def __str__(self) -> str:
         """The figures as text for people: a line each, in aligned columns."""
@@ -127,13 +109,8 @@ class Description:
 
 
 def describe(workload: Workload, platform: Platform) -> Description:
-    """The figures of a workload, the jobs of which fit the platform (``bls.workloads.selection.fit``).
-
-    Raises
-    ------
-    InputError
-        If no job has a run time.
-    """
+    """The statistics of a workload whose jobs fit the platform (``bls.workloads.selection.fit``). Raises InputError if no job
+    has a run time."""
     submit, cores = workload.submit_ns, workload.cores
     ran = ~workload.run_unknown
     if not ran.any():
@@ -143,12 +120,12 @@ def describe(workload: Workload, platform: Platform) -> Description:
     day_ns, day_jobs = busiest_window(workload, _DAY_NS)
     heaviest_ns, heaviest_core_ns = heaviest_window(workload, _DAY_NS)
     calendar = Calendar.of(workload)
-    work = work_core_s(workload)
+    work = st.work_core_s(workload)
     all_work_core_s = float(np.sum(work))
-    of_run, of_estimate = percentiles(run), percentiles(workload.estimate_ns)
+    of_run, of_estimate = st.percentiles(run), st.percentiles(workload.estimate_ns)
     widths = _widths(cores)
     step = next((name for name, days in _STEPS if span_ns >= _LEAST_STEPS * days * _DAY_NS), _STEPS[-1][0])
-    months = periods(workload, calendar, platform.n_cores, work, "month")
+    months = st.periods(workload, calendar, platform.n_cores, work, "month")
     # A wait counts from when the job could start; a job that started before has not waited.
     waited = np.maximum(workload.wait_ns - (workload.earliest_ns - workload.submit_ns), 0)
     waits, memory = waited[workload.wait_ns >= 0], workload.memory_kb[workload.memory_kb >= 0]
@@ -164,11 +141,11 @@ def describe(workload: Workload, platform: Platform) -> Description:
         clamped=workload.clamped,
         first_submit_ns=int(submit[0]),
         span_ns=span_ns,
-        cores=spread(cores),
+        cores=st.spread(cores),
         widths=widths,
         run_ns=of_run.spread(float(run.astype(np.float64).mean())),
         estimate_ns=of_estimate.spread(float(workload.estimate_ns.astype(np.float64).mean())),
-        overestimate=spread(estimate / run),
+        overestimate=st.spread(estimate / run),
         underestimated=int(np.count_nonzero(estimate < run)),
         cancelled=int(np.count_nonzero(~ran)),
         busiest_day_ns=day_ns,
@@ -183,28 +160,21 @@ def describe(workload: Workload, platform: Platform) -> Description:
         width_work_core_s=tuple(float(np.sum(work[(cores >= low) & (cores <= high)])) for low, high, _ in widths),
         run_percentiles_ns=of_run,
         estimate_percentiles_ns=of_estimate,
-        estimates=estimates(run, estimate),
+        estimates=st.estimates(run, estimate),
         predictable=predictable_by_name(workload),
-        arrivals=arrivals(workload, calendar),
+        arrivals=st.arrivals(workload, calendar),
         months=months,
         step=step,
-        timeline=months if step == "month" else periods(workload, calendar, platform.n_cores, work, step),
-        wait_ns=spread(waits) if len(waits) else None,
-        users=users(workload, work),
-        queues=members(workload.queue, work, kinds["Queue"]),
-        partitions=members(workload.partition, work, kinds["Partition"]),
-        qos=members(workload.qos, work, kinds["QOS"]),
-        statuses=members(workload.status, work, STATUSES),
-        memory_kb=spread(memory) if len(memory) else None,
+        timeline=months if step == "month" else st.periods(workload, calendar, platform.n_cores, work, step),
+        wait_ns=st.spread(waits) if len(waits) else None,
+        users=st.users(workload, work),
+        queues=st.members(workload.queue, work, kinds["Queue"]),
+        partitions=st.members(workload.partition, work, kinds["Partition"]),
+        qos=st.members(workload.qos, work, kinds["QOS"]),
+        statuses=st.members(workload.status, work, STATUSES),
+        memory_kb=st.spread(memory) if len(memory) else None,
         memory_known=len(memory),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Tuples as lists, within others too."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _widths(cores: Array) -> tuple[tuple[int, int, int], ...]:

@@ -10,10 +10,8 @@ The hour of the day, the weekday and the month of the submits (local time) go ro
 The time between two submits, cores, run time and GFLOP do not go round: ``ks`` and ``wasserstein`` are those of two
 samples on a line, and there is no ``kuiper``. A Wasserstein distance is in the unit of its row.
 
-What distance there would be between two logs of the same machine is told by :func:`halves`, the distances between the
-even and the odd weeks of one log. Weeks, so that each half has all weekdays and hours; alternate ones, so that both have
-the same seasons and the same growth. (Two halves in time would differ by those; two random halves of the jobs would hardly
-differ, as bursts of submits would be cut in two.)
+The distance between two logs of the same machine is estimated by :func:`halves`: the distances between the even and the odd
+weeks of one log. Both halves have all weekdays and hours, the same seasons and the same growth, and keep bursts of submits.
 
 Sources: N. Kuiper, "Tests concerning random points on a circle", Indag. Math. 63, 1960; J. Rabin, J. Delon, Y. Gousseau,
 "Transportation distances on the circle", J. Math. Imaging Vis. 41, 2011, doi:10.1007/s10851-011-0284-0.
@@ -36,23 +34,18 @@ CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}
 
 #: What is compared, with its unit.
 QUANTITIES: Mapping[str, str] = {
-    "hour": "h",
-    "weekday": "d",
-    "month": "months",
-    "interarrival": "s",
-    "cores": "cores",
-    "run time": "s",
+    "hour": "h", "weekday": "d", "month": "months", "interarrival": "s", "cores": "cores", "run time": "s",
     "work": "GFLOP",
-}
+}  # fmt: skip
 
 _BINS = 36
 _MEASURES = ("ks", "kuiper", "wasserstein")
 
 
 def gflop(workload: Workload, core_gflops: float | None = None) -> Array:
-    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64, shape (n,). ``workload``: its
-    header may say the speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``), as those
-    of generated workloads do. ``core_gflops``: the speed of a core in GFLOP/s where the header says none; by default 1."""
+    """The work of each job in GFLOP: run time × the speed of all that it asks for; float64 (n,). The header may give the
+    speed of a core (``CoreGflops``) and, for a further column ``gpu``, of a card (``GpuGflops``). ``core_gflops``: the
+    speed of a core in GFLOP/s without such a header; by default 1."""
     facts = header_facts(workload.header)
     speed = _speed(facts.get("CoreGflops")) or core_gflops or 1.0
     every_second = workload.cores * speed
@@ -98,14 +91,10 @@ def _samples(workload: Workload, core_gflops: float | None, chosen: Array | None
 
 
 def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The distances between a source and a workload made of it.
-
-    - ``source``, ``generated``: of at least two jobs each. Where the source's header says no speed, work is counted by
-      the one that the generated workload's header says of it.
-
-    Returns list of dict: one row for each of :data:`QUANTITIES`: ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where
-    it does not go round), ``wasserstein``. Raises InputError if one of them has a single job.
-    """
+    """The distances between a source and a workload made of it, of at least two jobs each: a row for each of
+    :data:`QUANTITIES` with ``quantity``, ``unit``, ``ks``, ``kuiper`` (NaN where it does not go round), ``wasserstein``. If
+    the source's header gives no speed, work is counted by the speed that the generated workload's header gives. Raises
+    InputError if one of them has a single job."""
     for workload in (source, generated):
         if len(workload) < 2:
             raise InputError(f"{workload.source}: a single job has no distributions; allowed: at least 2 jobs")
@@ -114,11 +103,8 @@ def likeness(source: Workload, generated: Workload) -> list[dict[str, Any]]:
 
 
 def halves(source: Workload, core_gflops: float | None = None) -> list[dict[str, Any]]:
-    """The distances between the even and the odd weeks of a log, as :func:`likeness` gives them.
-
-    Weeks begin on Mondays. The time between two jobs of different halves belongs to neither. Raises InputError if one
-    half has less than two jobs in one week.
-    """
+    """The distances between the even and the odd weeks (from Monday) of a log, as :func:`likeness`. The time between two
+    jobs of different halves belongs to neither. Raises InputError if one half has less than two jobs in one week."""
     even = _even_weeks(source)
     if not _both(even):
         raise InputError(f"{source.source}: too short to be halved; allowed: jobs in an even and in an odd week")
@@ -136,8 +122,8 @@ def _both(even: Array) -> bool:
 
 
 def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The rows of :func:`likeness`, and beside each distance that between the source's halves (``ks_halves``, …). The latter
-    are NaN where the source is too short to be halved."""
+    """The rows of :func:`likeness`, and next to each distance the one between the source's halves (``ks_halves``, …), NaN
+    if the source is too short to be halved."""
     even = _even_weeks(source)
     speed = _source_speed(source, generated)
     own = halves(source, speed) if _both(even) else [dict.fromkeys(_MEASURES, math.nan)] * len(QUANTITIES)
@@ -148,8 +134,8 @@ def likeness_table(source: Workload, generated: Workload) -> list[dict[str, Any]
 
 
 def distributions(source: Workload, generated: Workload) -> list[dict[str, Any]]:
-    """The input of the figure ``traces.figures.workload.likeness``: shares of jobs by hour, weekday, month and work. Returns
-    list of dict: ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the
+    """The input of the figure ``traces.figures.workload.likeness``: shares of jobs by hour, weekday, month and work, in
+    rows with ``panel`` ("hour", "weekday", "month", "work"), ``at`` (the hour 0 to 23, the weekday 0 (Monday) to 6, the
     month 1 to 12, the middle of a bin in log10 GFLOP), ``source`` and ``generated`` (shares, which sum to 1 in each panel)."""
     speed = _source_speed(source, generated)
     first, second = _samples(source, speed), _samples(generated, speed)

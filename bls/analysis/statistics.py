@@ -170,12 +170,8 @@ def estimates(run_ns: Array, estimate_ns: Array) -> Estimates:
 
 
 def members(numbers: Array, work: Array, names: dict[int, str] | None = None) -> tuple[Members, ...]:
-    """The different numbers of a column, those with most jobs first; none where no row has one.
-
-    - ``numbers``, int64 (n,): of every job, -1 where unknown
-    - ``work``, float64 (n,): :func:`work_core_s`
-    - ``names``: what numbers are called
-    """
+    """The different numbers of a column, those with most jobs first; empty if no job has one. ``numbers``, int64 (n,): of every
+    job, -1 if unknown. ``work``: :func:`work_core_s`. ``names``: of the numbers."""
     values, place = distinct(numbers)
     jobs, done = np.bincount(place), np.bincount(place, weights=work)
     if len(values) == 1 and values[0] == -1:
@@ -206,9 +202,6 @@ def users(workload: Workload, work: Array) -> Users | None:
     )
 
 
-_WEEK = 7
-
-
 @dataclass(frozen=True)
 class Period:
     """A stretch of the log: a year, a month, a week, a day or an hour of its calendar."""
@@ -226,12 +219,8 @@ class Period:
 
 
 def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, kind: str) -> tuple[Period, ...]:
-    """Submitted jobs and work in every year, month, week (from Monday), day or hour from the first submit to the last.
-
-    - ``workload``, ``calendar``: the log, and its calendar
-    - ``work``, float64 (n,): :func:`bls.analysis.statistics.work_core_s`
-    - ``kind``, {"year", "month", "week", "day", "hour"}: what is counted by
-    """
+    """Submitted jobs and work in every period from the first submit to the last; ``kind``: year, month, week (from Monday), day
+    or hour. ``work``: :func:`work_core_s`."""
     submit = workload.submit_ns
     first_ns, last_ns = int(submit[0]), int(submit[-1])
     zero_s, last = round(calendar.date(0).timestamp()), calendar.date(last_ns).timestamp()
@@ -244,17 +233,9 @@ def periods(workload: Workload, calendar: Calendar, n_cores: int, work: Array, k
     for at, lo, hi, first, stop in zip(starts, edges, edges[1:], rows, rows[1:], strict=False):
         start_ns, stop_ns = max(lo, first_ns), min(hi, last_ns)
         part, done = stop_ns - start_ns, float(np.sum(work[first:stop]))
-        found.append(
-            Period(
-                start=at.strftime("%Y-%m-%dT%H:%M") if kind == "hour" else at.date().isoformat(),
-                start_ns=start_ns,
-                stop_ns=stop_ns,
-                whole=part == hi - lo,
-                jobs=stop - first,
-                work_core_s=done,
-                load=done / (n_cores * (part / NS_PER_S)) if 2 * part >= hi - lo else None,
-            )
-        )
+        start = at.strftime("%Y-%m-%dT%H:%M") if kind == "hour" else at.date().isoformat()
+        load = done / (n_cores * (part / NS_PER_S)) if 2 * part >= hi - lo else None
+        found.append(Period(start, start_ns, stop_ns, part == hi - lo, stop - first, done, load))
     return tuple(found)
 
 
@@ -278,5 +259,5 @@ def _next(at: datetime, kind: str) -> datetime:
     elif kind == "year":
         day = date(day.year + 1, 1, 1)
     else:
-        day += timedelta(days=_WEEK if kind == "week" else 1)
+        day += timedelta(days=7 if kind == "week" else 1)
     return datetime(day.year, day.month, day.day, tzinfo=at.tzinfo)

@@ -70,10 +70,8 @@ def _join(ns: Array, free: Array, at: int, end: int) -> int:
 
 @compiled(inner=True)
 def profile_add(ns: Array, free: Array, first: int, end: int, begin: int, stop: int, amount: int) -> int:
-    """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``.
-
-    There must be room for two more slices. Equal neighbours are joined, so that slices begin only where something changes.
-    """
+    """Add ``amount`` to the free cores of [begin, stop); returns the new ``end``. There must be room for two more slices; equal
+    neighbours are joined."""
     if begin >= stop:
         return end
     lo = profile_at(ns, first, end, begin)

@@ -132,10 +132,8 @@ def free_give(words: Ints, starts: Ints, lo: int, hi: int) -> None:
 
 @compiled(inner=True)
 def free_stop(words: Array, lo: int, hi: int) -> int:
-    """The end of the run of free cores that begins at ``lo``: the first core after it, at most ``hi``.
-
-    ``lo`` itself if that core is not free. ``hi`` is the number of cores, or a bound of the caller.
-    """
+    """The end of the run of free cores that begins at ``lo``: the first core after it, at most ``hi``; ``lo`` itself if
+    that core is not free."""
     if lo >= hi:
         return lo
     word = lo >> 5
@@ -216,16 +214,9 @@ def free_run(words: Array, starts: Array, core: int, n_cores: int) -> int:
 def free_lowest(
     words: Array, starts: Array, lo: int, hi: int, n_cores: int, n_out: int, out_lo: Array, out_hi: Array
 ) -> tuple[int, int]:
-    """Append the ``n_cores`` lowest free cores of [lo, hi), or all if there are fewer, to ascending intervals.
-
-    - ``words``, ``starts``, int64: the set; not changed
-    - ``lo``, ``hi``: the range to search; not below the present intervals
-    - ``n_cores``: number of cores, from 0
-    - ``n_out``: number of present intervals. A run that begins at the end of the last one is joined to it.
-    - ``out_lo``, ``out_hi``: int64
-
-    Returns the new number of intervals, and the number of missing cores.
-    """
+    """Append the ``n_cores`` lowest free cores of [lo, hi), or all if there are fewer, to the ``n_out`` ascending intervals
+    ``out_lo``, ``out_hi``, which are not above ``lo``; a run that begins at the end of the last one is joined to it.
+    Returns the new number of intervals, and the number of missing cores."""
     # Written out, since calling `free_next` and `free_stop` costs more than their work.
     left = n_cores
     core = lo

@@ -1,5 +1,5 @@
-"""How long the scheduler thinks that jobs run: ``estimates``. The users' own estimates, the truth, anything near it, and
-predictions from jobs that have ended.
+"""The run times that the scheduler plans with: ``estimates``. The users' requests, the recorded run times, these with errors,
+and predictions from jobs that have ended.
 
 To add an estimator: one in a file here, a line in :data:`ESTIMATORS`. Outside packages add theirs under the entry-point group
 ``twolevel.estimators``; a single run can take one from a file, ``estimates my.py:MINE``.
@@ -18,18 +18,9 @@ from traces.base.time import MAX_NS
 from traces.compiled import Array
 
 __all__ = [
-    "ALIKE",
-    "CORRECTIONS_NS",
-    "ESTIMATORS",
-    "AnyEstimator",
-    "HistoryEstimator",
-    "KnowingEstimator",
-    "Promised",
-    "Within",
-    "estimator",
-    "groups",
-    "planned_ns",
-]
+    "ALIKE", "CORRECTIONS_NS", "ESTIMATORS", "AnyEstimator", "HistoryEstimator", "KnowingEstimator", "Promised", "Within",
+    "estimator", "groups", "planned_ns",
+]  # fmt: skip
 
 #: Names the stream that errors are drawn from.
 _STREAM = 0x77697468696E
@@ -82,8 +73,7 @@ class Within:
         """Run times with errors, at least 1 ns."""
         true_ns = EXACT.planned_ns(workload, seed)
         error = np.random.default_rng([seed, _STREAM]).uniform(-1.0, 1.0, len(workload)) * self.share
-        estimates: Array = np.clip(true_ns + np.trunc(true_ns * error).astype(np.int64), 1, MAX_NS)
-        return estimates
+        return np.asarray(np.clip(true_ns + np.trunc(true_ns * error).astype(np.int64), 1, MAX_NS))
 
 
 REQUESTED = Requested()
@@ -95,10 +85,9 @@ EXACT = Exact()
 #: estimates", IEEE TPDS 18(6) 2007, doi:10.1109/TPDS.2007.70606.
 LAST_TWO = HistoryEstimator("last-two", (("user",),), mean_of=2, least=2)
 
-#: The last run time of a job with the same profile. A user who submits the same again mostly gets the same again: the same
-#: application from the same queue, of the same width, with the same request; else without the request, without the width,
-#: and then the application alone. Where the log names no applications, these levels tell nothing and what remains is the
-#: user's last job from the same queue that was as wide and asked for as much, or as wide.
+#: The last run time of a job with the same profile: the user's same application from the same queue, of the same width, with
+#: the same request; else without the request, without the width, and then the application alone. Without names of applications
+#: the user's last job from the same queue of the same width remains, with the same request or without.
 #: C. Galleguillos et al., "Data-driven job dispatching in HPC systems", MOD 2017 (LNCS 10710): their heuristic goes
 #: by user, job name and queue; a log in SWF has the application's number for a name.
 PROFILE = HistoryEstimator(
@@ -168,8 +157,7 @@ def _checked(found: object, name: str, where: str) -> AnyEstimator:
 
 
 def within(text: str, where: str) -> Within:
-    """``within:X%``: the estimator of what stands behind the colon. Raises InputError if it is no share from 0 to below
-    100 %."""
+    """The estimator ``within:X%`` from the text after the colon. Raises InputError if it is no share from 0 to below 100 %."""
     try:
         share = parse_real(text.strip().removesuffix("%").strip()) / 100
     except ValueError:
@@ -180,12 +168,11 @@ def within(text: str, where: str) -> Within:
 
 
 def last_two(text: str, where: str) -> HistoryEstimator:
-    """``last-two:least=N``: :data:`LAST_TWO` once so many jobs of the user have ended, 1 or 2; the mean of one is its
-    run time. Raises InputError if it is something else."""
-    key, _, value = text.partition("=")
-    if key.strip() != "least" or value.strip() not in ("1", "2"):
+    """``last-two:least=N``: :data:`LAST_TWO` once N jobs of the user have ended, 1 or 2. Raises InputError for other texts."""
+    key, _, value = (word.strip() for word in text.partition("="))
+    if key != "least" or value not in ("1", "2"):
         raise InputError(f"{where}: last-two:{shown(text)[1:-1]}; allowed: least=1, least=2")
-    return LAST_TWO if value.strip() == "2" else replace(LAST_TWO, name="last-two:least=1", least=1)
+    return LAST_TWO if value == "2" else replace(LAST_TWO, name="last-two:least=1", least=1)
 
 
 def planned_ns(estimator: KnowingEstimator, workload: Workload, seed: int) -> Array:

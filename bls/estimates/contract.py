@@ -1,13 +1,11 @@
 """The contract of an estimator: it predicts run times for the scheduler. There are two kinds.
 
-knowing (:class:`KnowingEstimator`)
-    Says it for all jobs before the simulation begins. It may read the recorded run times, as no scheduler could.
-history (:class:`HistoryEstimator`)
-    Predicts a job's run time when it arrives, from jobs that have ended by then. The engine does that; an estimator of this
-    kind only says which jobs tell of which.
+- :class:`KnowingEstimator`: for all jobs before the simulation begins. It may read the recorded run times.
+- :class:`HistoryEstimator`: when a job arrives, from jobs that have ended by then. The engine predicts; the estimator only
+  declares the groups of similar jobs.
 
-In both cases the request, which the workload calls estimate, stays what it is: a job is killed, if at all, at its request, and
-its deadline follows from it. What is predicted from history never exceeds it; nor does what is known, where jobs are killed.
+In both cases the request, which the workload calls estimate, is unchanged: a job is killed, if at all, at its request, and its
+deadline follows from it. Predictions from history never exceed it; nor do known run times in runs that kill jobs.
 """
 
 from __future__ import annotations
@@ -71,8 +69,8 @@ class HistoryEstimator:
     levels: tuple[tuple[str, ...], ...]
     mean_of: int = 1  # of how many of the latest, 1 to 1000
     least: int = 1  # how many jobs of a group must have ended before it is used, 1 to ``mean_of``
-    # no prediction is shorter, but for that of a job that asks for less; from 1. Logs count in seconds; and a plan of
-    # nothing but instants would be made again and again while a job is overdue.
+    # the shortest prediction, from 1, except for jobs that request less: logs count in seconds, and plans of instants would
+    # be repeated while a job is overdue
     shortest_ns: int = NS_PER_S
 
     def __post_init__(self) -> None:
@@ -98,20 +96,14 @@ def _together(columns: Sequence[Array], n: int) -> Array:
 
 
 def name_prefix(name: str) -> str:
-    """A job's name without the number at its end, as users give to jobs of one kind: ``relax`` of ``relax_017``.
-
-    Empty where a name is nothing but a number.
-    """
+    """A job's name without the number at its end, as users number similar jobs: ``relax`` of ``relax_017``; perhaps empty."""
     return _NUMBER_AT_END.sub("", name)
 
 
 def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
-    """A column of :data:`ALIKE`: int64 (n,), equal where jobs are alike in it, -1 where it is not known.
-
-    ``name``: what the log calls a job; ``name_prefix``: that without a number at its end. ``queues``: the queue and the
-    partition, of which one or both may be unknown. ``resources``: all that a job asks for: cores, units and what each needs
-    (``asked``), the log's memory, nodes and cards.
-    """
+    """A column of :data:`ALIKE`: int64 (n,), equal for jobs that are alike in it, -1 if unknown. ``queues``: the queue and the
+    partition, of which one or both may be unknown. ``resources``: all requests of a job: cores, units and their needs
+    (``asked``), the log's memory, nodes and cards."""
     if column in BY_NAME:
         kept = {number: name if column == "name" else name_prefix(name) for number, name in workload.names.items()}
         place = {text: k for k, text in enumerate(dict.fromkeys(kept.values()))}
@@ -126,18 +118,12 @@ def alike_in(column: str, workload: Workload, asked: Requests | None) -> Array:
         if asked is not None:
             columns += [asked.unit_cores, asked.switches, *asked.per_unit.T, *asked.licences.T]
         return _together(columns, len(workload))
-    found: Array = getattr(workload, column)
-    return found
+    return np.asarray(getattr(workload, column))
 
 
 def groups(estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None) -> tuple[Array, int]:
-    """Which group of each level a job is in: int64 (levels, n), and how many groups there are in all.
-
-    ``asked`` is what the jobs ask for beside cores.
-
-    A group's number stands for nothing: it tells who is alike, and not what becomes of anybody. A job of which a level's
-    column is not known is in no group of that level.
-    """
+    """The group of each job at each level, int64 (levels, n), -1 for a job whose columns are not known; and the number of all
+    groups. ``asked``: the jobs' requests in addition to cores."""
     n = len(workload)
     found = np.full((len(estimator.levels), n), -1, np.int64)
     count = 0

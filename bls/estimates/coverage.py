@@ -54,28 +54,16 @@ def recommended(workload: Workload) -> str:
 
 
 def check_predicts(
-    estimator: HistoryEstimator,
-    workload: Workload,
-    asked: Requests | None = None,
-    *,
-    where: str = "",
+    estimator: HistoryEstimator, workload: Workload, asked: Requests | None = None, *, where: str = "",
     allowed: tuple[str, ...] = (),
-) -> None:
-    """See that a log has the columns that an estimator needs.
-
-    - ``asked``: what the jobs request besides cores
-    - ``allowed``: its other values that work; by default those of ``estimates``
-
-    Raises InputError if it can predict none of the log's jobs: all would be planned with what an unpredicted one is
-    planned with.
-    """
-    where = where or str(ESTIMATES)
-    reason = _unknown(estimator, workload, asked)
-    if not reason:
-        return
-    others = [name for name, share in predictable_by_name(workload).items() if share]
-    working = ", ".join(allowed or [*others, "requested", "exact", "within:X%"])
-    raise InputError(f"{with_value(where, estimator.name)}: can predict no job, as {reason}; allowed: {working}")
+) -> None:  # fmt: skip
+    """Raise InputError if a log lacks the columns that an estimator needs, so that it can predict no job. ``asked``: the jobs'
+    requests besides cores. ``allowed``: other values of the option that work; by default those of ``estimates``."""
+    if reason := _unknown(estimator, workload, asked):
+        others = [name for name, share in predictable_by_name(workload).items() if share]
+        working = ", ".join(allowed or [*others, "requested", "exact", "within:X%"])
+        named = with_value(where or str(ESTIMATES), estimator.name)
+        raise InputError(f"{named}: can predict no job, as {reason}; allowed: {working}")
 
 
 def _unknown(estimator: HistoryEstimator, workload: Workload, asked: Requests | None) -> str:

@@ -1,44 +1,13 @@
-"""Batch metrics of a schedule.
+"""Batch metrics of a schedule, defined in docs/reference/metrics.md.
 
-A job has q = submit (or the later instant from which it may join the queue), s = start, f = end, p = f - s (its simulated
-run time) and n = cores asked for; h are the cores that it held, M those of the machine. Its numbers are those of its final
-row, if it was requeued: s and p of its last attempt, q of its submit. Which rows count where is the table of
-``bls.metrics.schedule.Schedule``: *measured* rows leave out attempts that were requeued, rows that never started and preset
-jobs; *started* rows leave out only those that never started. Where some jobs are not counted (a warm-up), these rules hold for
-the counted ones, and the span is theirs; all rows fill the machine and the queue within it. How a job ended (killed, cancelled,
-failed) does not matter.
+A job has q = submit (or the later instant from which it may join the queue), s = start, f = end, p = f - s and n =
+requested cores; h are the cores that it held, M those of the machine. A job that was requeued counts with s and p of its
+last attempt and q of its submit. :class:`bls.metrics.schedule.Schedule` selects the rows that count. The span is [min
+submit, max f] over the started rows; its length is the makespan.
 
-The span of every metric that has one is [min submit, max f] over started rows: its length is the makespan.
-
-==============================  ====================================================================================
-jobs                            number of jobs that ran (final rows)
-makespan_ns                     max f - min q (two-level paper: max FT - min AT), started rows
-makespan_rm_replay_ns           max f - min s (RM-Replay), started rows
-wait                            s - q, measured rows (RM-Replay calls this "response time")
-wait since eligible             s - instant at which the job's row joined the queue, measured rows
-response                        f - q (turnaround), measured rows
-slowdown                        (f - q) / p, measured rows; those with p = 0 have none and are left out
-bounded slowdown                max(1, (f - q) / max(p, τ)), τ = 10 s, measured rows; its mean is AVEbsld. No job is
-                                trimmed (pyss drops the first 1 % and those that end after the last submit)
-per-processor slowdown          max(1, (f - q) / (n · max(p, τ))), measured rows
-awrt_ns, awwt_ns                Σ n·p·(f - q) / Σ n·p and Σ n·p·(s - q) / Σ n·p, measured rows
-psf_ns                          3 Σ n(F⁴ - W⁴) / (4 Σ n(F³ - W³)), F = f - q, W = s - q, measured rows
-utilisation                     Σ h·p / (M · makespan), started rows; a fraction
-utilisation_of_up_capacity      the same over M · makespan less the core-time of hosts that were down
-throughput_jobs_per_s           jobs / makespan; completed_throughput_jobs_per_s: only those that completed
-loss_of_capacity                Σ Δt · idle over the intervals between events in which a waiting job asks for ≤ idle
-                                cores, / (M · makespan); idle = neither held nor down
-loss_of_capacity_cobalt         the same with <, as Cobalt's qsim has it: an exact fit is no loss
-mean_fragmentation              1 - Σ f²/(Σ f)² over the blocks f of consecutive free cores, averaged over the time of
-                                the span in which some core is free
-queue                           length: eligible and not yet started; queued cores: what these ask for; mean over the
-                                time of the span, and maximum
-state_*, why_*                  rows by how they ended and by why they started; all rows
-*_core_hours                    Σ h·p of the started rows of that state; lost: failed + requeued
-==============================  ====================================================================================
-
-Means, medians and percentiles are over jobs, percentiles linear between neighbours (as numpy's and pandas' default). What
-has no value (a mean of no jobs) is None. Sums are exact integers, rounded once; nothing is rounded before it is averaged.
+Means, medians and percentiles are over jobs, percentiles linear between neighbours (as numpy's and pandas' default). A
+value that does not exist (a mean of no jobs) is None. Sums are exact integers, rounded once; nothing is rounded before it
+is averaged.
 """
 
 from __future__ import annotations
@@ -73,20 +42,10 @@ UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")
 
 
 def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int) -> dict[str, Any]:
-    """The metrics that every run reports.
+    """The metrics that every run reports, of jobs, int64 (n,) each; start and end are -1 for a job that never started.
 
-    Parameters
-    ----------
-    submit_ns, start_ns, end_ns, cores : int64 (n,)
-        Jobs; start and end are -1 for one that never started.
-    n_cores : int
-        M.
-
-    Returns
-    -------
-    dict
-        Times in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a
-        job that started, means and maxima are None, and what is over the span is 0.
+    Times are in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a job
+    that started, means and maxima are None, and metrics over the span are 0.
     """
     return main_metrics(Schedule(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores))
 
@@ -97,36 +56,17 @@ def main_metrics(schedule: Schedule) -> dict[str, Any]:
 
 
 def schedule_metrics(
-    schedule: Schedule,
-    *,
-    allocations: Allocations | None = None,
-    host_first: Array | None = None,
-    downtime: Downtime = NO_DOWNTIME,
-    bound_ns: int = BOUND_NS,
-) -> dict[str, Any]:
-    """All metrics of the module's table.
+    schedule: Schedule, *, allocations: Allocations | None = None, host_first: Array | None = None,
+    downtime: Downtime = NO_DOWNTIME, bound_ns: int = BOUND_NS,
+) -> dict[str, Any]:  # fmt: skip
+    """All metrics of the module's table; first those of :func:`batch_metrics`.
 
-    Parameters
-    ----------
-    schedule : Schedule
-    allocations : Allocations, optional
-        Of its rows; without them there is no fragmentation (None).
-    host_first : int64 (H + 1,), optional
-        First core of each host; needed for fragmentation if there is downtime.
-    downtime : Downtime
-        Outages and maintenance of hosts.
-    bound_ns : int
-        τ.
+    - ``allocations``: of the schedule's rows; without them there is no fragmentation (None)
+    - ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime
+    - ``downtime``: outages and maintenance of hosts
+    - ``bound_ns``: τ
 
-    Returns
-    -------
-    dict
-        As of :func:`batch_metrics`, whose names come first.
-
-    Raises
-    ------
-    ValueError
-        If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
+    Raises ValueError if a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
     """
     over_time = OverTime(schedule.n_cores, host_first)
     over_time.add(schedule, *schedule.span_ns, allocations, downtime)
@@ -136,16 +76,9 @@ def schedule_metrics(
 def streamed_metrics(
     parts: Iterable[Schedule], over_time: OverTime, downtime: Downtime = NO_DOWNTIME
 ) -> dict[str, Any]:
-    """The same metrics of a schedule that is never held as a whole.
-
-    All is what :func:`schedule_metrics` gives, to the bit but for ``mean_fragmentation``, a mean of rounded numbers that are
-    added up in other groups.
-
-    - ``parts``: its rows in order, a part after the other; read several times, so that no more than one number of each
-      row is held
-    - ``over_time``: its sums over [first submit, last end) of the rows that started
-    - ``downtime``: outages of hosts
-    """
+    """The same metrics of a schedule that is never held as a whole; only ``mean_fragmentation`` may differ in the last bits.
+    ``parts``: its rows in order, in parts that are read several times. ``over_time``: its sums over [first submit, last end)
+    of the rows that started."""
     return _all(parts, over_time, downtime, BOUND_NS)
 
 
@@ -166,7 +99,7 @@ def utilisation_within(schedule: Schedule, begin_ns: int, end_ns: int, downtime:
 
 
 def started_and_finished(schedule: Schedule, begin_ns: int, end_ns: int) -> int:
-    """How many jobs started and ended within [begin, end]: RM-Replay's throughput."""
+    """The number of jobs that started and ended within [begin, end]: RM-Replay's throughput."""
     inside = (schedule.start_ns >= begin_ns) & (schedule.end_ns <= end_ns)
     return int(np.count_nonzero(schedule.ran & inside))
 
@@ -180,7 +113,7 @@ _COLUMNS: Final[Mapping[str, Callable[[Schedule, int], Array]]] = {
     "wait_ns": lambda part, _: part.times[1] - part.times[0],
     "response_ns": lambda part, _: part.times[2] - part.times[0],
     "wait_since_eligible_ns": lambda part, _: part.times[1] - part.eligible_ns[part.measured],
-    "slowdown": lambda part, _: _known(slowdown(*part.times)),
+    "slowdown": lambda part, _: slowdown(*part.times, known=True),
     "bounded_slowdown": lambda part, bound_ns: bounded_slowdown(*part.times, bound_ns),
     "per_processor_slowdown": lambda part, bound_ns: per_processor_slowdown(
         *part.times, part.cores[part.measured], bound_ns
@@ -188,10 +121,6 @@ _COLUMNS: Final[Mapping[str, Callable[[Schedule, int], Array]]] = {
 }
 
 _PERCENT: Final = {"median": 50, "p95": 95, "p99": 99}
-
-
-def _known(values: Array) -> Array:
-    return values[~np.isnan(values)]
 
 
 def _figures(parts: Iterable[Schedule], bound_ns: int, name: str, *figures: str) -> dict[str, Any]:
@@ -313,13 +242,9 @@ class OverTime:
         self._fragmentation = self._weight = 0.0
 
     def add(
-        self,
-        schedule: Schedule,
-        begin_ns: int,
-        end_ns: int,
-        allocations: Allocations | None,
+        self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations | None,
         downtime: Downtime = NO_DOWNTIME,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add a span [begin, end) and all rows that wait or run within it. Raises ValueError if a core is held twice at
         one instant or while its host is down, or ``host_first`` is missing."""
         steps = occupancy(schedule, downtime, (begin_ns, end_ns))
@@ -346,7 +271,7 @@ class OverTime:
 
     def _add_blocks(
         self, schedule: Schedule, begin_ns: int, end_ns: int, allocations: Allocations, downtime: Downtime
-    ) -> None:
+    ) -> None:  # fmt: skip
         host_first = self._host_first
         if host_first is None:
             if len(downtime.host):
@@ -393,11 +318,12 @@ def _counts(parts: Iterable[Schedule]) -> dict[str, Any]:
     )
 
 
-def slowdown(submit_ns: Array, start_ns: Array, end_ns: Array) -> Array:
-    """(f - q) / p of each job, float64; NaN where p = 0."""
+def slowdown(submit_ns: Array, start_ns: Array, end_ns: Array, *, known: bool = False) -> Array:
+    """(f - q) / p of each job, float64; where p = 0 NaN, or with ``known`` no row."""
     run = (end_ns - start_ns).astype(np.float64)
     run[run == 0] = np.nan
-    return np.asarray((end_ns - submit_ns) / run)
+    found = (end_ns - submit_ns) / run
+    return np.asarray(found[run > 0] if known else found)
 
 
 def bounded_slowdown(submit_ns: Array, start_ns: Array, end_ns: Array, bound_ns: int = BOUND_NS) -> Array:
@@ -429,11 +355,9 @@ def specific_response_sums(submit_ns: Array, start_ns: Array, end_ns: Array, cor
 def unfairness(schedule: Schedule, fst_ns: Array) -> dict[str, Any]:
     """Measure how late jobs started relative to their fair start times (Sabin, Kochhar, Sadayappan, ICPP 2004).
 
-    - ``fst_ns``, int64 (n,): the fair start time of each row: its start without all jobs that arrived later; -1 if it has
-      none. Such rows are left out.
-
-    Returns dict: ``mean_unfairness_ns`` and ``max_unfairness_ns`` of max(0, s - FST) over the measured rows, and
-    ``unfair_share``, the fraction of them with s > FST. None without any row.
+    ``fst_ns``, int64 (n,): the fair start time of each row, its start without all jobs that arrived later; -1 for a row that
+    has none and is left out. Returns the mean and the maximum of max(0, s - FST) over the measured rows, and the fraction of
+    them with s > FST, under the names of :data:`UNFAIRNESS`; None without any row.
     """
     counted = schedule.measured & (fst_ns >= 0)
     late = np.maximum(0, schedule.start_ns[counted] - fst_ns[counted])

@@ -76,14 +76,9 @@ def exact_mean(values: Array) -> float | None:
     return float(Fraction(exact_sum(values), len(values))) if len(values) else None
 
 
-def exact_quantile(values: Array, percent: int) -> float | None:
-    """The quantile as numpy's and pandas' default has it (linear between neighbours), rounded once; None of none.
-    ``values``, int64 or float64 (n,): in any order, without NaN. ``percent``: 0 to 100."""
-    return exact_quantiles(values, percent)[0]
-
-
 def exact_quantiles(values: Array, *percents: int, in_place: bool = False) -> list[float | None]:
-    """Several of :func:`exact_quantile`, found together; ``in_place``: the values may be put into another order."""
+    """Quantiles as numpy's and pandas' default has them (linear between neighbours), each rounded once; None of no values.
+    ``values``, int64 or float64 (n,): without NaN. ``in_place``: they may be put into another order. ``percents``: 0 to 100."""
     if not len(values):
         return [None] * len(percents)
     places = [divmod((len(values) - 1) * percent, 100) for percent in percents]

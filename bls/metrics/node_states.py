@@ -1,16 +1,7 @@
 """The state of every host over time, as RM-Replay's traces have it (host, begin, end, state).
 
-=============  =================================================================================================
-state          a host's, at an instant; the first that fits
-=============  =================================================================================================
-down           an outage of it lasts
-maintenance    a maintenance window on it lasts
-allocated      jobs hold all its cores
-mixed          jobs hold some of its cores
-reserved       no job holds any, and a reservation that lasts has some of its cores
-idle           otherwise
-=============  =================================================================================================
-
+The state is the first that applies: ``down``, during an outage; ``maintenance``, during a maintenance window; ``allocated``, if
+jobs hold all its cores; ``mixed``, if they hold some; ``reserved``, if a present reservation has some; else ``idle``.
 RM-Replay's own traces hold only the changes from idle to down and back; the other names are Slurm's.
 """
 
@@ -24,7 +15,7 @@ from traces.compiled import Array, compiled, own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State
 
-#: ``HostStates.state`` is a number of these.
+#: The names of the numbers in ``HostStates.state``.
 HOST_STATES = ("idle", "mixed", "allocated", "down", "maintenance", "reserved")
 
 _IDLE, _MIXED, _ALLOCATED, _DOWN, _MAINTENANCE, _RESERVED = range(6)
@@ -56,8 +47,8 @@ def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array)
     return core_windows(host_first[host], host_first[host + 1], begin_ns, end_ns)
 
 
-#: None at all.
-NO_WINDOWS = CoreTimes(*(np.zeros(0, np.int64) for _ in range(4)))
+#: No windows at all.
+NO_WINDOWS = CoreTimes(*np.zeros((4, 0), np.int64))
 
 
 @dataclass(frozen=True)
@@ -80,26 +71,15 @@ class HostStates:
 
 
 def host_states(
-    *,
-    host_first: Array,
-    start_ns: Array,
-    end_ns: Array,
-    allocations: Allocations,
-    begin_ns: int,
-    until_ns: int,
-    outages: CoreTimes = NO_WINDOWS,
-    maintenance: CoreTimes = NO_WINDOWS,
-    reservations: CoreTimes = NO_WINDOWS,
-) -> HostStates:
+    *, host_first: Array, start_ns: Array, end_ns: Array, allocations: Allocations, begin_ns: int, until_ns: int,
+    outages: CoreTimes = NO_WINDOWS, maintenance: CoreTimes = NO_WINDOWS, reservations: CoreTimes = NO_WINDOWS,
+) -> HostStates:  # fmt: skip
     """The states of all hosts during [begin, until).
 
-    What happens at one instant is seen together: a job that begins where another ends leaves the host allocated.
+    All events of one instant count together: a job that begins where another ends leaves the host allocated.
 
     - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
-    - ``start_ns``, ``end_ns``, int64 (n,): of the attempts; -1 for one that never started
-    - ``allocations``: of the attempts
-    - ``begin_ns``, ``until_ns``: the span; empty if they are equal, and then there are no rows
-    - ``outages``, ``maintenance``, ``reservations``: what :func:`host_windows` and :func:`core_windows` make
+    - ``start_ns``, ``end_ns``, int64 (n,), ``allocations``: of the attempts; -1 for one that never started
     """
     windows = (outages, maintenance, reservations)
     n_jobs = len(start_ns)
@@ -115,26 +95,17 @@ def host_states(
     seen = np.flatnonzero(end > begin)
     time = np.concatenate((begin[seen], end[seen]))
     order = np.argsort(time, kind="stable")
-    events = _Events(
-        time=own(time[order], np.int64),
-        item=own(np.concatenate((seen, seen))[order], np.int64),
-        sign=own(np.repeat(np.array((1, -1)), len(seen))[order], np.int64),
-        kind=own(kind, np.int64),
-        first=own(first, np.int64),
-        stop=own(stop, np.int64),
-        lo=own(lo, np.int64),
-        hi=own(hi, np.int64),
-        host_first=own(host_first, np.int64),
-    )
+    item, sign = np.concatenate((seen, seen)), np.repeat(np.array((1, -1)), len(seen))
+    columns = (time[order], item[order], sign[order], kind, first, stop, lo, hi, host_first)
+    events = _Events(*(own(column, np.int64) for column in columns))
     counts = np.zeros(len(host_first), np.int64)
     nowhere = np.zeros((4, 0), np.int64)
     _walk(begin_ns, until_ns, events, counts[1:], nowhere)
     place = np.cumsum(counts)
-    columns = np.zeros((4, int(place[-1])), np.int64)
+    rows = np.zeros((4, int(place[-1])), np.int64)
     if place[-1]:
-        _walk(begin_ns, until_ns, events, place[:-1].copy(), columns)
-    host, since, to, state = columns
-    return HostStates(host, since, to, state.astype(np.int8))
+        _walk(begin_ns, until_ns, events, place[:-1].copy(), rows)
+    return HostStates(rows[0], rows[1], rows[2], rows[3].astype(np.int8))
 
 
 class _Events(State):

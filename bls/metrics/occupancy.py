@@ -37,13 +37,9 @@ def lasting_ns(instant_ns: Array, begin_ns: int, end_ns: int) -> Array:
 
 def occupancy(
     schedule: Schedule, downtime: Downtime = NO_DOWNTIME, span_ns: tuple[int, int] | None = None
-) -> Occupancy:
-    """The queue and the held cores of a schedule over time.
-
-    Every attempt waits from the instant at which it became eligible until it starts, or leaves without a start. Left
-    out are rows that never became eligible, and rows that never started and left at an unknown time.
-    ``downtime``: seen within the span. ``span_ns``: that of the schedule by default.
-    """
+) -> Occupancy:  # fmt: skip
+    """The queue and the held cores of a schedule over time. Every attempt waits from the instant at which it became eligible
+    until it starts, or leaves at a known time without a start. ``span_ns``: the span of downtime, by default the schedule's."""
     started = schedule.started
     gone = np.where(started, schedule.start_ns, schedule.left_ns)
     waits = np.flatnonzero((schedule.eligible_ns >= 0) & (gone > schedule.eligible_ns))
@@ -73,18 +69,9 @@ def occupancy(
 
 @compiled()
 def _sweep(
-    time: Ints,
-    order: Ints,
-    asked: Ints,
-    held: Ints,
-    down_cores: Ints,
-    rank: Ints,
-    size: Ints,
-    waiting: Ints,
-    words: Ints,
-    starts: Ints,
-    out: Ints2,
-) -> int:
+    time: Ints, order: Ints, asked: Ints, held: Ints, down_cores: Ints, rank: Ints, size: Ints, waiting: Ints, words: Ints,
+    starts: Ints, out: Ints2,
+) -> int:  # fmt: skip
     """Fill the columns of ``Occupancy`` from the left, and return how far; the events are taken in ``order`` of time. One
     that is undone at the same instant leaves no trace, in whichever order."""
     n_waits, n_runs = asked.size, held.size
@@ -140,23 +127,13 @@ class FreeBlocks:
 
 
 def free_blocks(
-    schedule: Schedule,
-    allocations: Allocations,
-    host_first: Array,
-    downtime: Downtime = NO_DOWNTIME,
+    schedule: Schedule, allocations: Allocations, host_first: Array, downtime: Downtime = NO_DOWNTIME,
     span_ns: tuple[int, int] | None = None,
-) -> FreeBlocks:
-    """The free blocks of a schedule over its span.
-
-    A block may reach over the border of hosts: only the numbers of the cores count.
-
-    - ``allocations``: of its rows; of no matter where it has ``holdings``
-    - ``host_first``, int64 (H + 1,): host ``h`` has the cores ``host_first[h]:host_first[h + 1]``
-    - ``downtime``: nothing may be held on a host that is down
-    - ``span_ns``: within which downtime is seen; that of the schedule by default
-
-    Raises ValueError if a core is held twice at one instant, or while its host is down.
-    """
+) -> FreeBlocks:  # fmt: skip
+    """The free blocks of a schedule over its span. A block may reach over the border of hosts: only the numbers of the
+    cores count. ``allocations``: of its rows; unused if it has ``holdings``. ``host_first``, int64 (H + 1,): the first core
+    of each host. ``span_ns``: the span of downtime, by default the schedule's. Raises ValueError if a core is held twice at
+    one instant, or while its host is down."""
     begin, end = schedule.span_ns
     down = downtime.within(*(span_ns or (begin, end)))
     held, holdings = schedule.held, schedule.holdings
@@ -172,16 +149,8 @@ def free_blocks(
     taken = np.concatenate((held.start_ns[running], down.down_ns))
     given = np.concatenate((held.end_ns[running], down.up_ns))
     out = np.zeros((4, 1 + 2 * len(taken)), np.int64)  # what is not written to is no memory
-    events = _Events(
-        taken=own(taken, np.int64),
-        given=own(given, np.int64),
-        by_taken=own(np.argsort(taken, kind="stable"), np.int64),
-        by_given=own(np.argsort(given, kind="stable"), np.int64),
-        first=own(first, np.int64),
-        stop=own(stop, np.int64),
-        lo=own(lo, np.int64),
-        hi=own(hi, np.int64),
-    )
+    orders = (np.argsort(instants, kind="stable") for instants in (taken, given))
+    events = _Events(*(own(column, np.int64) for column in (taken, given, *orders, first, stop, lo, hi)))
     words, starts = new_tree(schedule.n_cores)
     free_end, free_begin = np.zeros(schedule.n_cores, np.int64), np.full(schedule.n_cores + 1, -1, np.int64)
     rows = _blocks(begin, schedule.n_cores, events, words, starts, free_end, free_begin, out)
@@ -210,15 +179,9 @@ def _note_row(out: Array, row: int, now: int, cores: int, blocks: int, squares: 
 
 @compiled()
 def _blocks(
-    begin_ns: int,
-    n_cores: int,
-    events: _Events,
-    words: Ints,
-    starts: Ints,
-    free_end: Ints,
-    free_begin: Ints,
+    begin_ns: int, n_cores: int, events: _Events, words: Ints, starts: Ints, free_end: Ints, free_begin: Ints,
     out: Ints2,
-) -> int:
+) -> int:  # fmt: skip
     """Fill ``out`` from the left, and return how far; 0 where a core is held twice."""
     # A free block [a, b): free_end[a] = b, free_begin[b] = a, and a is in a queue of begins. The queue finds the next
     # rank above; begins are wanted below, so core a has the rank n_cores - 1 - a. At an instant cores are given back

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ _CANCELLED, _REQUEUED = STATES.index("cancelled"), STATES.index("requeued")
 
 
 class HeldCores(NamedTuple):
-    """Which rows of a schedule held how many cores from when to when; int64 (k,) each. A row that released some is several."""
+    """The cores that rows of a schedule held over time; int64 (k,) each. A row that released some has several entries."""
 
     row: Array
     start_ns: Array
@@ -34,23 +34,14 @@ _BY_DEFAULT: Any = None
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One row an attempt of a job to run; times in ns.
+    """One row per attempt of a job to run; times in ns.
 
     By default a row held the requested cores and was eligible at its submit; a row that started did so as head and
-    completed, one that did not was cancelled, when is not known. Raises ValueError if the columns differ in length.
+    completed, one that did not was cancelled at an unknown time. Raises ValueError if the columns differ in length.
 
-    =====================  ==============================================  ==========================================
-    row                    which                                           counts in
-    =====================  ==============================================  ==========================================
-    ``started``            start >= 0                                      spans, utilisation, core-hours
-    ``ran``                started, counted, and no later attempt follows  number of jobs, throughput
-                           (state is not ``requeued``): the job's final
-                           row
-    ``measured``           ran, and was not running already when the       wait, response and slowdown statistics,
-                           schedule began (why is not ``preset``)          AWRT, AWWT, PSF
-    never started          start = end = -1                                counts by state and why; the queue over
-                                                                           time, if ``left_ns`` says until when
-    =====================  ==============================================  ==========================================
+    ``started`` rows count in spans, utilisation and core-hours; those of them that ``ran``, the final rows of the counted
+    jobs, in the number of jobs and throughput; those of them that are ``measured``, without preset jobs, in statistics of
+    waits, responses and slowdowns. Rows that never started count by state and why, and in the queue until ``left_ns``.
     """
 
     # int64 (n,): instants; start and end are -1 for a row that never started. The submit of a later attempt is that of the job.
@@ -149,19 +140,15 @@ class Allocations:
     hi: Array
 
 
-def _no_instants() -> Array:
-    return np.zeros(0, np.int64)
-
-
 @dataclass(frozen=True)
 class Downtime:
-    """When hosts were down or in maintenance."""
+    """Times at which hosts were down or in maintenance; int64 (k,) each."""
 
-    host: Array = field(default_factory=_no_instants)  # int64 (k,): host number
-    cores: Array = field(default_factory=_no_instants)  # int64 (k,): cores of that host
-    # int64 (k,): instants, half-open; ``up_ns`` -1: never again. Intervals of one host may overlap: it is down once.
-    down_ns: Array = field(default_factory=_no_instants)
-    up_ns: Array = field(default_factory=_no_instants)
+    host: Array  # host number
+    cores: Array  # cores of that host
+    # instants, half-open; ``up_ns`` -1: never again. Intervals of one host may overlap: it is down once.
+    down_ns: Array
+    up_ns: Array
 
     def within(self, begin_ns: int, end_ns: int) -> Downtime:
         """The part in [begin, end): ascending by host and instant, disjoint, none empty."""
@@ -175,7 +162,7 @@ class Downtime:
 
 
 #: Every host is up at every instant.
-NO_DOWNTIME = Downtime()
+NO_DOWNTIME = Downtime(*np.zeros((4, 0), np.int64))
 
 
 @compiled()

@@ -21,26 +21,10 @@ from traces.base.errors import InputError, at
 from traces.base.plugins import resolve, split_names, split_parameters, with_parameters
 
 __all__ = [
-    "POLICIES",
-    "WRITTEN",
-    "AnyPolicy",
-    "BatchPolicy",
-    "DecidingPolicy",
-    "KnownJobs",
-    "Policy",
-    "ScorePolicy",
-    "Scoring",
-    "ScoringPolicy",
-    "account_kernel",
-    "policy",
-    "ranks",
-    "reads_deadlines",
-    "reads_signals",
-    "score_kernel",
-    "scoring",
-    "split_names",
-    "unscored",
-]
+    "POLICIES", "WRITTEN", "AnyPolicy", "BatchPolicy", "DecidingPolicy", "KnownJobs", "Policy", "ScorePolicy", "Scoring",
+    "ScoringPolicy", "account_kernel", "policy", "ranks", "reads_deadlines", "reads_signals", "score_kernel", "scoring",
+    "split_names", "unscored",
+]  # fmt: skip
 
 POLICIES: dict[str, AnyPolicy] = {
     "fcfs": FCFS,
@@ -89,23 +73,11 @@ def reads_signals(given: str | AnyPolicy) -> bool:
 
 
 def policy(name: str, *, where: str = "") -> AnyPolicy:
-    """The policy of this name.
+    """The policy of this name: one of :data:`POLICIES`, an installed package's or ``FILE.py:NAME``, each perhaps followed by
+    ``:key=value,key=value``; or one of :data:`WRITTEN`, as ``expr:EXPRESSION``. ``where``: the option it was given in.
 
-    Parameters
-    ----------
-    name : str
-        One of :data:`POLICIES`, an installed package's or ``FILE.py:NAME``, each perhaps with ``:key=value,key=value``
-        behind it; or one of :data:`WRITTEN`, as ``expr:EXPRESSION``.
-    where : str
-        The option it was given in.
-
-    Raises
-    ------
-    InputError
-        If there is none (the message lists the known ones, nearest first), what has the name is none, or the parameters or the
-        expression cannot be.
-    PluginError
-        If it cannot be loaded.
+    Raises InputError if there is no such policy (the message lists the known ones, nearest first), or the parameters or the
+    expression are not valid; PluginError if it cannot be loaded.
     """
     where = at(where or str(BLS), name)
     first, colon, text = name.partition(":")

@@ -1,31 +1,21 @@
 """The contract of a batch policy: it orders the waiting jobs. There are three kinds.
 
-static (:class:`Policy`)
-    A key a job that does not change with time. The engine turns the keys into ranks once, so that such a policy costs
-    nothing while the simulation runs.
-dynamic (:class:`ScoringPolicy`, :class:`ScorePolicy`)
-    A compiled function, called when a scheduling pass begins, gives every waiting job a key; another is told of every
-    start and every end.
-deciding (:class:`DecidingPolicy`)
-    A Python method, for which the engine suspends, says which jobs start.
+- static (:class:`Policy`): a key for each job that does not change with time. The engine turns the keys into ranks once.
+- dynamic (:class:`ScoringPolicy`, :class:`ScorePolicy`): a compiled function, called when a scheduling pass begins, gives
+  every waiting job a key; another is called at every start and every end.
+- deciding (:class:`DecidingPolicy`): a Python method, for which the engine suspends, chooses the jobs to start.
 
 The job with the smallest key is the head of the queue; equal keys are ordered by (submit, place in the workload). A
-policy suggests: the engine checks what it answers, and names it in the error.
+policy suggests: the engine checks its answer, and names it in the error.
 
-A deciding policy may declare more of itself, as attributes of its class:
+A deciding policy may declare more, as attributes of its class:
 
-``may_not_fit``
-    True: a job that is started without named cores and has no place now waits; False, the default: that is an error.
-``decision_columns``
-    The columns that it notes of its decisions (``View.note``): their names and types, of ``bls.seen.notes.NOTED``.
-``unaware_of``
-    Features that it does not know, of ``bls.conflicts.UNAWARE``: a run that has one is refused before it begins.
-``needs_signals``
-    Columns of the file of ``signals`` that it uses. A run without them is refused, too.
-``totals()``
-    Returns its counts at the end of a run, for ``run.json``: names, and values that are int, float, bool or str.
-``for_run()``
-    Returns the object that decides in one run, where one object stands for many runs.
+- ``may_not_fit``: True: a job that is started without named cores and has no place now waits; by default that is an error
+- ``decision_columns``: the columns of its notes (``View.note``): names and types, of ``bls.seen.notes.NOTED``
+- ``unaware_of``: unsupported features, of ``bls.conflicts.UNAWARE``: a run that has one is refused before it begins
+- ``needs_signals``: columns of the file of ``signals`` without which a run is refused
+- ``totals()``: its counts at the end of a run, for ``run.json``: names, and values that are int, float, bool or str
+- ``for_run()``: the object that decides in one run, where one object stands for many runs
 """
 
 from __future__ import annotations
@@ -54,40 +44,22 @@ def _not_said() -> Array:
 
 @dataclass(frozen=True)
 class KnownJobs:
-    """The jobs' properties that are known at their submits, in workload order; read-only int64 columns of n jobs.
-
-    Attributes
-    ----------
-    job_id : int64 (n,)
-        Job numbers.
-    submit_ns : int64 (n,)
-        Submit instants.
-    estimate_ns : int64 (n,)
-        Requested run times (durations).
-    deadline_ns : int64 (n,)
-        submit + slack × estimate.
-    cores : int64 (n,)
-        Requested cores.
-    user, group, queue, partition, qos : int64 (n,)
-        Numbers of the job's user, group, queue, partition and quality of service; -1 is unknown, as is what is left out.
-    n_cores : int
-        Cores of the machine; 0 is unknown.
-    core_mw : int64 (n,)
-        What a core draws at full speed that works for the job, mW, the mean over all cores of the machine; -1 is unknown. With
-        estimates of power it is what the platform says.
-    """
+    """The jobs' properties that are known at their submits, in workload order; read-only int64 columns of n jobs."""
 
     job_id: Array
     submit_ns: Array
-    estimate_ns: Array
-    deadline_ns: Array
-    cores: Array
+    estimate_ns: Array  # requested run times
+    deadline_ns: Array  # submit + slack × estimate
+    cores: Array  # requested cores
+    # numbers of users, groups …; -1 is unknown, also for columns that are not given
     user: Array = field(default_factory=_not_said)
     group: Array = field(default_factory=_not_said)
     queue: Array = field(default_factory=_not_said)
     partition: Array = field(default_factory=_not_said)
     qos: Array = field(default_factory=_not_said)
-    n_cores: int = 0
+    n_cores: int = 0  # cores of the machine; 0 is unknown
+    # power of a core at full speed that works for the job, mW, the mean over all cores of the machine; -1 is unknown. With
+    # estimates of power it is that of the platform.
     core_mw: Array = field(default_factory=_not_said)
 
     def __post_init__(self) -> None:
@@ -134,26 +106,23 @@ class ScoringPolicy(BatchPolicy, Protocol):
 
 @runtime_checkable
 class DecidingPolicy(BatchPolicy, Protocol):
-    """A policy that says itself what starts; the engine suspends for it in every scheduling pass.
+    """A policy that chooses the jobs to start; the engine suspends for it in every scheduling pass.
 
-    One that is a context manager is entered before each run and left after it. One with an attribute ``directs`` may, in that
-    method, do what it names there to jobs that run (:data:`DIRECTIONS`): ``view.scale`` their speeds, ``view.cancel`` and
-    ``view.requeue`` them, ``view.resize`` them, ``view.hint`` to them which jobs wait for their cores.
+    A context manager is entered before each run and left after it. A policy with an attribute ``directs`` may, in this
+    method, give the commands that it names there to running jobs (:data:`DIRECTIONS`): ``view.scale``, ``view.cancel`` and
+    ``view.requeue``, ``view.resize``, ``view.hint``.
 
-    What it keeps in ``self`` is its run's alone, if it is given as a class, or by a name: each run has another object, also
-    the second run of one scenario and each cell of a study. A registered object returns it from ``for_run()``; one of a
-    dataclass is made again with its parameters. An object that is given in Python is used itself. The text of this module
-    lists what else it may declare.
+    A policy that is given as a class, or by a name, is made for each run, also for the second run of one scenario and each
+    cell of a study. A registered object returns it from ``for_run()``; one of a dataclass is made again with its
+    parameters. An object that is given in Python is used itself.
     """
 
     def decide(self, view: View) -> Iterable[Choice]:
-        """The waiting jobs of ``view`` to start now, in this order; none is an answer, too.
+        """The waiting jobs of ``view`` to start now, in this order; perhaps none.
 
-        Each is a job; a pair of one and its cores; or (job, cores or None, reason), as ``bls.Start`` is: with no cores the
-        allocator chooses, and the reason stands in the table of jobs.
-
-        What cannot be (a job that does not fit, is not waiting, or is named twice; cores that it may not have) is an error
-        that names the policy.
+        Each is a job; a pair of one and its cores; or (job, cores or None, reason), as ``bls.Start`` is: without cores the
+        allocator chooses, and the reason appears in the table of jobs. An impossible answer (a job that does not fit, is
+        not waiting, or is named twice; cores that it may not have) is an error that names the policy.
         """
 
 
@@ -163,31 +132,30 @@ _DIRECTED = f"one of {', '.join(map(repr, DIRECTIONS))}, or a tuple of them"
 
 
 def directs(policy: object) -> frozenset[str]:
-    """The changes of running jobs that a policy declares, of :data:`DIRECTIONS`; nothing for a program without a ``hello`` yet.
-    Raises PluginError if its attribute ``directs`` names something else than :data:`DIRECTIONS`, or it does not decide."""
+    """The changes of running jobs that a policy declares, of :data:`DIRECTIONS`; nothing for a program without a ``hello``
+    yet. Raises PluginError if its attribute ``directs`` is not valid, or it does not decide."""
     named = getattr(policy, "directs", ())
     if not named or not isinstance(policy, BatchPolicy):
         return frozenset()
+    where = f"batch policy {policy.name}: directs"
     if not isinstance(policy, DecidingPolicy):
-        raise PluginError(
-            f"batch policy {policy.name}: directs: {shown(named)}; allowed: of a policy with decide(view)"
-        )
+        raise PluginError(f"{where}: {shown(named)}; allowed: of a policy with decide(view)")
     if not isinstance(named, str | tuple | list | set | frozenset):
-        raise PluginError(f"batch policy {policy.name}: directs: {shown(named)}; allowed: {_DIRECTED}")
-    unknown = [one for one in ([named] if isinstance(named, str) else named) if one not in DIRECTIONS]
-    if unknown:
-        raise PluginError(f"batch policy {policy.name}: directs: {shown(unknown[0])}; allowed: {_DIRECTED}")
-    return frozenset([named] if isinstance(named, str) else named)
+        raise PluginError(f"{where}: {shown(named)}; allowed: {_DIRECTED}")
+    found = [named] if isinstance(named, str) else named
+    if unknown := [one for one in found if one not in DIRECTIONS]:
+        raise PluginError(f"{where}: {shown(unknown[0])}; allowed: {_DIRECTED}")
+    return frozenset(found)
 
 
 def may_direct(policy: object, what: str) -> bool:
-    """Whether a policy says that it does that to jobs that run, or is a program that has not said yet what it does."""
+    """Whether a policy declares that command to running jobs, or is a program that has not declared its commands yet."""
     return what in directs(policy) or (isinstance(policy, OtherProgram) and policy.directs is None)
 
 
 @runtime_checkable
 class FollowingPolicy(DecidingPolicy, Protocol):
-    """A deciding policy that keeps books of its own: it may ask ``view.news()`` what has happened since it last asked."""
+    """A deciding policy that keeps its own records: it may ask ``view.news()`` for the events since its last call."""
 
     def finish(self, view: View) -> None:
         """Called once, when all jobs have ended: for the news since its last decision."""
@@ -195,11 +163,11 @@ class FollowingPolicy(DecidingPolicy, Protocol):
 
 @runtime_checkable
 class OtherProgram(FollowingPolicy, Protocol):
-    """A deciding policy that is another program, for which it speaks."""
+    """A deciding policy that speaks for another program."""
 
     @property
     def who(self) -> str:
-        """Whom an error names: ``scheduler 'CMD'``."""
+        """The name for errors: ``scheduler 'CMD'``."""
 
     @property
     def directs(self) -> Collection[str] | None:
@@ -210,7 +178,7 @@ class OtherProgram(FollowingPolicy, Protocol):
         """The cost of the communication with it, for the record of a run."""
 
     def break_off(self) -> None:
-        """From another thread: whoever waits for its answer is to give up."""
+        """From another thread: give up waiting for its answer."""
 
 
 #: A policy of one of the three kinds. What has ``decide`` decides, whatever else it has; then ``scored`` comes before ``keys``.
@@ -220,16 +188,15 @@ AnyPolicy: TypeAlias = Policy | ScoringPolicy | DecidingPolicy
 def by_prediction(policy: AnyPolicy) -> AnyPolicy:
     """The policy for runs in which a job's estimate is known only when it arrives: the same order, found in every pass.
 
-    A static policy is asked for all its keys before the simulation begins. Where run times are predicted from jobs that
-    have ended, those of a policy that goes by them are not known then: such a policy of ours says what scores instead,
-    ``predicted()``. A policy that does not has keys that are made of the requests; so has ``multifactor``, as Slurm's are
-    of time limits, and so have deadlines.
+    The keys of a static policy are computed before the simulation begins. A policy that goes by predicted run times
+    therefore returns another one that scores, ``predicted()``. The keys of other policies are made of the requests, as
+    those of ``multifactor``, which Slurm computes from time limits, and deadlines.
     """
     return policy.predicted() if isinstance(policy, PredictedPolicy) else policy
 
 
 def goes_by_estimates(policy: AnyPolicy) -> bool:
-    """Whether an order is known to go by how long jobs are thought to run: it says so, or is another one with predictions."""
+    """Whether an order is known to depend on estimates of run times: it declares so, or is another one with predictions."""
     if isinstance(policy, PredictedPolicy):
         return policy.predicted() is not policy
     return bool(getattr(policy, "by_estimates", False))
@@ -238,9 +205,9 @@ def goes_by_estimates(policy: AnyPolicy) -> bool:
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
-    ``policy``: whose keys. ``tier``, int64 (n,): goes before the key, the highest first; as of the jobs' partitions.
-    Returns int64 (n,): a permutation of 0 … n-1. Raises PluginError if the policy's keys have another shape, are no
-    numbers or contain NaN. Raises InputError if the policy says that the user is to blame.
+    ``tier``, int64 (n,): the highest first, as of the jobs' partitions. Returns int64 (n,): a permutation of 0 … n-1.
+    Raises PluginError if the policy's keys have another shape, are no numbers or contain NaN; InputError if the policy
+    blames the user.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):
@@ -256,9 +223,7 @@ def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     if tier is not None:
         sorted_by.append(~np.asarray(tier, np.int64))  # -tier - 1, which cannot overflow
     order = np.lexsort(sorted_by)
-    rank = np.empty(n, np.int64)
-    rank[order] = np.arange(n)
-    return rank
+    return np.argsort(order)
 
 
 _TYPES = ", ".join(one.__name__ for one in NOTED)
@@ -270,8 +235,8 @@ _LONGEST_NAME = 60
 
 
 def may_not_fit(policy: object) -> bool:
-    """Whether jobs that a policy starts may turn out to have no place, and wait then. Raises PluginError if its
-    attribute ``may_not_fit`` is neither True nor False."""
+    """Whether jobs that a policy starts may have no place, and wait then. Raises PluginError if its attribute
+    ``may_not_fit`` is neither True nor False."""
     said = getattr(policy, "may_not_fit", False)
     if not isinstance(policy, DecidingPolicy):
         return False
@@ -281,9 +246,8 @@ def may_not_fit(policy: object) -> bool:
 
 
 def columns_declared(policy: object) -> dict[str, type]:
-    """The columns in which a policy notes its decisions: names and types; nothing for a policy that does not decide.
-    Raises PluginError if its attribute ``decision_columns`` is no mapping of names to ``bls.seen.notes.NOTED``, or two
-    columns have one name."""
+    """The columns in which a policy notes its decisions: names and types; nothing for a policy that does not decide. Raises
+    PluginError if its attribute ``decision_columns`` is not valid."""
     said = getattr(policy, "decision_columns", None)
     if said is None or not isinstance(policy, DecidingPolicy):
         return {}
@@ -325,11 +289,9 @@ def policy_totals(policy: object) -> dict[str, Any]:
 def for_one_run(given: object, named: bool = False) -> Any:
     """The policy of one run, whose state is that run's alone.
 
-    A class stands for what it makes without arguments, for every run anew. Of an object that decides and has
-    ``for_run()`` it is what that gives, and of one of a dataclass that was found by its name another one with the same
-    parameters. Any other object is itself: whoever gives it has it for as many runs as they like, and may look into it
-    afterwards. ``named``: whether it was found by its name, and is nobody's own. Raises PluginError if it cannot be
-    made, or is no policy that decides though ``for_run()`` should give one.
+    A class is called without arguments for every run. A deciding object with ``for_run()`` is replaced by its result, and a
+    dataclass that was found by its name (``named``) by a copy. Any other object is used itself: its user may run it several
+    times, and read it afterwards. Raises PluginError if it cannot be made, or ``for_run()`` gives no policy that decides.
     """
     if isinstance(given, type):
         with blamed_on(f"batch policy {given.__name__}() cannot be made"):

@@ -1,25 +1,9 @@
 """``expr:EXPRESSION``: scores written by the user, an expression over a job's numbers, compiled from a checked syntax tree.
 
-The text is parsed by Python's own parser, and every node of the tree is looked at: numbers, eight names, arithmetic and a
-few functions are allowed, nothing else. What is left is a postfix program, evaluated by one kernel for all expressions;
-the text is never executed.
-
-The names are CQSim's, times in seconds, all values float64:
-
-==== ==============================================================
-s    submit instant, since the workload's time 0
-t    requested run time
-n    requested cores
-w    wait so far, now - submit
-z    cores of the machine (in CQSim's own code: the longest wait)
-l    shortest requested run time among the waiting jobs
-==== ==============================================================
-
-And of our own ``power_w``, what its requested cores draw at full speed, W, and ``energy_j``, t × that.
-
-As in CQSim, the job with the largest score goes first. Operators are Python's, on floats: ``//`` rounds down and ``%`` has
-the sign of the divisor. Every value on the way must be finite: a division by zero, a root or logarithm of what has
-none, and an overflow are errors, even where the rest would hide them.
+The text is parsed by Python's own parser, and every node of the tree is checked: numbers, the names of
+docs/reference/batch-orders.md ("Expressions"), arithmetic and a few functions are allowed. The result is a postfix program,
+evaluated by one kernel for all expressions; the text is never executed. As in CQSim, the job with the largest score goes first.
+Operators are Python's, on floats. Every intermediate value must be finite, even if the rest would hide it.
 """
 
 from __future__ import annotations
@@ -33,7 +17,7 @@ from functools import partial
 
 import numpy as np
 
-from bls.options import BLS
+from bls.options import BLS, PLATFORM
 from bls.policies.contract import KnownJobs, Policy
 from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
 from traces.base.errors import InputError, shown
@@ -64,14 +48,9 @@ _FOLDED = {"min": _MIN, "max": _MAX}
 FUNCTIONS = (*_FOLDED, *_UNARY)
 
 _OPERATORS: dict[type[ast.operator], int] = {
-    ast.Add: _ADD,
-    ast.Sub: _SUBTRACT,
-    ast.Mult: _MULTIPLY,
-    ast.Div: _DIVIDE,
-    ast.FloorDiv: _FLOOR_DIVIDE,
-    ast.Mod: _REMAINDER,
-    ast.Pow: _POWER,
-}
+    ast.Add: _ADD, ast.Sub: _SUBTRACT, ast.Mult: _MULTIPLY, ast.Div: _DIVIDE, ast.FloorDiv: _FLOOR_DIVIDE,
+    ast.Mod: _REMAINDER, ast.Pow: _POWER,
+}  # fmt: skip
 
 _ALLOWED = f"allowed: numbers, {' '.join(NAMES)}, + - * / // % ** ( ), {' '.join(FUNCTIONS)}"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_ .,+\-*/%()]")
@@ -331,18 +310,17 @@ def score_expression(
     return unscored
 
 
-def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
-    """The value of an expression that does not change with time for every job: float64 (n,). Raises InputError if it
-    has no finite value for a job."""
+def values(program: ExpressionCode, jobs: KnownJobs, name: str) -> Array:
+    """The value of an expression that does not change with time for every job: float64 (n,). ``name``: the policy's. Raises
+    InputError if it has no finite value for a job."""
     n = len(jobs.job_id)
     found = np.empty(n)
     submit_ns, estimate_ns, cores = (own(column, np.int64) for column in (jobs.submit_ns, jobs.estimate_ns, jobs.cores))
     with np.errstate(all="ignore"):  # for the kernel when it is not compiled
-        numbers, memory = prepared(program, jobs)
+        numbers, memory = prepared(program, jobs, name)
         failed = evaluate(memory, 0, np.arange(n), n, submit_ns, estimate_ns, cores, numbers, found)
     if failed:
-        text, job_id = shown(program.text)[1:-1], jobs.job_id[failed - 1]
-        raise InputError(f"expr:{text}: no finite value for job {job_id} (as by a division by zero)")
+        raise InputError(f"{name}: no finite value for job {jobs.job_id[failed - 1]} (as by a division by zero)")
     return found
 
 
@@ -350,52 +328,45 @@ def values(program: ExpressionCode, jobs: KnownJobs) -> Array:
 class StaticExpression:
     """Key: -score, of an expression that does not change with time."""
 
+    name: str
     program: ExpressionCode
-
-    @property
-    def name(self) -> str:
-        """``expr:`` and the text."""
-        return f"expr:{self.program.text}"
 
     def keys(self, jobs: KnownJobs) -> Array:
         """Scores, negative."""
-        return np.negative(values(self.program, jobs))
+        return np.negative(values(self.program, jobs, self.name))
 
     def predicted(self) -> StaticExpression | ScorePolicy:
         """The same order, scored in every pass where it goes by estimates."""
-        return _scored(self.program) if self.program.by_estimates else self
+        return _scored(self.name, self.program) if self.program.by_estimates else self
+
+
+def smallest_first(name: str, text: str) -> StaticExpression:
+    """The policy that starts with the smallest value of an expression that does not change with time."""
+    return StaticExpression(name, parse(f"-({text})"))
 
 
 def expression(text: str, where: str = "") -> Policy | ScorePolicy:
     """The policy of an expression: a static one if it has neither w nor l in it. Raises InputError as
     :func:`bls.policies.expression.parse`."""
-    where = where or str(BLS)
-    program = parse(text, f"{where}: expr")
-    if not program.dynamic:
-        return StaticExpression(program)
-    return _scored(program)
+    program = parse(text, f"{where or BLS}: expr")
+    name = f"expr:{program.text}"
+    return _scored(name, program) if program.dynamic else StaticExpression(name, program)
 
 
-def _scored(program: ExpressionCode) -> ScorePolicy:
-    return ScorePolicy(
-        f"expr:{program.text}",
-        score_expression,
-        prepare=partial(prepared, program),
-        blame=InputError,
-        by_estimates=program.by_estimates,
-    )
+def _scored(name: str, program: ExpressionCode) -> ScorePolicy:
+    prepare = partial(prepared, program, name=name)
+    return ScorePolicy(name, score_expression, prepare=prepare, blame=InputError, by_estimates=program.by_estimates)
 
 
-def prepared(program: ExpressionCode, jobs: KnownJobs) -> tuple[Array, Array]:
+def prepared(program: ExpressionCode, jobs: KnownJobs, name: str) -> tuple[Array, Array]:
     """The input of :func:`score_expression`: the power of jobs, W, if the expression uses it, and the program. Raises
-    InputError if the power is used and not known."""
+    InputError if the power is used and not known; the message names the policy."""
     numbers, memory = same_memory(program.memory(jobs.n_cores), jobs)
     if program.names.isdisjoint(POWERED):
         return numbers, memory
     if (jobs.core_mw < 0).any():
-        name = min(program.names & POWERED)
         raise InputError(
-            f"expr:{shown(program.text)[1:-1]}: {name}: the platform does not say what its hosts draw; allowed: one whose "
-            "hosts have all [hosts.power] (docs/reference/power.md)"
+            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
+            f"(docs/reference/power.md), as {PLATFORM:demand-response}"
         )
     return (jobs.cores * jobs.core_mw / 1000)[None], memory

@@ -1,15 +1,12 @@
 """Orders by one number of each job: its submit, its deadline, its size, or what it draws.
 
 - fcfs, first come, first served: the earliest submit first.
-- edf, earliest deadline first. Workload logs have no deadline, and the two-level paper says only "minimum deadline"; ours is
-  submit + slack × estimate.
-- sjf, ljf and saf: shortest job, longest job and smallest area first. A job's length is its requested run time, which is what
-  a scheduler knows; its area is that × its requested cores.
-- least-power, most-power and least-energy. What a job draws is what its requested cores do at full speed, as far as the
-  scheduler knows; its energy is that × its requested run time.
-- reject: no job ever runs; each leaves the queue in the pass after its arrival. What is left is the cost of the simulator. It
-  is the "Reject" dispatcher of AccaSim, with which its paper compares simulators (Galleguillos et al., Cluster Computing 2020,
-  doi:10.1007/s10586-019-02905-5, section 6).
+- edf, earliest deadline first: submit + slack × estimate. The two-level paper says only "minimum deadline".
+- sjf, ljf and saf: shortest job, longest job and smallest area first, by requested run times and cores.
+- least-power, most-power and least-energy: by the power of the requested cores at full speed, as far as the scheduler knows
+  it, and by that × the requested run time.
+- reject: no job ever runs; each leaves the queue in the pass after its arrival, which measures the cost of the simulator. It
+  is the "Reject" dispatcher of AccaSim (Galleguillos et al., Cluster Computing 2020, doi:10.1007/s10586-019-02905-5).
 """
 
 from __future__ import annotations
@@ -20,11 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bls.options import BLS, PLATFORM
 from bls.policies.contract import KnownJobs
+from bls.policies.expression import smallest_first
 from bls.policies.score_policy import ScorePolicy, same_memory, score_kernel
-from traces.base.errors import InputError
-from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
 _LARGEST = 2**63 - 1
@@ -102,50 +97,7 @@ def _areas(jobs: KnownJobs) -> Array:
     return np.asarray(np.unique(exact, return_inverse=True)[1], np.int64)
 
 
-@score_kernel
-def _score_energy(
-    now_ns: int, waiting: Array, n_waiting: int, eligible_ns: Array, submit_ns: Array, estimate_ns: Array, cores: Array,
-    numbers: Array, memory: Array, key: Array,
-) -> int:  # fmt: skip
-    """Key: estimate, in s, × W, which are in the only row of ``numbers``."""
-    for k in range(n_waiting):
-        key[k] = estimate_ns[waiting[k]] / 1e9 * numbers[0, waiting[k]]
-    return 0
-
-
-def power_w(jobs: KnownJobs, name: str) -> Array:
-    """The power of the requested cores of each job, W: float64 (n,). Raises InputError if that is not known; the message
-    names the policy."""
-    if (jobs.core_mw < 0).any():
-        raise InputError(
-            f"{BLS:{name}}: the platform does not say what its hosts draw; allowed: one whose hosts have all [hosts.power] "
-            f"(docs/reference/power.md), as {PLATFORM:demand-response}"
-        )
-    found: Array = jobs.cores * jobs.core_mw / 1000
-    return found
-
-
-@dataclass(frozen=True)
-class PowerOrder:
-    """Key: W, of ``least-power``; -W, of ``most-power``; J, of ``least-energy``."""
-
-    name: str
-
-    def keys(self, jobs: KnownJobs) -> Array:
-        """The power, or the energy, of jobs."""
-        watts = power_w(jobs, self.name)
-        if self.name == "least-energy":
-            return np.asarray(jobs.estimate_ns / NS_PER_S * watts)
-        return -watts if self.name == "most-power" else watts
-
-    def predicted(self) -> PowerOrder | ScorePolicy:
-        """The same order, scored in every pass where it goes by estimates."""
-        return ScorePolicy(self.name, _score_energy, prepare=self._numbers) if self.name == "least-energy" else self
-
-    def _numbers(self, jobs: KnownJobs) -> tuple[Array, Array]:
-        return power_w(jobs, self.name)[None], np.zeros(0)
-
-
 FCFS, REJECT, EDF = Fcfs(), Reject(), Edf()
 SJF, LJF, SAF = JobSize("sjf"), JobSize("ljf"), JobSize("saf")
-LEAST_POWER, MOST_POWER, LEAST_ENERGY = PowerOrder("least-power"), PowerOrder("most-power"), PowerOrder("least-energy")
+LEAST_POWER, MOST_POWER = smallest_first("least-power", "power_w"), smallest_first("most-power", "-power_w")
+LEAST_ENERGY = smallest_first("least-energy", "energy_j")

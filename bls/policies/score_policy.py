@@ -1,5 +1,4 @@
-"""Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A policy that is not ours is tried out before it
-is trusted with a run."""
+"""Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A user's policy is tried out before a run."""
 
 from __future__ import annotations
 
@@ -50,14 +49,13 @@ def no_account(now_ns: int, row: int, cores: int, change: int, numbers: Array, m
     return 0
 
 
-def no_numbers(jobs: KnownJobs) -> tuple[Array, Array]:
-    """For policies that need no numbers of their own: an empty table and an empty memory."""
-    return same_memory((), jobs)
-
-
 def same_memory(memory: Sequence[float] | Array, jobs: KnownJobs) -> tuple[Array, Array]:
     """For policies that need no numbers of jobs, and begin each run with the same memory."""
     return np.empty((0, len(jobs.job_id))), np.array(memory, np.float64)
+
+
+#: For policies that need no numbers of their own: an empty table and an empty memory.
+NO_NUMBERS: Final = partial(same_memory, ())
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,6 @@ class ScorePolicy:
 
     Attributes
     ----------
-    name : str
-        As the literature names it, in lower case.
     score : callable
         Decorated with :func:`score_kernel`::
 
@@ -84,21 +80,18 @@ class ScorePolicy:
 
         Called when a job starts (``change`` = 1) and when it ends (-1). Returns 0.
     prepare : callable
-        ``prepare(jobs)`` gives ``numbers``, float64 (k, n), what the policy wants to know of each job, and ``memory``,
-        float64 (m,), what it wants to remember. Both functions may write to both, and are the only ones that do.
+        ``prepare(jobs)`` returns ``numbers``, float64 (k, n), the policy's numbers of each job, and ``memory``, float64
+        (m,). Both functions may write to both; they may only read everything else, and must depend on their arguments alone.
     blame : exception type
         Who is to blame for a job without a key: the policy, or the user who wrote it on the command line.
     by_estimates : bool
-        Whether the order goes by how long jobs are thought to run.
-
-    Everything else that the functions are given they may only read. They must be pure: what they write depends on their
-    arguments alone.
+        Whether the order depends on estimates of run times.
     """
 
     name: str
     score: Callable[..., int]
     account: Callable[..., int] = no_account
-    prepare: Callable[[KnownJobs], tuple[Array, Array]] = no_numbers
+    prepare: Callable[[KnownJobs], tuple[Array, Array]] = NO_NUMBERS
     blame: type[TwolevelError] = PluginError
     by_estimates: bool = field(default=False, metadata={"parameter": False})
 
@@ -126,9 +119,8 @@ _TRIED: Final[WeakSet[Any]] = WeakSet()
 
 
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
-    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods fail, its functions are not
-    compiled as they must be, its numbers have another shape, or a first trial shows that functions which are not ours are at
-    fault."""
+    """Make a dynamic policy ready for a run with these jobs. Raises PluginError if its methods, functions or numbers are not
+    valid, or a first trial of a user's functions fails."""
     blamed = f"batch policy {policy.name}"
     with blamed_on(f"{blamed}: prepare() failed"):
         scored = policy.scored(jobs)
@@ -158,9 +150,8 @@ _WAITING: Final = 16
 
 
 def _try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array) -> None:
-    """Have some jobs of a run scored, started and ended, on copies of what the policy has prepared. Raises PluginError if a
-    function raises, writes outside its arrays or into what is only to be looked at, is killed, or is not made by
-    ``score_kernel`` or ``account_kernel``."""
+    """Score, start and end some jobs of a run, on copies of the policy's arrays. Raises PluginError if a function raises,
+    writes elsewhere, is killed, or is not made by ``score_kernel`` or ``account_kernel``."""
     who = f"batch policy {policy.name}"
     n = len(jobs.job_id)
     rows = np.unique(np.linspace(0, n - 1, _WAITING).astype(np.int64))

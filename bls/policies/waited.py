@@ -1,11 +1,9 @@
-"""WFP3 and UNICEF: by how long a job has waited for what it asks.
+"""WFP3 and UNICEF: by the wait relative to the request.
 
-WFP3: the largest (w/r)³·n first, which favours jobs that have waited long for what they ask, and wide ones. UNICEF: the largest
-w / (log2(n)·r) first, which lets small jobs pass quickly. w is the wait so far, now - submit, r the requested run time, both in
-seconds, n the requested cores.
-
-For n = 1 the logarithm is 0. It is taken to be log2(1 + 1e-15), as in re-implementations: a one-core job that has waited
-goes before every wider job, and one-core jobs go by w/r. A job that has not waited has the score 0.
+WFP3: the largest (w/r)³·n first, which favours jobs that have waited long, and wide ones. UNICEF: the largest w / (log2(n)·r)
+first, which lets small jobs pass quickly. w is the wait so far, now - submit, r the requested run time, both in seconds, n the
+requested cores. For n = 1 the logarithm is taken to be log2(1 + 1e-15), as in re-implementations: a one-core job that has
+waited precedes every wider job.
 
 Source: Tang, Lan, Desai and Buettner, Cluster 2009, https://doi.org/10.1109/CLUSTR.2009.5289206.
 """

@@ -96,7 +96,7 @@ class PowerSeries(Columns):
         return len(self.instant_ns)
 
     def energy_pj(self, begin_ns: int | None = None, end_ns: int | None = None) -> int:
-        """The integral over [begin, end), by default over all of it; before its begin and after its end nothing is drawn."""
+        """The integral over [begin, end), by default over all of it; nothing is drawn outside of it."""
         low = int(self.instant_ns[0]) if begin_ns is None else begin_ns
         high = self.until_ns if end_ns is None else end_ns
         first = max(0, int(np.searchsorted(self.instant_ns, low, side="right")) - 1)
@@ -116,8 +116,7 @@ class PowerSeries(Columns):
         return int(self.power_mw.max(initial=0))
 
 
-@dataclass(frozen=True)
-class PowerAccounts:
+class PowerAccounts(NamedTuple):
     """The power and energy of a run."""
 
     series: PowerSeries  # of the machine, from the first submit to the last end
@@ -129,12 +128,10 @@ class JobPieces(NamedTuple):
 
     job: Array  # row of the table of jobs
     part: Array  # the group, or the host
-    # they draw so much more than idle ones from one instant to another; and in all, of which what is drawn without a task
-    # belongs to the cores that are held
     start_ns: Array
     end_ns: Array
-    more_mw: Array
-    drawn_mw: Array
+    more_mw: Array  # power beyond idle cores
+    drawn_mw: Array  # all power; the part without a task belongs to the cores that are held
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +151,7 @@ class HostPassages:
         return self.host[order], self.state[order], self.instant_ns[order]
 
     def spans(self, until_ns: int) -> tuple[Array, Array, Array, Array]:
-        """From when to when hosts were in states: host, state, start, end; ``until_ns`` is the end of what has none."""
+        """The host, state, start and end of each state; ``until_ns`` is the end of those without one."""
         host, state, start = self._by_host
         end = np.full(len(host), until_ns)
         end[:-1][host[1:] == host[:-1]] = start[1:][host[1:] == host[:-1]]
@@ -194,10 +191,8 @@ def job_pieces(
     clipped: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None,
 ) -> list[JobPieces]:
     """The power of the cores of jobs: of held cores, and, where tasks are distinguished, the additional power of tasks.
-
-    ``clipped`` gives of intervals of cores, lo and hi, which of them have cores that count, and these; without it all
-    count. Raises InputError as :func:`account`.
-    """
+    ``clipped`` returns which of some intervals of cores, lo and hi, have cores that count, and these cores; without it all
+    count. Raises InputError as :func:`account`."""
     table, active = run.table, run.of == "held"
     first = np.append(0, np.cumsum(np.repeat(table.cores, table.n_hosts))) if by_host else table.first_core
     job, lo, hi, start, end, scale = held_cores(run.ledger)
@@ -252,9 +247,7 @@ def away_hosts(
 def ascending(*columns: Array) -> Array:
     """The values of columns, each once, ascending."""
     found = np.sort(np.concatenate(columns))  # np.unique takes thrice as long
-    another = np.ones(len(found), np.bool_)
-    another[1:] = found[1:] != found[:-1]
-    return np.asarray(found[another])
+    return np.asarray(found[np.append(True, found[1:] != found[:-1])[: len(found)]])
 
 
 def covered(at: Array, start: Array, end: Array) -> Array:

@@ -6,7 +6,7 @@ Source: The Green Grid, *PUE: A comprehensive examination of the metric*, white 
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -29,12 +29,12 @@ COST_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
 
 
-@dataclass(frozen=True)
-class FinishedPower:
+class FinishedPower(NamedTuple):
     """The power of a finished run."""
 
-    run: PowerRun  # for the power of its jobs
     series: PowerSeries  # of the machine
+    full_mw: int  # its power at full load
+    run: Callable[[], PowerRun]  # for the power of its jobs
 
 
 class EnergyCosts(NamedTuple):
@@ -49,21 +49,23 @@ def costs(power: FinishedPower, signals: Signals) -> EnergyCosts:
     series = power.series
     ends = np.append(series.instant_ns[1:], series.until_ns)
     machine = _spent(signals, [(np.zeros(len(series), np.int64), series.instant_ns, ends, series.power_mw)], 1)
-    pieces = [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in job_pieces(power.run)]
-    jobs = _spent(signals, pieces, len(power.run.ledger.jobs))
+    run = power.run()
+    pieces = [(one.job, one.start_ns, one.end_ns, one.drawn_mw) for one in job_pieces(run)]
+    jobs = _spent(signals, pieces, len(run.ledger.jobs))
     names = dict(zip(COST_METRICS[::2], COST_METRICS[1::2], strict=True))
-    found = {
-        name: value
-        for metric in machine.total
-        for name, value in ((metric, machine.total[metric]), (names[metric], jobs.total[metric]))
-    }
-    return EnergyCosts(found, jobs.each)
+    found = machine.total | {names[metric]: value for metric, value in jobs.total.items()}
+    return EnergyCosts({name: found[name] for name in COST_METRICS if name in found}, jobs.each)
 
 
 def facility_metrics(power: FinishedPower, pue: "Pue") -> dict[str, float | None]:
     """Compute the energy of the facility, its mean PUE (None without energy), and its highest power."""
-    used, peak = _facility(power.series, power.run.table.full_total_mw, pue)
-    total = power.series.energy_pj()
+    series, total = power.series, power.series.energy_pj()
+    levels, of = np.unique(series.power_mw, return_inverse=True)
+    lasts = np.zeros(len(levels), np.int64)
+    np.add.at(lasts, of.reshape(-1), np.diff(np.append(series.instant_ns, series.until_ns)))
+    drawn = [mw * pue.at(Fraction(mw, max(1, power.full_mw))) for mw in levels.tolist()]
+    used = sum((mw * ns for mw, ns in zip(drawn, lasts.tolist(), strict=True)), start=Fraction(0))
+    peak = max(drawn, default=Fraction(0))
     values = (float(used / PJ_PER_J), float(used / total) if total else None, float(peak / 1000))
     return dict(zip(FACILITY_METRICS, values, strict=True))
 
@@ -126,16 +128,6 @@ class Pue:
             return self.values[max(0, place - 1)]
         (low, high), (first, second) = self.loads[place - 1 : place + 1], self.values[place - 1 : place + 1]
         return first + (second - first) * (load - low) / (high - low)
-
-
-def _facility(series: PowerSeries, full_mw: int, pue: Pue) -> tuple[Fraction, Fraction]:
-    """Return the energy of the facility, pJ, and its highest power, mW, exactly; at full load its machine draws ``full_mw``."""
-    levels, of = np.unique(series.power_mw, return_inverse=True)
-    lasts = np.zeros(len(levels), np.int64)
-    np.add.at(lasts, of.reshape(-1), np.diff(np.append(series.instant_ns, series.until_ns)))
-    drawn = [mw * pue.at(Fraction(mw, max(1, full_mw))) for mw in levels.tolist()]
-    used = sum((mw * ns for mw, ns in zip(drawn, lasts.tolist(), strict=True)), start=Fraction(0))
-    return used, max(drawn, default=Fraction(0))
 
 
 def parse_pue(text: str) -> Pue:

@@ -19,21 +19,16 @@ from traces.compiled import Array
 
 
 def break_even_ns(table: PowerTable) -> list[int | None]:
-    """For how long a host of each group has to idle at the least so that it uses no more if it shuts down as it begins to, and
-    boots at the end of it; None if that is never so.
+    """The shortest idle time for which shutting down a host of each group uses no more energy; None if it never pays.
 
-    That is when what it draws less than an idle one, off, has come to what its passages take: what it draws on its way off
-    beyond a host that is off, and the whole of its boot, which comes on top, as a job waits for it.
+    In that time the saving of a host that is off equals the energy of its shutdown, beyond a host that is off, and of its
+    boot, which comes on top because a job waits for it.
     """
+    names = ("host_idle_mw", "off_mw", "shutdown_ns", "shutdown_mw", "boot_ns", "boot_mw")
     found: list[int | None] = []
-    for group in range(len(table.cores)):
-        names = ("host_idle_mw", "off_mw", "shutdown_ns", "shutdown_mw", "boot_ns", "boot_mw")
-        idle, off, down_ns, down, up_ns, up = (int(getattr(table, name)[group]) for name in names)
+    for idle, off, down_ns, down, up_ns, up in zip(*(getattr(table, name).tolist() for name in names), strict=True):
         costs = (down - off) * down_ns + up * up_ns
-        if off < idle:
-            found.append(max(down_ns, -(-costs // (idle - off))))
-        else:
-            found.append(None)
+        found.append(max(down_ns, -(-costs // (idle - off))) if off < idle else None)
     return found
 
 

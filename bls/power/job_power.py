@@ -37,11 +37,8 @@ HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}
 #: What holds where nothing is said, parts per billion.
 _DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}
 
-#: What a user has called what is given in Python.
-_KEYWORD = "job_power"
-
-#: What its file is called where it is none.
-_KIND = f"file of job_id, {POWER} and {MEMORY_BOUND}"
+#: The keyword in Python, and the name of the file in errors.
+_KEYWORD, _KIND = "job_power", f"file of job_id, {POWER} and {MEMORY_BOUND}"
 
 _NUMBER = re.compile(r"([0-9]{1,2})(?:\.([0-9]{1,9}))?")
 
@@ -108,8 +105,8 @@ def _read(column: str, where: str, text: str) -> int:
 
 
 def given_columns(given: object) -> dict[str, list[Any]]:
-    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. A missing value, ``None`` or NaN,
-    is that of the platform. Raises InputError if they are not such columns."""
+    """Columns given in Python as lists: ``job_id`` and ``power`` or ``memory_bound`` or both. A missing value, ``None`` or
+    NaN, is that of the platform. Raises InputError if they are not such columns."""
     allowed = f"allowed: a CSV file, or columns as {{'job_id': [17, 18], '{POWER}': [0.8, 1.2]}}"
     if not isinstance(given, Mapping) and not hasattr(given, "columns"):
         raise InputError(f"{_KEYWORD}: {shown(given)}; {allowed}")
@@ -163,10 +160,10 @@ def job_power(
     known: Array,
     said: Said | None = None,
 ) -> JobPower | None:
-    """The given power of the jobs of a run; None if nothing is given. ``given``: a file, or columns from :func:`given_columns`.
-    ``known``, int64: job numbers that may be named besides the workload's. ``said(column, otherwise)`` returns what jobs'
-    applications say, which goes before ``otherwise``, parts per billion; None where none of them says anything. Raises
-    InputError if the file or the columns cannot be used."""
+    """The given power of the jobs of a run; None if nothing is given. ``given``: a file, or columns from
+    :func:`given_columns`. ``known``, int64: job numbers that may be named besides the workload's. ``said(column,
+    otherwise)`` returns the values of jobs' applications, which precede ``otherwise``, parts per billion; None if no
+    application has one. Raises InputError if the file or the columns cannot be used."""
     found: dict[str, Array] = {}
     if isinstance(given, Mapping):
         found = _of_columns(given, workload, known)
@@ -216,8 +213,8 @@ def factored(mw: Array, factor: int) -> Array:
 
 
 def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), rounded half up to parts per billion. Two states are never one: a slower one is slower by a part
-    # at least, as it is by its speed that anybody knows in which state a core is.
+    # 1 / ((1 - m) / f + m), rounded half up to parts per billion. A slower state is slower by one part at least, because a
+    # core's state is known by its speed.
     found = np.empty_like(speed)
     for group in range(speed.shape[1]):
         for at, one in enumerate(speed[:, group].tolist()):
@@ -231,17 +228,13 @@ def _speeds(speed: Array, memory: int) -> Array:
 
 
 def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
-    # In Python's integers: beyond that nothing fits.
-    row = int(jobs.power.argmax())
+    # In Python's integers, which do not overflow.
+    row, total = int(jobs.power.argmax()), 0
     most = max(int(jobs.power[row]), WHOLE)
-    columns = (table.n_hosts, table.cores, table.base_mw, table.idle_mw, table.active_mw[0], table.off_mw)
-    total = 0
-    for group, (hosts, cores, base, idle, active, off) in enumerate(
-        zip(*(column.tolist() for column in columns), strict=True)
-    ):
-        passages = int(table.shutdown_mw[group]), int(table.boot_mw[group])
-        work = base + cores * (idle + -(-(active - idle) * most // WHOLE))
-        total += hosts * max(work, off, *passages)
+    columns = (table.n_hosts, table.cores, table.base_mw, table.idle_mw, table.active_mw[0])
+    others = (table.off_mw, table.shutdown_mw, table.boot_mw)
+    for hosts, cores, base, idle, active, *rest in zip(*(one.tolist() for one in (*columns, *others)), strict=True):
+        total += hosts * max(base + cores * (idle + -(-(active - idle) * most // WHOLE)), *rest)
     if total > MOST_MW:
         raise InputError(
             f"{JOB_POWER}: if all cores draw as those of job {job_id[row]} do, of power {jobs.power[row] / WHOLE:g}, the "
@@ -260,9 +253,9 @@ _COLUMN = "allowed"
 def allowed_jobs(said: str | os.PathLike[str], workload: Workload, known: Array, seed: int) -> Array:
     """Whether each job may be slowed: bool (n,).
 
-    - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller
-      share are among those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns
-      ``job_id`` and ``allowed``, 1 or 0, where jobs that it does not name are not
+    - ``said``: ``none``; ``all``; a share of the jobs from 0 to 1, or as ``75%``, drawn so that those of a smaller share
+      are among those of a greater one; ``users:3 17``, all of these users; or a CSV file with the columns ``job_id`` and
+      ``allowed``, 1 or 0, where jobs that it does not name are not
     - ``known``, int64: job numbers that a file may name besides the workload's
     - ``seed``: of the stream that a share is drawn from
 

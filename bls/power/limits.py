@@ -54,19 +54,16 @@ class Limit:
 
     def __post_init__(self) -> None:
         if self.reaction_ns and self.notice_ns:
-            raise InputError("limit: it has a reaction and a notice; allowed: one of them")
+            raise InputError(f"{_REACTION} and {_NOTICE}; allowed: one of them")
         if not 0 <= self.begin_ns < self.end_ns <= MAX_NS:
-            raise InputError(f"limit: from {self.begin_ns} to {self.end_ns} ns; allowed: from before to")
+            raise InputError(f"from {self.begin_ns} to {self.end_ns} ns; allowed: from before to")
         if not 0 <= self.power_mw <= _MOST_W * 1000:
-            raise InputError(f"limit: {self.power_mw} mW; allowed: 0 to {_MOST_W * 1000}")
+            raise InputError(f"{self.power_mw} mW; allowed: 0 to {_MOST_W * 1000}")
 
 
 class Stairs(NamedTuple):
-    """The known lowest limit, at each of some instants, up to each later instant: int64 each.
-
-    At the k-th instant these are the rows ``first[k]:first[k + 1]``, ascending in both: up to ``until_ns`` no more than
-    ``power_mw``.
-    """
+    """The known lowest limits at some instants: int64 each. Those of the k-th instant are the rows
+    ``first[k]:first[k + 1]``, ascending in both columns: up to ``until_ns`` no more than ``power_mw``."""
 
     first: Array
     until_ns: Array
@@ -74,11 +71,8 @@ class Stairs(NamedTuple):
 
 
 class Lowerings(NamedTuple):
-    """By how much what is known of the time to come is lower than before, at each of some instants: int64 each.
-
-    At the k-th instant these are the rows ``first[k]:first[k + 1]``, which add up: from ``since_ns`` up to ``until_ns`` by
-    ``less_mw``.
-    """
+    """Decreases of the known limits at some instants: int64 each. Those of the k-th instant are the rows
+    ``first[k]:first[k + 1]``, which add up: from ``since_ns`` up to ``until_ns`` by ``less_mw``."""
 
     first: Array
     since_ns: Array
@@ -185,15 +179,11 @@ def joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-NO_LIMITS = Limits()
-
-
 def read_limits(
     path: str | os.PathLike[str], full_mw: int, full_of: Callable[[str, str], int] | None = None
-) -> tuple[Limit, ...]:
-    """The limits of a file. Shares are of ``full_mw``, or for a part of the machine of ``full_of`` its name and what messages
-    begin with; without it no part can be named. Raises InputError, in one line that names the file and the line, if columns
-    are missing or unknown, a time is none, a limit ends before it begins, or a power is no number of W and no share."""
+) -> tuple[Limit, ...]:  # fmt: skip
+    """The limits of a file. Shares are of ``full_mw``, or for a part of the machine of ``full_of(name, where)``; without it no
+    part can be named. Raises InputError, in one line that names the file and the line, if the file is not valid."""
     source = os.fspath(path)
     lines = read_csv(path, "file of limits")
     _, header = next(lines)
@@ -223,10 +213,11 @@ def read_limits(
     return _checked(found, source)
 
 
-def _limit(where: str, begin: int, end: int, power: int, part: str, reaction: int, notice: int) -> Limit:
-    if reaction and notice:
-        raise InputError(f"{where}: {_REACTION} and {_NOTICE}; allowed: one of them")
-    return Limit(begin, end, power, part, reaction, notice)
+def _limit(where: str, begin: int, end: int, power: int, part: str, *times: int) -> Limit:
+    try:
+        return Limit(begin, end, power, part, *times)
+    except InputError as error:
+        raise InputError(f"{where}: {error.text}") from None
 
 
 def _checked(limits: Sequence[Limit], where: str) -> tuple[Limit, ...]:
@@ -249,18 +240,16 @@ def given_limits(given: object) -> tuple[Limit, ...]:
             raise InputError(f"{where}: {shown(one)}; {as_is}")
         begin = whole(f"{where}: from", one[0], 0, MAX_NS)
         end = MAX_NS if one[1] is None else whole(f"{where}: to", one[1], 0, MAX_NS)
-        if end <= begin:
-            raise InputError(f"{where}: from {begin} to {end} ns; allowed: from before to")
         part = one[3] if len(one) > 3 else ""
         if not isinstance(part, str):
             raise InputError(
                 f"{where}: where: {shown(part)}; allowed: a text, as partition:NAME, switch:NAME or hosts:4-7"
             )
-        times = [
+        times = (
             whole(f"{where}: {name}_ns", value, 0, MAX_NS) for name, value in zip(_OPTIONAL[1:], one[4:], strict=False)
-        ]
+        )
         power = round(real(f"{where}: W", one[2], 0, _MOST_W) * 1000)
-        found.append(_limit(where, begin, end, power, part.strip(), *times, *[0] * (2 - len(times))))
+        found.append(_limit(where, begin, end, power, part.strip(), *times))
     return _checked(found, "limits")
 
 

@@ -19,10 +19,7 @@ from traces.base.options import check, holds, knows_its_keywords, recorded
 FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
 
 #: Orders in which ``dvfs:slow=`` slows running jobs one by one.
-SLOW: Final = {
-    "fewest": int(SlowOrder.FEWEST),
-    "least-sensitive": int(SlowOrder.LEAST_SENSITIVE),
-}
+SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder.LEAST_SENSITIVE)}
 
 _SUBMIT: Final = re.compile(r"submit:state=([0-9]{1,9})")
 _SLOW: Final = "dvfs:slow="
@@ -35,43 +32,36 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 @knows_its_keywords
 @dataclass(frozen=True)
 class Power:
-    """Power and power limits of a run; by default power is not computed.
+    """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed.
 
     Attributes
     ----------
     on : bool
         Whether power is computed without further options.
     of : {"held", "working"}
-        Which cores are active: those that a job holds, or of these those that are in a task.
+        The active cores: those that a job holds, or those of them that are in a task.
     limits : path, or sequence of (from_ns, to_ns, W), perhaps followed by where, reaction_ns, notice_ns, optional
-        A CSV file (``bls.power.limits``), or its rows; ``to_ns`` None is for ever. Without ``where`` a limit is of the machine,
-        else of ``partition:NAME``, ``switch:NAME`` or ``hosts:4-7``. A limit is known from its begin on, or this time after
-        (``reaction_ns``) or before it (``notice_ns``).
+        A CSV file (``bls.power.limits``), or its rows; ``to_ns`` None is for ever. ``where``: by default the machine, or
+        ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     fallback : str
-        ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: likewise,
+        ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: the same,
         but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
         ``dvfs``: all running jobs that may be slowed are at one level; ``dvfs:slow=fewest``: they are slowed one by one, in the
         order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: as few hosts as necessary are out of service.
     allowed : str, path, or number
-        Which jobs may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
+        Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
     job_power : path, or mapping of str to sequence, optional
-        What jobs draw, and how much of their time no speed changes (``bls.power.job_power``): a CSV file, or its columns,
-        ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them. None and NaN are as empty fields.
+        The power of jobs, and the share of their time that is independent of speed (``bls.power.job_power``): a CSV file, or
+        its columns, ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
     estimates : {"exact", "platform", "last-two"}
         The scheduler's prediction of the power of jobs: the actual power; that of the platform; or the mean of the latest two
         ended jobs of the same user (that of the platform until there are two).
     signals : path, optional
         A CSV file of prices and emissions of energy over time (``bls.power.signals``), for policies that use them.
     sleep_after_ns : int or str, optional
-        A host that has idled for this time, in ns or as ``10min``, shuts down, and boots for the next job that is given it;
-        None: never.
+        The idle time, in ns or as ``10min``, after which a host shuts down until a job is given it; None: never.
     keep_awake : int
         The number of idle hosts that are kept awake.
-
-    Raises
-    ------
-    InputError
-        If a value is not allowed.
     """
 
     on: bool = holds(o.POWER)
@@ -129,22 +119,19 @@ class Power:
     @property
     def fallback_of(self) -> tuple[str, int]:
         """Its name, and the state that ``submit`` has jobs run in."""
-        if not isinstance(self.fallback, str):
-            raise InputError(f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
-        if self.fallback in FALLBACKS:
-            return self.fallback, 1
-        if self.fallback.startswith(_SLOW):
-            if self.fallback.removeprefix(_SLOW) not in SLOW:
-                raise InputError(
-                    f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SLOW + rule for rule in SLOW)}"
-                )
-            return "dvfs", 1
-        if self.fallback.partition(":")[0] != "submit":
-            raise one_of("fallback", self.fallback, _SHOWN, at(str(o.FALLBACK), self.fallback))
-        match = _SUBMIT.fullmatch(self.fallback)
-        if match is None:
-            raise InputError(f"{o.FALLBACK}: {shown(self.fallback)}; allowed: {', '.join(_SHOWN)}")
-        return "submit", int(match[1])
+        given, allowed = self.fallback, _SHOWN
+        if isinstance(given, str):
+            if given in FALLBACKS:
+                return given, 1
+            if given.removeprefix(_SLOW) in SLOW and given.startswith(_SLOW):
+                return "dvfs", 1
+            if match := _SUBMIT.fullmatch(given):
+                return "submit", int(match[1])
+            if given.startswith(_SLOW):
+                allowed = tuple(_SLOW + rule for rule in SLOW)
+            elif given.partition(":")[0] != "submit":
+                raise one_of("fallback", given, _SHOWN, at(str(o.FALLBACK), given))
+        raise InputError(f"{o.FALLBACK}: {shown(given)}; allowed: {', '.join(allowed)}")
 
     @property
     def slow_order(self) -> int:

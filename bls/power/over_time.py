@@ -20,7 +20,7 @@ from bls.power.accounting import (
 from bls.power.limits import Domain, Limits
 from traces.compiled import Array
 
-#: Why more is drawn than a limit allows, the first that holds.
+#: The reasons why more is drawn than a limit allows; the first that holds counts.
 REASONS: Final = {
     "ignored": "limits are ignored",
     "reaction": "the limit was not known yet",
@@ -42,39 +42,36 @@ class Excess(NamedTuple):
     where: str = ""
 
 
+class Around(NamedTuple):
+    """Facts from which the reasons for excesses follow."""
+
+    at: Array  # int64 (n,): all instants at which something changes, ascending, ns
+    moving: Array  # bool (n,): whether any host is shutting down or booting from then on
+    until_ns: int
+    least_mw: int  # power of the idle machine
+    fallback: str  # without its parameters
+
+
 def excesses_of(
-    limits: Limits,
-    series: PowerSeries,
-    thought: PowerSeries | None,
-    *,
-    at: Array,
-    moving: Array,
-    until_ns: int,
-    least_mw: int,
-    fallback: str,
-    where: str = "",
+    limits: Limits, series: PowerSeries, thought: PowerSeries | None, around: Around, where: str
 ) -> list[Excess]:
-    """When more was drawn (``series``) than limits allowed, and why. ``thought``: what would have been drawn had jobs drawn
-    what they were thought to; None where that is the same. ``at``, int64 (n,): all instants at which something changes,
-    ascending, ns. ``moving``, bool (n,): whether any host is on its way off or back from then on. ``least_mw``: the draw of
-    the idle machine. ``fallback``: without its parameters. ``where``: the part of the machine; empty: all of it."""
+    """The times at which more was drawn (``series``) than limits allowed, and why. ``thought``: the power by the predictions
+    for jobs; None where that is the same. ``where``: the part of the machine; empty: all of it."""
+    at, moving, until_ns, least_mw, fallback = around
     ends, drawn = np.append(at[1:], until_ns), series.at(at)
-    known = limits.steps(at, b.NEVER, known=True)
-    limit = limits.steps(at, b.NEVER, known=False)
+    known, limit = (limits.steps(at, b.NEVER, known=known) for known in (True, False))
     planned = None if thought is None else thought.at(at)
     found: list[Excess] = []
     for k in np.flatnonzero(drawn > limit).tolist():
-        reason = "running"
-        if fallback == "none":
-            reason = "ignored"
-        elif known[k] > limit[k]:
-            reason = "reaction"
-        elif limit[k] < least_mw:
-            reason = "infeasible"
-        elif moving[k]:
-            reason = "stopping"
-        elif planned is not None and planned[k] <= limit[k]:
-            reason = "prediction"
+        holds = {
+            "ignored": fallback == "none",
+            "reaction": known[k] > limit[k],
+            "infeasible": limit[k] < least_mw,
+            "stopping": moving[k],
+            "prediction": planned is not None and planned[k] <= limit[k],
+            "running": True,
+        }
+        reason = next(name for name in REASONS if holds[name])
         one = Excess(int(at[k]), int(ends[k]), int(drawn[k] - limit[k]), reason, where)
         if found and found[-1].end_ns == one.begin_ns and found[-1][2:] == one[2:]:
             found[-1] = found[-1]._replace(end_ns=one.end_ns)

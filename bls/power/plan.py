@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bls.estimates.coverage import check_predicts
 from bls.machine.partitions import PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.power.job_power import JobPower, PowerClasses, Said, allowed_jobs, job_power, power_classes
-from bls.power.limits import NO_LIMITS, Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
+from bls.power.limits import Domain, Limit, Limits, domain_named, domains_of, given_limits, read_limits
 from bls.power.options import Power
 from bls.power.signals import Signals, read_signals
 from bls.power.table import PowerTable, power_table
@@ -117,26 +117,22 @@ class PowerPlan:
         """Those of the engine (``bls.engine.settings``)."""
         if self.stops or not self.limits_jobs:
             return {}
-        if not self.slows:
-            return {"powered": b.HOLD}
-        powered = {"hold": b.HOLD, "submit": b.FIXED, "dvfs": b.LEVELS}[self.fallback]
-        return {"powered": powered}
+        slowing = {"submit": b.FIXED, "dvfs": b.LEVELS} if self.slows else {}
+        return {"powered": slowing.get(self.fallback, b.HOLD)}
 
     def stop_state(self) -> StopState | None:
         """The engine's state of hosts that are to be stopped; None without any."""
         if not self.stops:
             return None
-        stairs, table, n_hosts = self.limits.stairs, self.table, int(self.table.first_host[-1])
-        off = self.fallback == "stop:off"
+        stairs, table, off = self.limits.stairs, self.table, self.fallback == "stop:off"
         group = np.repeat(np.arange(len(table.cores)), table.n_hosts)
-        passages = np.stack([table.shutdown_ns[group], table.boot_ns[group]])
         return StopState.new(
-            {"hosts": n_hosts},
+            {"hosts": len(group)},
             first=stairs.first.copy(),
             stairs=np.stack([_never(stairs.until_ns), stairs.power_mw]),
             saves_mw=(self._host_most_mw - (table.off_mw if off else table.host_idle_mw))[group],
             down_saves_mw=(self._host_most_mw - table.off_mw)[group],
-            passages=passages if off else np.zeros_like(passages),
+            passages=off * np.stack([table.shutdown_ns[group], table.boot_ns[group]]),
             shuts_down=int(off),
         )
 
@@ -228,34 +224,24 @@ class PlannedLimits(NamedTuple):
 
 
 def power_plan(
-    options: Power,
-    workload: Workload,
-    platform: Platform,
-    *,
-    known_jobs: Array,
-    seed: int,
-    said: Callable[[Array], Array] | None = None,
-    drawn: Said | None = None,
-    partition: Array | None = None,
-) -> PowerPlan:
+    options: Power, workload: Workload, platform: Platform, *, known_jobs: Array, seed: int,
+    said: Callable[[Array], Array] | None = None, drawn: Said | None = None, partition: Array | None = None,
+) -> PowerPlan:  # fmt: skip
     """Apply the options to the jobs of a run.
 
-    ``known_jobs``, int64: job numbers that a file may name besides the workload's. ``seed``: of the stream that a share of the
-    jobs is drawn from. ``said``: which jobs may be slowed, bool (n,), from those that may by the options, as applications may
-    say otherwise; ``drawn``: the same for what jobs draw (:func:`bls.power.job_power.job_power`). ``partition``, int64 (n,): of
-    each job; without it all are of the first. Raises InputError if the platform does not say what its hosts draw, or a limit,
-    a state, the jobs or a signal cannot be used.
+    - ``known_jobs``, int64: job numbers that a file may name besides the workload's
+    - ``seed``: of the stream that a share of the jobs is drawn from
+    - ``said``, ``drawn``: the answers of applications, from those by the options: which jobs may be slowed, bool (n,); and
+      their power (:func:`bls.power.job_power.job_power`)
+    - ``partition``, int64 (n,): of each job; without it all are of the first
+
+    Raises InputError if the platform has no power data, or a limit, a state, the jobs or a signal cannot be used.
     """
-    needing = {
-        str(o.LIMITS): options.limits,
-        str(o.SIGNALS): options.signals,
-        str(o.JOB_POWER): options.job_power,
-        str(o.SLEEP_AFTER): options.sleep_after_ns,
-    }
-    needed_by = next((option for option, given in needing.items() if given is not None), str(o.POWER))
-    table = power_table(platform, needed_by)
+    given = (options.limits, options.signals, options.job_power, options.sleep_after_ns, options)
+    needing = zip((o.LIMITS, o.SIGNALS, o.JOB_POWER, o.SLEEP_AFTER, o.POWER), given, strict=True)
+    table = power_table(platform, next(str(option) for option, value in needing if value is not None))
     name, state = options.fallback_of
-    limits, domains = NO_LIMITS, tuple[Domain, ...]()
+    limits, domains = Limits(), tuple[Domain, ...]()
     if options.limits is not None:
         of_all = _limits(options.limits, platform, table)
         limits, domains = domains_of(of_all, platform, table)
@@ -264,20 +250,20 @@ def power_plan(
         allowed = f"1 to {table.n_states - 1}" if table.n_states > 1 else "none, as the platform's cores have one state"
         raise InputError(f"{o.FALLBACK}: {shown(options.fallback)}: state {state}; allowed: {allowed}")
     allowed_rows = allowed_jobs(options.jobs_allowed, workload, known_jobs, seed)
-    if said is not None:
-        allowed_rows = said(allowed_rows)
+    allowed_rows = allowed_rows if said is None else said(allowed_rows)
     planned = np.zeros(len(workload), np.int64)
     if name == "dvfs":
         planned[allowed_rows] = table.n_states - 1
     elif name == "submit":
         known = limits.any_known(workload.submit_ns)
         mine = np.zeros(len(workload), np.int64) if partition is None else partition
+        parts = partition_table(platform)
         for domain in domains:
-            known |= domain.limits.any_known(workload.submit_ns) & _met(domain, platform)[mine]
+            met = [bool((parts.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(parts))]
+            known |= domain.limits.any_known(workload.submit_ns) & np.array(met)[mine]
         planned[allowed_rows & known] = state
     signals = None if options.signals is None else read_signals(options.signals)
-    columns: Any = options.job_power  # of columns, lists by their names
-    draws = job_power(columns, workload, known_jobs, drawn)
+    draws = job_power(cast(Any, options.job_power), workload, known_jobs, drawn)  # its columns are lists
     classes = None if draws is None else power_classes(table, draws, workload.job_id)
     of_user = None
     if options.estimates == "last-two":
@@ -299,12 +285,6 @@ def _limits(given: Any, platform: Platform, table: PowerTable) -> tuple[Limit, .
 
         return read_limits(given, table.full_total_mw, full_of)
     return given_limits(given)
-
-
-def _met(domain: Domain, platform: Platform) -> Array:
-    # Whether each partition has a host of the domain: bool.
-    table = partition_table(platform)
-    return np.array([bool((table.hosts(row, platform.n_hosts) & domain.hosts).any()) for row in range(len(table))])
 
 
 def _steps(limits: Limits, full: int) -> tuple[Array, Array]:

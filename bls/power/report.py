@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from bls.engine import state as b
-from bls.metrics.exact import exact_mean, exact_product_sum
+from bls.metrics.exact import exact_mean
 from bls.metrics.schedule import Downtime
 from bls.power.accounting import (
     PJ_PER_J,
@@ -26,9 +26,9 @@ from bls.power.costs import FinishedPower
 from bls.power.host_accounts import HostEnergies, HostIntervals, break_even_ns, host_energies, sleep_totals
 from bls.power.job_power import JobPower, PowerClasses, power_classes
 from bls.power.limits import Domain, Limits, joined
-from bls.power.over_time import Excess, domain_series, every_instant, excesses_of, slowed_over_time
+from bls.power.over_time import Around, Excess, domain_series, every_instant, excesses_of, slowed_over_time
 from bls.power.plan import PowerPlan
-from bls.power.words import PREDICTION_METRICS, SLEEP_METRICS, summary_of
+from bls.power.words import LIMIT_METRICS, PREDICTION_METRICS, SLEEP_METRICS, summary_of
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array
@@ -39,7 +39,7 @@ from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 #: In tables, where there is no limit.
 NO_LIMIT: Final = -1
 
-#: So many times at which a limit was exceeded are listed in the record of a run.
+#: The most times at which a limit was exceeded that the record of a run lists.
 _LISTED: Final = 1000
 
 
@@ -54,11 +54,9 @@ class PowerReport:
     # from when to when: the first submit, and the last end
     begin_ns: int
     until_ns: int
-    # int64 (rows,): what each row's job was thought to draw, by what the platform says, parts per billion; of rows of
-    # the table of jobs
+    # int64 (rows,), by rows of the table of jobs: the predicted power, relative to the platform's, parts per billion; and
+    # the wait for hosts to boot, -1 if the job has not started, None where no host sleeps
     predicted: Array | None = None
-    # int64 (n,): for how long each row of the table of jobs waited for hosts to boot, -1 if it has not started; None
-    # where none sleep
     boot_wait_ns: Array | None = None
 
     @cached_property
@@ -71,7 +69,7 @@ class PowerReport:
         """The run with the actual power of its jobs."""
         parts = self.ledger, self.plan.table, self.downtime, self.stopped
         classes = self.plan.classes
-        of_rows = None if classes is None else classes.of_rows(self._origin(np.arange(len(self.ledger.jobs))))
+        of_rows = None if classes is None else classes.of_rows(self._origin)
         return PowerRun(*parts, self.plan.options.of, self.begin_ns, self.until_ns, of_rows)
 
     @cached_property
@@ -80,11 +78,9 @@ class PowerReport:
         plan, jobs = self.plan, self.ledger.jobs
         if not plan.predicts or not plan.limits_jobs:
             return None
-        n = len(jobs)
-        power = np.full(n, WHOLE) if self.predicted is None else self.predicted
-        memory = np.zeros(n, np.int64)
-        if plan.job_power is not None:
-            memory = plan.job_power.memory_bound[self._origin(np.arange(n))]
+        power = np.full(len(jobs), WHOLE) if self.predicted is None else self.predicted
+        said = plan.job_power
+        memory = np.zeros(len(jobs), np.int64) if said is None else said.memory_bound[self._origin]
         return power_classes(plan.table, JobPower(power, memory, ()), jobs.job_id)
 
     @property
@@ -100,17 +96,14 @@ class PowerReport:
     @property
     def finished(self) -> FinishedPower:
         """The power of the machine and of its jobs, from which costs are computed."""
-        return FinishedPower(self.run, self.series)
+        return FinishedPower(self.series, self.plan.table.full_total_mw, lambda: self.run)
 
     @property
     def job_columns(self) -> dict[str, Array]:
-        """The columns of power of the table of jobs: ``energy_j``; ``power`` and
-        ``memory_bound`` where they are given; ``predicted_power`` where that is something else; ``allowed`` with limits;
-        ``boot_wait_ns`` where hosts sleep."""
+        """The columns of power of the table of jobs, as far as they are known."""
         found, said = {ENERGY: self.energy_j}, self.plan.job_power
         if said is not None:
-            origin = self._origin(np.arange(len(self.ledger.jobs)))
-            found |= {name: getattr(said, name)[origin] / WHOLE for name in said.given}
+            found |= {name: getattr(said, name)[self._origin] / WHOLE for name in said.given}
         if self.predicted is not None:
             found[PREDICTED_POWER] = self.predicted / WHOLE
         if self.plan.limited:
@@ -124,12 +117,11 @@ class PowerReport:
     @cached_property
     def _instants(self) -> Array:
         # When anything that is shown changes.
-        limits, spans = self.plan.limits.instants, self._host_spans
-        found = [self.series.instant_ns, limits, self._levels.instant_ns]
+        found = [self.series.instant_ns, self.plan.limits.instants, self._levels.instant_ns]
         if self._slowed is not None:
             found.append(self._slowed[1].instant_ns)
-        if spans is not None:
-            found.append(spans[2])
+        if self._host_spans is not None:
+            found.append(self._host_spans[2])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         every = ascending(*found, down.down_ns, down.up_ns)
         return np.asarray(every[(every >= self.begin_ns) & ((every < self.until_ns) | (every == self.begin_ns))])
@@ -148,7 +140,7 @@ class PowerReport:
         if self._slowed is not None:
             return self._slowed[0]
         table, held = plan.table, holdings(self.ledger)
-        slowed = plan.planned[self._origin(held.job)] > 0
+        slowed = plan.planned[self._origin[held.job]] > 0
         draws = [_by_state(self.run, held, np.where(slowed, level, 0)) for level in range(table.n_states)]
         start_ns = held.start_ns
         if self.boot_wait_ns is not None:  # jobs whose hosts boot count as if they ran
@@ -158,14 +150,14 @@ class PowerReport:
         known = plan.limits.steps(every, b.NEVER, known=True)
         level = np.zeros(len(every), np.int64)
         done = known == b.NEVER
+
+        def during(least: int, more: Array) -> Array:
+            return step_series(least, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(every)
+
         for place, more in enumerate(draws):
-            drawn = step_series(table.idle_total_mw, start_ns, held.end_ns, more, self.begin_ns, self.until_ns).at(
-                every
-            )
             level[~done] = place
-            done |= drawn <= known
-        may, none_held = np.where(slowed, 1, 0), 0
-        level[step_series(none_held, start_ns, held.end_ns, may, self.begin_ns, self.until_ns).at(every) == 0] = 0
+            done |= during(table.idle_total_mw, more) <= known
+        level[during(0, slowed.astype(np.int64)) == 0] = 0
         return PowerSeries.of_steps(every, level, self.until_ns)
 
     @cached_property
@@ -175,38 +167,29 @@ class PowerReport:
             return None
         return slowed_over_time(self.run)
 
-    def _origin(self, row: Array) -> Array:
+    @cached_property
+    def _origin(self) -> Array:
         # The workload's row of each row of the table of jobs: first attempts come first, in its order.
-        jobs = self.ledger.jobs
-        if not jobs.attempt.any():
-            return row
-        first = {number: place for place, number in reversed(list(enumerate(jobs.job_id.tolist())))}
-        return np.array([first[number] for number in jobs.job_id[row].tolist()], np.int64)
+        numbers = self.ledger.jobs.job_id.tolist()
+        first = {number: place for place, number in reversed(list(enumerate(numbers)))}
+        return np.array([first[number] for number in numbers], np.int64)
 
     @property
     def allowed(self) -> Array:
         """Which rows of the table of jobs may be slowed, 1, or may not, 0: int64 (n,)."""
-        return np.asarray(self.plan.allowed[self._origin(np.arange(len(self.ledger.jobs)))].astype(np.int64))
+        return np.asarray(self.plan.allowed[self._origin].astype(np.int64))
 
     @cached_property
     def columns(self) -> dict[str, Array]:
         """The table of power over time: from each instant on, what holds."""
         at = self._instants
-        counts = self._host_counts(at)
-        rows = {
-            "instant_ns": at,
-            "power_mw": self.series.at(at),
-            "limit_mw": _lowest(self.plan.limits, at),
-            "level": self._levels.at(at),
-            **counts,
-        }
+        rows = {"instant_ns": at, "power_mw": self.series.at(at), "limit_mw": _lowest(self.plan.limits, at)}
+        rows |= {"level": self._levels.at(at), **self._host_counts(at)}
         if self.plan.one_by_one:
             rows["jobs_slowed"] = np.zeros(len(at), np.int64) if self._slowed is None else self._slowed[1].at(at)
         if len(at) > 1:
-            another = np.ones(len(at), np.bool_)
-            another[1:] = np.any(
-                [column[1:] != column[:-1] for name, column in rows.items() if name != "instant_ns"], axis=0
-            )
+            changes = [column[1:] != column[:-1] for name, column in rows.items() if name != "instant_ns"]
+            another = np.append(True, np.any(changes, axis=0))
             rows = {name: column[another] for name, column in rows.items()}
         return rows
 
@@ -233,13 +216,10 @@ class PowerReport:
         n_hosts = int(self.plan.table.first_host[-1])
         down = self.downtime.within(self.begin_ns, self.until_ns)
         away = covered(at, down.down_ns, down.up_ns)
-        found = {}
+        found, none = {}, np.zeros(0, np.int64)
+        _, state, start, end = self._host_spans or (none,) * 4
         for name, what in (("out", b.OUT), ("stopping", b.SHUTTING), ("off", b.OFF), ("booting", b.BOOTING)):
-            if self._host_spans is None:
-                found[f"hosts_{name}"] = np.zeros(len(at), np.int64)
-            else:
-                _, state, start, end = self._host_spans
-                found[f"hosts_{name}"] = covered(at, start[state == what], end[state == what])
+            found[f"hosts_{name}"] = covered(at, start[state == what], end[state == what])
         up = n_hosts - away - sum(found.values())
         return {"hosts_up": up, **found, "hosts_down": away}
 
@@ -277,34 +257,19 @@ class PowerReport:
             if self._thought is not None:
                 run = self.run._replace(classes=self._thought)
                 thought = account(run).series if part is None else domain_series(run, part)
-            found += excesses_of(
-                *(limits, series, thought),
-                at=at,
-                moving=self._moving(at, part),
-                until_ns=self.until_ns,
-                least_mw=least_mw,
-                fallback=plan.fallback,
-                where="" if part is None else part.name,
-            )
+            around = Around(at, self._moving(at, part), self.until_ns, least_mw, plan.fallback)
+            found += excesses_of(limits, series, thought, around, "" if part is None else part.name)
         return found
 
     @cached_property
     def metrics(self) -> Mapping[str, Any]:
-        """The metrics, :data:`METRICS`, with limits :data:`LIMIT_METRICS`, with predictions :data:`PREDICTION_METRICS` and if
-        hosts sleep :data:`SLEEP_METRICS`: energy in J, power in W; None if nothing took any time, without jobs, and without
-        a limit."""
+        """The metrics of ``bls.power.words``, as far as they apply: energy in J, power in W; None if nothing took any time,
+        without jobs, and without a limit."""
         lasts = self.until_ns - self.begin_ns
         total = self.series.energy_pj()
         jobs = self.accounts.jobs.total_pj()
         above = self.excesses
-        over = (
-            exact_product_sum(
-                np.array([one.end_ns - one.begin_ns for one in above], np.int64),
-                np.array([one.above_mw for one in above], np.int64),
-            )
-            if above
-            else 0
-        )
+        over = sum((one.end_ns - one.begin_ns) * one.above_mw for one in above)
         return {
             "energy_j": total / PJ_PER_J,
             "energy_jobs_j": jobs / PJ_PER_J,
@@ -322,22 +287,17 @@ class PowerReport:
     def _slept(self) -> dict[str, int | float | None]:
         if self.stopped is None or self.boot_wait_ns is None:
             return {}
-        found, started = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns >= 0
+        found, waits = sleep_totals(self.stopped, self.until_ns), self.boot_wait_ns
         host_ns = (self.until_ns - self.begin_ns) * int(self.plan.table.first_host[-1])
-        values = (
-            *found,
-            found[-1] / host_ns if host_ns else None,
-            int((self.boot_wait_ns > 0).sum()),
-            exact_mean(self.boot_wait_ns[started]),
-        )
-        return dict(zip(SLEEP_METRICS, values, strict=True))
+        values = (found[-1] / host_ns if host_ns else None, int((waits > 0).sum()), exact_mean(waits[waits >= 0]))
+        return dict(zip(SLEEP_METRICS, (*found, *values), strict=True))
 
     def _errors(self) -> dict[str, float | None]:
         # How far off predictions were, of the measured jobs.
         if self.predicted is None:
             return {}
-        said, n = self.plan.job_power, len(self.ledger.jobs)
-        power = np.full(n, WHOLE) if said is None else said.power[self._origin(np.arange(n))]
+        said = self.plan.job_power
+        power = WHOLE if said is None else said.power[self._origin]
         mean = exact_mean(np.abs(self.predicted - power)[self._measured])
         return {PREDICTION_METRICS[0]: None if mean is None else mean / WHOLE}
 
@@ -357,17 +317,11 @@ class PowerReport:
         for begin, end in windows:
             within = max(0, min(end, self.until_ns) - begin)
             used += self.series.energy_pj(begin, end) + (end - begin - within) * self.plan.table.idle_total_mw
-        jobs, allowed = self.ledger.jobs, self.allowed == 1
-        measured = self._measured
+        jobs, allowed, measured = self.ledger.jobs, self.allowed == 1, self._measured
         wait, run = jobs.start_ns - jobs.begin_ns, jobs.end_ns - jobs.start_ns
-        return {
-            "mean_power_in_limits_w": used / (lasts * 1000) if lasts else None,
-            "mean_run_ns": exact_mean(run[measured]),
-            "mean_run_allowed_ns": exact_mean(run[measured & allowed]),
-            "mean_run_disallowed_ns": exact_mean(run[measured & ~allowed]),
-            "mean_wait_allowed_ns": exact_mean(wait[measured & allowed]),
-            "mean_wait_disallowed_ns": exact_mean(wait[measured & ~allowed]),
-        }
+        may, may_not = measured & allowed, measured & ~allowed
+        means = [exact_mean(times) for times in (run[measured], run[may], run[may_not], wait[may], wait[may_not])]
+        return dict(zip(LIMIT_METRICS, (used / (lasts * 1000) if lasts else None, *means), strict=True))
 
     @property
     def _peak_limited_w(self) -> float | None:

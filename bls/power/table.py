@@ -119,9 +119,9 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         return np.array([power.passage(name)[part] for power in known], np.int64)
 
     idle = column("idle_w")
-    waits = [power.waiting_w is not None for power in known]
     waiting = [
-        milliwatts("waiting_w", power.waiting_w) if given else 0 for power, given in zip(known, waits, strict=True)
+        idle[k] if power.waiting_w is None else milliwatts("waiting_w", power.waiting_w)
+        for k, power in enumerate(known)
     ]
     return PowerTable(
         first_host=np.concatenate([[0], np.cumsum(count)]),
@@ -130,18 +130,15 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         speed=shape[0],
         active_mw=shape[1],
         idle_mw=idle,
-        waiting_mw=np.where(waits, np.array(waiting, np.int64), idle),
+        waiting_mw=np.array(waiting, np.int64),
         base_mw=column("base_w"),
         off_mw=column("off_w"),
-        shutdown_ns=passage("shutdown", 0),
-        shutdown_mw=passage("shutdown", 1),
-        boot_ns=passage("boot", 0),
-        boot_mw=passage("boot", 1),
+        **{f"{name}_{unit}": passage(name, k) for name in ("shutdown", "boot") for k, unit in enumerate(("ns", "mw"))},
     )
 
 
 def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) -> None:
-    # Whatever hosts do, at work or on their ways off and back.
+    # At work, shutting down or booting.
     total = 0
     for group, power in zip(platform.hosts, powers, strict=True):
         cores = milliwatts("base_w", power.base_w) + group.cores * power.states_mw[0][1]
@@ -154,11 +151,8 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
-    """The mean power of a core at full speed over all cores of the machine, for each job: int64 (n,), mW, rounded half up; -1
-    where the platform does not say it.
-
-    It is the job's own, unless the scheduler is to think that jobs draw what the platform says, or to find out what they do.
-    """
+    """The mean power of a core at full speed over all cores of the machine, for each job: int64 (n,), mW, rounded half up;
+    -1 if the platform has no power data. It is the job's own, unless the scheduler is to predict the power of jobs."""
     cores = [group.count * group.cores for group in platform.hosts]
     active = [None if group.power is None else group.power.states_mw[0][1] for group in platform.hosts]
     known = [mw for mw in active if mw is not None]

@@ -15,39 +15,24 @@ if TYPE_CHECKING:
 
 #: The metrics of a run whose power is known.
 METRICS: Final = (
-    "energy_j",
-    "energy_jobs_j",
-    "energy_idle_j",
-    "mean_power_w",
-    "peak_power_w",
-    "peak_limited_w",
-    "above_limit_ns",
+    "energy_j", "energy_jobs_j", "energy_idle_j", "mean_power_w", "peak_power_w", "peak_limited_w", "above_limit_ns",
     "above_limit_j",
-)
+)  # fmt: skip
 
 #: Metrics with limits: their differences to a run without a fallback are the paper's indexes.
 LIMIT_METRICS: Final = (
-    "mean_power_in_limits_w",
-    "mean_run_ns",
-    "mean_run_allowed_ns",
-    "mean_run_disallowed_ns",
-    "mean_wait_allowed_ns",
+    "mean_power_in_limits_w", "mean_run_ns", "mean_run_allowed_ns", "mean_run_disallowed_ns", "mean_wait_allowed_ns",
     "mean_wait_disallowed_ns",
-)
+)  # fmt: skip
 
-#: And of one in which it is predicted what jobs draw.
+#: Metrics with predictions of the power of jobs.
 PREDICTION_METRICS: Final = ("mean_power_error",)
 
-#: And of one in which hosts sleep: how often they fell asleep, and booted; for how long all together were off, and which share
-#: of their time that is; and how many jobs waited for hosts to boot, and how long on average all did that started.
+#: Metrics with sleeping hosts: numbers of shutdowns and boots; the time that all hosts together were off, and its share; the
+#: number of jobs that waited for boots, and the mean of these waits over all started jobs.
 SLEEP_METRICS: Final = (
-    "host_sleeps",
-    "host_boots",
-    "sleeping_host_ns",
-    "sleeping_share",
-    "boot_waits",
-    "mean_boot_wait_ns",
-)
+    "host_sleeps", "host_boots", "sleeping_host_ns", "sleeping_share", "boot_waits", "mean_boot_wait_ns",
+)  # fmt: skip
 
 
 def summary_of(report: PowerReport) -> list[tuple[str, str]]:
@@ -118,14 +103,12 @@ def joules_text(joules: float) -> str:
 
 def grams_text(grams: float) -> str:
     """A mass for people: ``1.234 t``."""
-    for size, unit in ((1e6, "t"), (1e3, "kg")):
-        if grams >= size:
-            return f"{grams / size:.4g} {unit}"
-    return f"{grams:.4g} g"
+    return f"{grams / 1e6:.4g} t" if grams >= 1e6 else _with_prefix(grams, "g")
+
+
+_PREFIXES: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
 
 def _with_prefix(value: float, unit: str) -> str:
-    for size, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.4g} {prefix}{unit}"
-    return f"{value:.4g} {unit}"
+    size, prefix = next((one for one in _PREFIXES if abs(value) >= one[0]), (1.0, ""))
+    return f"{value / size:.4g} {prefix}{unit}"

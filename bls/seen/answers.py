@@ -32,13 +32,8 @@ LONGEST_REASON = 200
 class Start(NamedTuple):
     """A start of a job with details: an answer of ``decide()`` in place of the job.
 
-    Attributes
-    ----------
-    job : SeenJob
-    cores : iterable of int, optional
-        Numbers of its cores; None: the allocator chooses them.
-    because : str, optional
-        Reason for the start, for people: 1 to 200 characters, in the table of jobs (``started_because``).
+    - ``cores``: numbers of its cores; None: the allocator chooses them
+    - ``because``: reason for the start, for people: 1 to 200 characters, in the table of jobs (``started_because``)
     """
 
     job: SeenJob
@@ -65,7 +60,7 @@ def cores_text(cores: Iterable[tuple[int, int]]) -> str:
     return f"core {short}" if text.isdigit() else f"cores {short}"
 
 
-def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
+def _intervals(job: SeenJob, cores: Any, n_cores: int, whole_hosts: bool) -> Cores:
     # The cores that a policy names for a job.
     where = f"placed job {job.job_id} on"
     if isinstance(cores, str | bytes) or not hasattr(cores, "__iter__"):
@@ -80,14 +75,11 @@ def _intervals(job: SeenJob, cores: Any, n_cores: int) -> Cores:
     twice = next((core for core, other in pairwise(numbers) if core == other), None)
     if twice is not None:
         raise AnswerError(f"{where} core {twice} twice")
-    return joined_numbers(numbers)
-
-
-def _check_number(job: SeenJob, cores: Cores, whole_hosts: bool) -> None:
-    number = sum(hi - lo for lo, hi in cores)
+    found, number = joined_numbers(numbers), len(numbers)
     if number == 0 or (number != job.cores and not whole_hosts):
-        named = f"on {number} core{'s' * (number != 1)}, {cores_text(cores)}" if number else "on no core"
+        named = f"on {number} core{'s' * (number != 1)}, {cores_text(found)}" if number else "on no core"
         raise AnswerError(f"placed job {job.job_id} {named}; it asks for {job.cores}")
+    return found
 
 
 def reason_text(reason: object) -> str | None:
@@ -100,12 +92,9 @@ def reason_text(reason: object) -> str | None:
 def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cores | None, str]:
     """A job, the cores that a policy names for it (None if it names none), and the reason for its start (may be empty).
 
-    - ``given``: an answer of ``decide()`` that is not a job
-    - ``whole_hosts``: whether hosts are not shared, so that jobs may hold more cores than they request
-
-    Raises AnswerError if the answer or its reason has another form, a core is not the machine's or is named twice, or the
-    number of cores is wrong. Further requirements of the job are checked at its start
-    (``bls.engine.features.planning.decided``).
+    ``given`` is an answer of ``decide()`` that is not a job. With ``whole_hosts`` jobs may hold more cores than they
+    request. Further requirements of the job are checked at its start (``bls.engine.features.planning.decided``). Raises
+    AnswerError if the answer is not of an allowed form.
     """
     if not (isinstance(given, tuple) and 2 <= len(given) <= 3 and isinstance(given[0], SeenJob)):
         allowed = "jobs of view.waiting, pairs of one and its cores, or bls.Start(job, cores, because)"
@@ -117,14 +106,12 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
         raise AnswerError(f"gave job {job.job_id} with the reason {shown(why[0])}; allowed: {allowed}")
     if why and named is None:
         return job, None, because
-    cores = _intervals(job, named, n_cores)
-    _check_number(job, cores, whole_hosts)
-    return job, cores, because
+    return job, _intervals(job, named, n_cores, whole_hosts), because
 
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:
-    """Check that no core is named for two jobs. ``rows``: rows of all jobs that start; ``named``: cores by position in it.
-    Raises AnswerError if a core is."""
+    """Raise AnswerError if a core is named for two jobs. ``rows``: of all jobs that start; ``named``: cores by position in
+    it."""
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
     for (_, end, one), (begin, _, other) in pairwise(spans):
         if begin < end:
@@ -190,16 +177,11 @@ class Directions:
         return bool(self._job_ids)
 
     def scale(self, job: SeenJob, factor: Any, cores: Iterable[Any] | None, held: Set[int] | None) -> None:
-        """Scale the speeds of all cores of a job, or of ``cores`` among those that are ``held``. Raises PluginError if the
-        factor is invalid, a core is not the job's or is named twice, or the command was given already in this pass."""
+        """Scale the speeds of all cores of a job, or of ``cores`` among those that are ``held``, as :meth:`scale_all`."""
         if cores is None:
             self.scale_all([job], factor)
             return
-        where = f"scale() of job {job.job_id}"
-        try:
-            scale = scale_of(factor)
-        except InputError as error:
-            raise PluginError(f"{where}: {error.text}") from None
+        where, scale = f"scale() of job {job.job_id}", _scale(job, factor)
         named = _numbered(where, cores)
         scales = self._of_some.setdefault(job.row, {})
         for core in named:
@@ -212,15 +194,11 @@ class Directions:
         self._job_ids[job.row] = job.job_id
 
     def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
-        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or the command was given already
-        to one of the jobs in this pass."""
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or a core is scaled twice in
+        this pass."""
         if not jobs:
             return
-        try:
-            scale = scale_of(factor)
-        except InputError as error:
-            raise PluginError(f"scale() of job {jobs[0].job_id}: {error.text}") from None
-        job_ids, of_all = self._job_ids, self._of_all
+        job_ids, of_all, scale = self._job_ids, self._of_all, _scale(jobs[0], factor)
         for job in jobs:
             if of_all.setdefault(job.row, 0):
                 raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
@@ -242,8 +220,8 @@ class Directions:
         self._job_ids[job.row], self._widths[job.row] = job.job_id, cores
 
     def hint(self, job: SeenJob, cores: Iterable[Any], waiting: SeenJob | None, held: Set[int]) -> None:
-        """Inform a job that another one waits for these of its cores. Raises PluginError if a core is not the job's or is named
-        twice, no waiting job is named for the cores, or the command was given already in this pass."""
+        """Inform a job that another one waits for these of its cores. Raises PluginError if a core is not the job's, no
+        waiting job is named for the cores, or the command was given already in this pass."""
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
@@ -306,6 +284,13 @@ class Directions:
         return entries
 
 
+def _scale(job: SeenJob, factor: Any) -> int:
+    try:
+        return scale_of(factor)
+    except InputError as error:
+        raise PluginError(f"scale() of job {job.job_id}: {error.text}") from None
+
+
 def _numbered(where: str, cores: Iterable[Any]) -> list[int]:
     # Cores as numbers, in the given order.
     if not isinstance(cores, Iterable) or isinstance(cores, str):
@@ -325,12 +310,8 @@ def _put(directed: Directed, at: int, entries: Sequence[tuple[int, int, int, int
 def refusal(
     state: BatchState, row: int, platform: Platform, windows: Windows | None, domains: Sequence[str] = ()
 ) -> str:
-    """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.planning.decided``.
-
-    - ``state``: at the refusal of the choice
-    - ``row``: the job's
-    - ``domains``: names of the parts of the machine with their own power limits
-    """
+    """The reason why a job cannot have the cores named for it, from the notes of ``bls.engine.features.planning.decided`` in
+    ``state``. ``domains``: names of the parts of the machine with their own power limits."""
     jobs = state.jobs
     why = int(state.refused)
     if why == b.NO_POWER:
@@ -348,11 +329,8 @@ def refusal(
 
 def _why(state: BatchState, row: int, platform: Platform, windows: Windows | None, why: int) -> str:
     at, of = state.refused_at, state.refused_of
-    asked, unit = state.jobs.cores[row], state.jobs.unit_cores[row]
     if why == b.TAKEN:
         return f"core {at} {_holder(state, at)}"
-    if why == b.HELD_BACK:
-        return "a limit of its partition on what runs at once does not let it start now"
     if why == b.OUTSIDE:
         return f"core {at} is not of its partition, {shown(platform.partitions[state.jobs.partition[row]].name)}"
     if why in (b.IN_WINDOW, b.OUT_OF_WINDOW):
@@ -362,10 +340,6 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
         if why == b.IN_WINDOW:
             return f"it would meet {lasts}, on core {of}"
         return f"it may only run inside {lasts}" if of < 0 else f"core {of} is not of its {window}"
-    if why == b.BROKEN_UNIT:
-        return f"{of} cores on host {at} are no multiple of the {unit} of a unit"
-    if why == b.SHARED_HOST:
-        return f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share"
     if why == b.NO_RESOURCE:
         n, names = int(state.settings.n_resources), platform.resource_names
         left = max(0, int(state.cores_profile.now.amounts[at * n + of]))
@@ -374,12 +348,15 @@ def _why(state: BatchState, row: int, platform: Platform, windows: Windows | Non
         n, amounts = int(state.settings.n_resources), state.cores_profile.now.amounts
         left = int(amounts[len(amounts) - len(platform.licence_names) + at])
         return f"{left} {platform.licence_names[at]} are left, and it needs {state.needs[n + at, row]}"
-    if why == b.TOO_FEW:
-        return f"its units can use {at} of them, and it asks for {asked}"
-    if why == b.TOO_MANY:
-        return f"it does not need host {at}; allowed: as many whole hosts as it needs"
-    assert why == b.SWITCHES, why
-    return f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}"
+    texts: dict[int, str] = {
+        b.TOO_FEW: f"its units can use {at} of them, and it asks for {state.jobs.cores[row]}",
+        b.TOO_MANY: f"it does not need host {at}; allowed: as many whole hosts as it needs",
+        b.BROKEN_UNIT: f"{of} cores on host {at} are no multiple of the {state.jobs.unit_cores[row]} of a unit",
+        b.SHARED_HOST: f"{of} of the cores of host {at}; allowed: whole hosts, which jobs do not share",
+        b.HELD_BACK: "a limit of its partition on what runs at once does not let it start now",
+        b.SWITCHES: f"they are on {at} leaf switches, and it accepts {state.jobs.switch_limit[row]}",
+    }
+    return texts[why]
 
 
 def _holder(state: BatchState, core: int) -> str:

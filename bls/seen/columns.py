@@ -18,13 +18,18 @@ from traces.compiled import Array
 
 
 class _Columns:
-    """Columns of both waiting and running jobs. ``walltime_ns``, int64 (n,): requested run times. ``eligible_ns``, ``attempt``,
-    int64 (n,): instants at which jobs joined the queue, and numbers of earlier attempts that were cut."""
+    """Columns of both waiting and running jobs."""
 
     #: Columns of the workload, under its names.
     _OF_WORKLOAD: ClassVar = (
         "job_id", "submit_ns", "cores", "user", "group", "queue", "partition", "qos", "application", "memory_kb",
     )  # fmt: skip
+
+    #: Columns of the engine, and their names there.
+    _OF_STATE: ClassVar = {
+        "eligible_ns": "eligible_ns", "attempt": "attempt", "partition_place": "partition", "unit_cores": "unit_cores",
+        "switches": "switch_limit",
+    }  # fmt: skip
 
     # int64 (n,): as in the workload; -1 unknown
     job_id: Array
@@ -37,6 +42,12 @@ class _Columns:
     qos: Array
     application: Array
     memory_kb: Array
+    estimate_ns: Array  # run times used for planning
+    eligible_ns: Array  # instants at which they joined the queue
+    attempt: Array  # numbers of earlier attempts that were cut
+    partition_place: Array  # indices of their partitions in ``View.partitions``
+    unit_cores: Array  # cores per unit
+    switches: Array  # largest accepted number of leaf switches; 0 for any
 
     def __init__(self, state: BatchState, facts: JobFacts, jobs: Mapping[int, SeenJob]) -> None:
         self._state, self._facts, self._jobs = state, facts, jobs
@@ -48,18 +59,19 @@ class _Columns:
         return self._n
 
     def __getattr__(self, name: str) -> Array:
-        if name not in self._OF_WORKLOAD:
+        if name in self._OF_STATE:
+            found = self._kept(self._OF_STATE[name])
+        elif name in self._OF_WORKLOAD:
+            found = read_only(self._facts.columns(name)[self.origin])
+        else:
             raise AttributeError(name)
-        found = read_only(self._facts.columns(name)[self.origin])
         self.__dict__[name] = found  # later uses find it here
         return found
 
     @cached_property
     def rows(self) -> Array:
         """``SeenJob.row`` of each job."""
-        if not self._facts.streamed:
-            return self._rows
-        return read_only(np.array([job.row for job in self._jobs.values()], np.int64))
+        return read_only(np.array([self._facts.number(row) for row in self._rows.tolist()], np.int64))
 
     def _kept(self, column: str) -> Array:
         return read_only(getattr(self._state.jobs, column)[self._rows])
@@ -86,30 +98,9 @@ class _Columns:
 
     @cached_property
     def more_mw(self) -> Array:
-        """Estimated power of each job at full speed above idle cores: its cores × the mean over all cores of the machine, mW;
-        -1 unknown."""
+        """Estimated power of each job at full speed above idle cores: its cores × the mean of the machine, mW; -1 unknown."""
         each = self._facts.more_mw[self.origin]
         return read_only(np.where(each < 0, -1, each * self.cores))
-
-    @cached_property
-    def eligible_ns(self) -> Array:
-        """Instants at which they joined the queue."""
-        return self._kept("eligible_ns")
-
-    @cached_property
-    def attempt(self) -> Array:
-        """Numbers of earlier attempts that were cut."""
-        return self._kept("attempt")
-
-    @cached_property
-    def partition_place(self) -> Array:
-        """Indices of their partitions in ``View.partitions``."""
-        return self._kept("partition")
-
-    @cached_property
-    def unit_cores(self) -> Array:
-        """Cores per unit."""
-        return self._kept("unit_cores")
 
     @cached_property
     def units(self) -> Array:
@@ -132,19 +123,11 @@ class _Columns:
             return read_only(np.zeros((self._n, stop - first), np.int64))
         return read_only(np.ascontiguousarray(self._state.needs[first:stop][:, self._rows].T))
 
-    @cached_property
-    def switches(self) -> Array:
-        """Largest accepted number of leaf switches; 0 for any."""
-        return self._kept("switch_limit")
-
 
 class WaitingColumns(_Columns):
-    """The waiting jobs."""
+    """The waiting jobs. ``estimate_ns``: with a predictor, its prediction when the job joined the queue."""
 
-    @cached_property
-    def estimate_ns(self) -> Array:
-        """Run times used for planning: with a predictor, its prediction when the job joined the queue."""
-        return self._kept("estimate_ns")
+    _OF_STATE: ClassVar = _Columns._OF_STATE | {"estimate_ns": "estimate_ns"}
 
 
 class RunningColumns(_Columns):

@@ -45,8 +45,8 @@ class JobWidth(NamedTuple):
 class JobFacts:
     """Facts about a run's jobs besides the fields of :class:`SeenJob`, by the row of a job's first attempt.
 
-    It holds the workload, and hides facts that no scheduler knows, such as run times. With ``stream`` it holds the jobs of a
-    stretch of time, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
+    It holds the workload, and hides facts that no scheduler knows, such as run times. With ``stream`` it holds the jobs of
+    a section, whose numbers in the whole log are ``SeenJob.row``: :meth:`at` finds their rows.
     """
 
     def __init__(self, run: RunningJobs) -> None:
@@ -63,11 +63,6 @@ class JobFacts:
         #: Columns of all jobs.
         self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
-
-    @property
-    def streamed(self) -> bool:
-        """Whether rows differ from their numbers."""
-        return self._numbers is not None
 
     def number(self, row: int) -> int:
         """The number of a row, ``SeenJob.row``."""
@@ -110,8 +105,7 @@ class JobFacts:
 
     def columns(self, name: str) -> Array:
         """A column of the workload; not for run times, which no scheduler knows."""
-        found: Array = getattr(self._workload, name)
-        return found
+        return np.asarray(getattr(self._workload, name))
 
     def column(self, name: str, origin: int) -> int:
         """The workload's value for one job at its submit."""
@@ -162,28 +156,19 @@ class JobFacts:
 class SeenJob(NamedTuple):
     """A job as a scheduler knows it at one instant; read-only. Properties are looked up at each use.
 
-    Attributes
-    ----------
-    job_id : int
-        Number in the workload.
-    submit_ns, eligible_ns : int
-        Submit, and the instant at which it joined the queue; -1 while it waits for another job or for its begin.
-    estimate_ns : int
-        Run time used for planning: the requested one, or an estimate by ``Rules.estimates``. For a waiting job it is the
-        prediction when it joined the queue. For a running job that has outlasted it, it is corrected; with ``application`` it
-        is the promise of its application.
-    cores : int
-        Requested cores.
-    user, group, queue, partition, qos : int
-        As in the workload, -1 unknown.
-    attempt : int
-        Number of earlier attempts that were cut.
-    row, origin : int
-        Row of this attempt and of the first one in ``bls.simulator``; with ``stream`` positions in the whole log.
-    facts : JobFacts
-        Further facts about the run's jobs.
-    start_ns : int
-        -1 while it waits.
+    - ``job_id``: its number in the workload
+    - ``submit_ns``, ``eligible_ns``: submit, and the instant at which it joined the queue; -1 while it waits for another
+      job or for its begin
+    - ``estimate_ns``: run time used for planning: the requested one, or an estimate by ``Rules.estimates``. For a waiting
+      job it is the prediction when it joined the queue. For a running job that has outlasted it, it is corrected; with
+      ``application`` it is the promise of its application.
+    - ``cores``: requested cores
+    - ``user``, ``group``, ``queue``, ``partition``, ``qos``: as in the workload, -1 unknown
+    - ``attempt``: number of earlier attempts that were cut
+    - ``row``, ``origin``: row of this attempt and of the first one in ``bls.simulator``; with ``stream`` positions in the
+      whole log
+    - ``facts``: further facts about the run's jobs
+    - ``start_ns``: -1 while it waits
     """
 
     job_id: int

@@ -6,7 +6,7 @@ Constant values are computed once, at first use; others once after each call of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 
 class Present:
-    """Free resources and running jobs, as the engine left them; each column is computed at first use. ``running``: the running
-    jobs, by row."""
+    """Free resources and running jobs, as the engine left them; each column is computed at first use."""
 
     def __init__(self, jobs: RunningJobs, facts: JobFacts, running: Mapping[int, SeenJob]) -> None:
         self._jobs, self._state, self._facts, self._running = jobs, jobs.state, facts, running
@@ -125,9 +124,8 @@ class SeenHost:
     @property
     def free_cores(self) -> list[int]:
         """The numbers of its free cores, ascending, which a policy may name for a job."""
-        first, free = self.cores.start, self._now().is_free[self.cores.start : self.cores.stop]
-        found: list[int] = (np.flatnonzero(free) + first).tolist()
-        return found
+        free = self._now().is_free[self.cores.start : self.cores.stop]
+        return [self.cores.start + core for core in np.flatnonzero(free).tolist()]
 
     @property
     def free_resources(self) -> Mapping[str, int]:
@@ -219,6 +217,16 @@ class SeenWindow:
     def meets(self, begin_ns: int, end_ns: int) -> bool:
         """Whether it overlaps [begin, end)."""
         return self.begin_ns < end_ns and begin_ns < self.end_ns
+
+
+def take_lowest(is_free: Array, first_core: Sequence[int], counts: Mapping[int, int]) -> list[int]:
+    """The lowest free cores of hosts, by their numbers of cores; ``is_free`` is then False for them."""
+    found: list[int] = []
+    for host, count in counts.items():
+        free = first_core[host] + np.flatnonzero(is_free[first_core[host] : first_core[host + 1]])[:count]
+        is_free[free] = False
+        found += free.tolist()
+    return found
 
 
 def seen_hosts(platform: Platform, now: Callable[[], Present]) -> tuple[SeenHost, ...]:

@@ -83,13 +83,8 @@ AnyNews: TypeAlias = (
 
 
 class News:
-    """Events of a view, kept until they are read.
-
-    - ``seen``: function from a row to its job
-    - ``waits_for``, ndarray of int64: rows of jobs that depend on another job or begin after their submit, ascending, and so
-      sorted by submit
-    - ``submit_ns``, ndarray of int64: submits of all first attempts, by row
-    """
+    """Events of a view, kept until they are read. ``seen`` returns the job of a row. ``waits_for``, int64: rows of jobs
+    that depend on another job or begin after their submit, ascending. ``submit_ns``: submits of all first attempts, by row."""
 
     def __init__(self, seen: Callable[[int], SeenJob], waits_for: Array, submit_ns: Array) -> None:
         self._seen, self._waits_for, self._submit_ns = seen, waits_for, submit_ns
@@ -145,9 +140,8 @@ class News:
         rows = np.fromiter(self._left, np.int64, len(self._left))
         had = np.fromiter(map(len, self._left.values()), np.int64, len(rows))
         changed = run.state.jobs.held_cores[rows] != had
-        for row in rows[
-            changed | run.dealings.resizes
-        ].tolist():  # if widths change, as many cores may have come as have gone
+        # If widths change, as many cores may have come as have gone.
+        for row in rows[changed | run.dealings.resizes].tolist():
             had_then, has = self._left[row], {core for lo, hi in run.holding(row) for core in range(lo, hi)}
             self._left[row] = has
             if gone := sorted(had_then - has):

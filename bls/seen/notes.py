@@ -1,5 +1,6 @@
 """Notes of a policy about its decisions: values of columns that it has declared, one row per pass."""
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Integral, Rational, Real
@@ -19,6 +20,11 @@ EXACT: Final = "_exact"
 _LONGEST, _MOST_BITS = 200, 14_000
 
 _KINDS: Final[Mapping[type, ColumnKind]] = {int: "whole", float: "real", str: "text"}
+
+_ALLOWED: Final[Mapping[type, str]] = {
+    int: "int64", float: "float", str: f"str of up to {_LONGEST} characters",
+    Fraction: f"Fraction or int, of up to {_MOST_BITS} bits",
+}  # fmt: skip
 
 
 class DecisionNotes:
@@ -70,18 +76,9 @@ def _checked(name: str, kind: type, value: object) -> dict[str, Any]:
     elif kind is Fraction and isinstance(value, Rational):
         exact = Fraction(value)
         if max(abs(exact.numerator), exact.denominator).bit_length() <= _MOST_BITS:
-            return {name: _nearest(exact), name + EXACT: str(exact)}
-    allowed = {
-        int: "int64",
-        float: "float",
-        str: f"str of up to {_LONGEST} characters",
-        Fraction: f"Fraction or int, of up to {_MOST_BITS} bits",
-    }
-    raise PluginError(f"note(): {name}={shown(value)}; allowed: {allowed[kind]}")
-
-
-def _nearest(exact: Fraction) -> float:
-    try:
-        return float(exact)
-    except OverflowError:
-        return float("inf") if exact > 0 else float("-inf")
+            try:
+                nearest = float(exact)
+            except OverflowError:
+                nearest = math.copysign(math.inf, exact)
+            return {name: nearest, name + EXACT: str(exact)}
+    raise PluginError(f"note(): {name}={shown(value)}; allowed: {_ALLOWED[kind]}")

@@ -7,6 +7,7 @@ from bls.engine.state import BY_ROW, OF_JOBS, BatchState
 from bls.seen.answers import placed
 from bls.seen.jobs import SeenJob
 from traces.base.errors import PluginError, shown
+from traces.intervals import intervals_of
 
 
 class Trial:
@@ -18,14 +19,9 @@ class Trial:
     """
 
     def __init__(
-        self,
-        state: BatchState,
-        waiting: Mapping[int, SeenJob],
-        row_of: Callable[[int], int],
-        n_cores: int,
-        whole_hosts: bool,
-        goes_on: Callable[[], bool],
-    ) -> None:
+        self, state: BatchState, waiting: Mapping[int, SeenJob], row_of: Callable[[int], int], n_cores: int,
+        whole_hosts: bool, goes_on: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._waiting, self._row_of, self._n_cores = waiting, row_of, n_cores
         self._whole_hosts, self._goes_on = whole_hosts, goes_on
         self._placed: set[int] = set()
@@ -39,17 +35,20 @@ class Trial:
         return int(self._state.free_cores)
 
     def place(self, job: SeenJob) -> list[int] | None:
-        """Place a job with the allocator. Returns the numbers of its cores, ascending; or None, without placing it, if it
-        cannot start now in addition to the placed jobs. Raises PluginError if the job does not wait or is placed already, or
-        the policy has answered."""
+        """Place a job with the allocator: the numbers of its cores, ascending; None if it cannot start now in addition to
+        the placed jobs. Raises PluginError if the job does not wait or is placed already, or the policy has answered."""
         self._check("place", job)
         count = kernels.try_allocator(self._state, self._row_of(job.row))
-        return self._cores(job, count) if count > 0 else None
+        if count <= 0:
+            return None
+        self._placed.add(job.row)
+        pool = self._state.pool
+        lo, hi = (column[self._state.pool_used :][:count] for column in (pool.lo, pool.hi))
+        return [*intervals_of(lo, hi - lo).tolist()]
 
     def take(self, job: SeenJob, cores: Iterable[int]) -> bool:
-        """Place a job on these cores. Returns whether it may have them; it is not placed if a core is not free or not available
-        to it, or its units do not fit there. Raises PluginError as :meth:`place` does; or if the cores are invalid or not of
-        the requested number."""
+        """Place a job on these cores, if it may have them now; returns whether it may. Raises PluginError as :meth:`place`,
+        or if the cores are invalid or not of the requested number."""
         self._check("take", job)
         named = placed((job, cores), self._n_cores, self._whole_hosts)[1]
         assert named is not None
@@ -59,12 +58,6 @@ class Trial:
             return False
         self._placed.add(job.row)
         return True
-
-    def _cores(self, job: SeenJob, count: int) -> list[int]:
-        self._placed.add(job.row)
-        first = int(self._state.pool_used)
-        lo, hi = (column[first : first + count].tolist() for column in (self._state.pool.lo, self._state.pool.hi))
-        return [core for begin, stop in zip(lo, hi, strict=True) for core in range(begin, stop)]
 
     def _check(self, what: str, job: object) -> None:
         if not self._goes_on():

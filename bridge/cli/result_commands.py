@@ -84,6 +84,7 @@ def power_command(
     jobs: Annotated[str | None, _JOBS] = None,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
+    from bls.power.costs import COST_METRICS, FACILITY_METRICS
     from bls.power.words import METRICS, cost_rows
     from bridge.runs.afterwards import Afterwards, StoredRun
     from traces.base.errors import InputError
@@ -92,10 +93,13 @@ def power_command(
     _check_jobs(jobs, signals is not None, "--signals")
     metrics, columns = afterwards.of(run)
     if output is None or metrics:
-        known = {name: run.metrics[name] for name in METRICS if name in run.metrics}
+        # Older records have costs, too.
+        names = (*METRICS, *COST_METRICS, *FACILITY_METRICS)
+        known = {name: run.metrics[name] for name in names if name in run.metrics}
         if not known:
             raise InputError(f"{results}: its power is not known; simulate again with {POWER}")
-        _put_metrics(known | metrics)
+        metrics = known | metrics
+        _put_metrics(metrics)
     for name, text in cost_rows(metrics):
         say(f"{name}: {text}")
     _write_jobs(jobs, run, columns)

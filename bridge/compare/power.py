@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantile, exact_sum
+from bls.metrics.exact import exact_mean, exact_product_sum, exact_quantiles, exact_sum
 from bls.power.accounting import PJ_PER_J
 from bls.power.limits import joined
 from bls.power.table import MOST_MW
@@ -158,7 +158,7 @@ def _compared(
 def _increase(before: Array, after: Array) -> Increase:
     more, sums = after - before, (exact_sum(before), exact_sum(after))
     ratio = float(Fraction(sums[1], sums[0])) if sums[0] else None
-    return Increase(len(more), exact_mean(more), exact_quantile(more, 95), ratio)
+    return Increase(len(more), exact_mean(more), exact_quantiles(more, 95)[0], ratio)
 
 
 def _steps(table: pd.DataFrame, idle_mw: int, last_ns: int) -> tuple[Array, Array]:

@@ -164,30 +164,28 @@ class StoredRun:
         from bls.power.costs import FinishedPower
         from bls.power.job_power import JobPower, power_classes
         from bls.power.table import power_table
+        from traces.base.scale import WHOLE
 
         path = self.folder / "power.parquet"
         if not path.is_file():
             raise InputError(f"{self.folder} has no power.parquet; simulate again with {POWER}")
-        of = self._arguments.get("power_of", "held")
-        ledger, frame = ledger_of_results(self.folder, tasks=of == "working"), read_power(path)
+        frame = read_power(path)
         instant, power = (frame[name].to_numpy(np.int64) for name in ("instant_ns", "power_mw"))
         if not len(instant):
             raise InputError(f"{path}: it has no row; allowed: as twolevel run has written it")
-        table, classes = power_table(self._platform, str(POWER)), None
-        if given := [name for name in ("power", "memory_bound") if name in self.stored_jobs]:
-            from traces.base.scale import WHOLE
+        table, begin_ns = power_table(self._platform, str(POWER)), int(instant[0])
+        until_ns = max(begin_ns, int(self.stored_jobs["end_ns"].max()))
 
-            default = {
-                "power": np.full(len(self.stored_jobs), WHOLE),
-                "memory_bound": np.zeros(len(self.stored_jobs), np.int64),
-            }
-            said = {name: np.rint(self.stored_jobs[name].to_numpy() * WHOLE).astype(np.int64) for name in given}
-            columns = default | said
-            classes = power_classes(table, JobPower(columns["power"], columns["memory_bound"], ()), ledger.jobs.job_id)
-        begin_ns = int(instant[0])
-        until_ns = max(begin_ns, int(ledger.jobs.end_ns.max()))
-        run = PowerRun(ledger, table, NO_DOWNTIME, None, of, begin_ns, until_ns, classes)
-        return FinishedPower(run, PowerSeries(instant, power, until_ns))
+        def run() -> PowerRun:
+            of, classes, jobs = self._arguments.get("power_of", "held"), None, self.stored_jobs
+            ledger = ledger_of_results(self.folder, tasks=of == "working")
+            if "power" in jobs or "memory_bound" in jobs:
+                parts = (jobs.get(name, default) * WHOLE for name, default in (("power", 1.0), ("memory_bound", 0.0)))
+                factor, memory = (np.rint(np.broadcast_to(part, len(jobs))).astype(np.int64) for part in parts)
+                classes = power_classes(table, JobPower(factor, memory, ()), ledger.jobs.job_id)
+            return PowerRun(ledger, table, NO_DOWNTIME, None, of, begin_ns, until_ns, classes)
+
+        return FinishedPower(PowerSeries(instant, power, until_ns), table.full_total_mw, run)
 
     @cached_property
     def fair_start_ns(self) -> Array:

@@ -201,7 +201,7 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
             f"{b.DEPENDENCIES} on several jobs", lambda one: one.waits_for_several, "jobs that wait for several others",
             dependencies=True, several=True,
         ),
-        "", "one preceding job each"
+        "as a repeated part of a run keeps one preceding job only", "one preceding job each"
     ),
     _again(
         has(

@@ -35,7 +35,7 @@ def scores(text: str, rows: Rows, now: float = 0, waiting: list[int] | None = No
     rows_waiting = np.array(range(len(rows)) if waiting is None else waiting, np.int64)
     key = np.empty(len(rows_waiting))
     columns = [np.array(column) for column in (jobs.submit_ns, jobs.submit_ns, jobs.estimate_ns, jobs.cores)]
-    numbers, memory = prepared(parse(text), jobs)
+    numbers, memory = prepared(parse(text), jobs, "expr")
     with np.errstate(all="ignore"):
         code = score_expression(round(now * NS_PER_S), rows_waiting, len(rows_waiting), *columns, numbers, memory, key)
     missing = np.flatnonzero(np.isnan(key))

@@ -60,14 +60,13 @@ def test_the_small_schedules_are_what_the_simulator_gives(number: int) -> None:
     text = BACKFILLING.read_text(encoding="utf-8").partition(f"### {number}. ")[2]
     machine = Platform((HostGroup(1, int(re.search(r"^(\d) cores;", text, re.MULTILINE)[1]), 1.0),))  # type: ignore[index]
     rows = [[int(cell) for cell in row] for row in table(text)]
-    workload = Workload.from_jobs((job, submit, run, cores, estimate) for job, submit, cores, estimate, run, *_ in rows)
+    workload = Workload.from_jobs((job, submit, run, cores, estimate) for job, submit, cores, estimate, run in rows)
     drawings = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].split("\n\n")  # type: ignore[index]
     drawn = {kind: drawing for drawing in drawings for kind in drawing.partition(";")[0].split(" = ")}
     assert set(drawn) == set(KINDS)
     for place, (kind, rules) in enumerate(KINDS.items()):
         jobs = bridge.simulate(workload, machine, als="recorded", rules=rules, keep_tasks=False).ledger.jobs
         found = [start // 10**9 for start in jobs.start_ns.tolist()]
-        assert found == [row[5 + place] for row in rows]
         assert BY_HAND[number - 1][place] in (None, found)
         lines = drawn[kind].splitlines()
         assert lines[0].endswith(f"; starts {' '.join(map(str, found))}")

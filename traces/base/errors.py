@@ -237,11 +237,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
-    """Return the error for an unknown name, which lists the known ones, nearest first. ``kind``: the kind of name, as ``"batch
-    policy"``. ``value``: a string, unless it comes from a program. ``where``: the mention of the option, or the key, that gave
-    it."""
+    """Return the error for an unknown name, with the known ones: similar ones first, then the others in their order.
+
+    ``kind``: the kind of name, as ``"batch policy"``. ``value``: a string, unless it comes from a program. ``where``: the
+    mention of the option, or the key, that gave it.
+    """
     names = list(known)
-    near = difflib.get_close_matches(str(value).lower(), names, n=max(1, len(names)), cutoff=0.0)
+    near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.4)
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
     return InputError(f"{place}unknown {kind} {shown(value)}; known: {listed(ordered) or 'none'}")

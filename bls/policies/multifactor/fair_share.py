@@ -1,30 +1,12 @@
-"""Slurm's fair-share factor: usage that is charged and decays, and what becomes of it, by the classic rule or by Fair Tree.
+"""Slurm's fair-share factor: usage that is charged and decays, by the classic rule or by Fair Tree
+(docs/reference/batch-orders.md, "Multifactor priority").
 
-Usage. A running job charges cores × time, in core-seconds, to its user; an account's usage is the sum of all below it.
-Time is cut into periods [k·P, (k+1)·P) from instant 0 (PriorityCalcPeriod). As the documentation has it, with D the
-decay of one period, 2^(-P / PriorityDecayHalfLife)::
+Factors at an instant t are those of the newest multiple of the period that is not after t. :func:`forward` computes all
+periods since its last call in one step. With a reset every R periods, all usage is forgotten at every multiple of R·P.
 
-    U(k·P) = (charge of the period that ends at k·P) + D · U((k-1)·P)
-
-Factors at an instant t are those of the newest multiple of the period that is not after t: they change at multiples of
-the period only, whatever happens in between. Nothing is done at the multiples themselves; :func:`forward` makes up for
-all that have passed since it was last called, in one step, so it costs nothing that nothing happens for years.
-With a reset every R periods, all usage is forgotten at every multiple of R·P: what was charged before does not count.
-
-What Slurm does otherwise: it approximates D by (1 - 0.693 / half-life in s)^P, lets the charge of a period decay as if all of
-it had been at the period's begin, and wakes up a little late each time.
-
-Classic (https://slurm.schedmd.com/classic_fair_share.html): F = 2^(-(U_E / S) / d). S is the product of shares / shares of all
-siblings, on the way from the root; U_A the usage / all usage; U_E = U_A + (U_E of the parent - U_A) · shares / shares of
-all siblings, just U_A below the root. Without any usage F is 1; without shares it is 0.
-
-Fair Tree (https://slurm.schedmd.com/fair_tree.html): every user and account has LF = S / U, S being shares / shares of all
-siblings, U usage / parent's usage; 0 without shares, infinite without usage. Children are visited in descending order of
-LF, depth first; a user's factor is its rank / number of users, and the first has rank = number of users. Ties: siblings
-with the same LF are visited as one, accounts' children together, users first; sibling users with the same LF have the
-same rank, and so has a user with a sibling account and the account's highest user. So users are in the lexicographic
-order of their LFs from the root down, and have the same rank as the one before if that one's list is the begin of theirs.
-LFs are the same if they are equal in float64.
+Sources: https://slurm.schedmd.com/classic_fair_share.html and https://slurm.schedmd.com/fair_tree.html. In Fair Tree users are
+in the lexicographic order of their LFs from the root down, and have the same rank as the one before if that one's list is the
+begin of theirs. LFs are the same if they are equal in float64.
 
 Memory. A float64 array, because that is what a policy may keep: ``HEAD`` numbers, the first of which are named below, then
 one block for each column. Instants are kept as the number of a period and ns from its begin: float64 holds both exactly.
@@ -51,30 +33,19 @@ _PARENT, _PART, _NORM, _USAGE, _RUNNING, _CURRENT, _SINCE, _VALUE, _FACTOR, _ORD
 
 
 def new_memory(
-    parent: Array,
-    shares: Array,
-    n_accounts: int,
-    *,
-    rule: int = FAIR_TREE,
-    period_ns: int = 300 * NS_PER_S,
-    half_life_ns: int = 604800 * NS_PER_S,
-    reset_periods: int = 0,
-    dampening: float = 1.0,
-    own: tuple[float, ...] = (),
-) -> Array:
-    """The memory of a tree without usage, at instant 0.
+    parent: Array, shares: Array, n_accounts: int, *, rule: int = FAIR_TREE, period_ns: int = 300 * NS_PER_S,
+    half_life_ns: int = 604800 * NS_PER_S, reset_periods: int = 0, dampening: float = 1.0, own: tuple[float, ...] = (),
+) -> Array:  # fmt: skip
+    """The memory of a tree without usage, at instant 0: float64.
 
-    - ``parent``, int64 (n,): the node above each; -1 for node 0, the root; of others, smaller than their own number.
-      Only accounts have children.
+    - ``parent``, int64 (n,): the node above each, of a smaller number; -1 for node 0, the root. Only accounts have children.
     - ``shares``, float64 (n,): raw shares
     - ``n_accounts``: nodes from here on are users
     - ``rule``: ``FAIR_TREE`` or ``CLASSIC``
     - ``period_ns``, ``half_life_ns``: PriorityCalcPeriod, at most 2**53; PriorityDecayHalfLife, 0: usage does not decay
-    - ``reset_periods``: all usage is forgotten at multiples of so many periods; 0: never
+    - ``reset_periods``: periods after which all usage is forgotten; 0: never
     - ``dampening``: d of the classic rule
     - ``own``: at most ``HEAD - OWN`` (6) numbers that the policy keeps from ``OWN`` on
-
-    Returns float64.
     """
     n = len(parent)
     paths: list[list[int]] = []

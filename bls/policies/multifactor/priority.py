@@ -4,22 +4,8 @@
 
     priority = site + age·A + assoc·a + fairshare·F + size·J + partition·p + qos·q + cpu·T_cpu + node·T_node - nice
 
-The weights are 0 unless they are given; all factors are in [0, 1]:
-
-- A, age: min(1, time since the job became eligible / max_age), at the very instant of the scheduling pass.
-- a, association: the user's priority / the highest of all associations.
-- F, fair-share: classic or Fair Tree, as :mod:`bls.policies.multifactor.fair_share` defines it; the user's at the newest
-  multiple of calc_period.
-- J, size: with N nodes and M cores in the machine, of which the job asks for ν and n: (ν/N + n/M) / 2, or with favor_small
-  ((N - ν)/N + (M - n)/M) / 2; with small_relative_to_time max(ν·M/N, n) / limit / M, limit being the estimate in
-  minutes, rounded up as Slurm does, or 1 minus that with favor_small; cut to [0, 1].
-- p, q: the partition's, the QOS's priority / the highest of all in the table; 0 for one that is not in it.
-- T: requested cores (nodes) / those of the job's partition, at most 1; a policy knows of no other TRES.
-
-Site and nice are the user's. The key of a job is -priority in float64: equal priorities go by submit, then by place in the
-workload. Slurm cuts priorities to whole numbers of at least 1, so it takes for equal what differs by less than 1, and
-renews the priorities of waiting jobs every calc_period only; neither is done here. It is also without FairShare=parent, usage
-factors of QOS, and TRES billing weights: usage is cores × time.
+docs/reference/batch-orders.md ("Multifactor priority") defines the factors, and states the differences from Slurm. The key of a
+job is -priority in float64: equal priorities are ordered by submit, then by place in the workload.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,13 +30,12 @@ _NODE, _STATIC = range(2)
 def multifactor(text: str = "", where: str = "") -> ScorePolicy:
     """The policy that ``multifactor:TEXT`` names; see :meth:`Multifactor.from_text`. Raises InputError if the settings
     cannot be used."""
-    where = where or str(BLS)
-    return score_policy(Multifactor.from_text(text, f"{where}: multifactor"))
+    return score_policy(Multifactor.from_text(text, f"{where or BLS}: multifactor"))
 
 
 def score_policy(settings: Multifactor) -> ScorePolicy:
     """The policy of these settings."""
-    return ScorePolicy(name="multifactor", score=_score, account=_account, prepare=partial(prepare, settings))
+    return ScorePolicy("multifactor", _score, _account, partial(prepare, settings))
 
 
 def prepare(settings: Multifactor, jobs: KnownJobs) -> tuple[Array, Array]:
@@ -109,15 +94,13 @@ def size_factor(settings: Multifactor, cores: Array, estimate_ns: Array, n_cores
         found = ((n_nodes - nodes) / n_nodes + (n_cores - cores) / n_cores) / 2.0
     else:
         found = (nodes / n_nodes + cores / n_cores) / 2.0
-    clipped: Array = np.clip(found, 0.0, 1.0)
-    return clipped
+    return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 def _looked_up(numbers: Array, table: Mapping[int, float], missing: float) -> Array:
     """The value of every number in the table: float64 (n,)."""
     known, place = np.unique(numbers, return_inverse=True)
-    values: Array = np.array([table.get(number, missing) for number in known.tolist()], np.float64)[place]
-    return values
+    return np.asarray(np.array([table.get(number, missing) for number in known.tolist()], np.float64)[place])
 
 
 def _factors(rows: Iterable[PartitionPart | Qos]) -> dict[int, float]:

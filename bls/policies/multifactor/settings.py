@@ -178,11 +178,9 @@ _TABLES: dict[str, type[Any]] = {"accounts": Account, "users": User, "partitions
 def _once(name: str, rows: tuple[Any, ...]) -> None:
     seen: dict[int, int] = {}
     for place, row in enumerate(rows):
-        if row.number in seen:
-            raise InputError(
-                f"{name}[{place}].number: {row.number} is {name}[{seen[row.number]}], too; allowed: every number once"
-            )
-        seen[row.number] = place
+        if (first := seen.setdefault(row.number, place)) != place:
+            what = f"{row.number} is {name}[{first}], too; allowed: every number once"
+            raise InputError(f"{name}[{place}].number: {what}")
 
 
 def _value(key: str, text: str) -> Any:

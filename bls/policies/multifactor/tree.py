@@ -1,6 +1,6 @@
 """Slurm's association tree: accounts with shares below a root, and users below accounts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -21,13 +21,9 @@ _MAX_NICE = 2147483645  # Slurm's
 
 #: The least and the most of the numbers of a row.
 _RANGES: Final = {
-    "number": (-1, 2**62),
-    "shares": (0, 2**31 - 1),
-    "priority": (0, 2**32 - 1),
-    "nice": (-_MAX_NICE, _MAX_NICE),
-    "site": (-_MAX_NICE, _MAX_NICE),
-    "cores": (1, MAX_CORES),
-}
+    "number": (-1, 2**62), "shares": (0, 2**31 - 1), "priority": (0, 2**32 - 1), "nice": (-_MAX_NICE, _MAX_NICE),
+    "site": (-_MAX_NICE, _MAX_NICE), "cores": (1, MAX_CORES),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,37 +99,28 @@ class AccountTree:
         object.__setattr__(self, "users", tuple(self.users))
         rows: dict[str, int] = {}
         for row, account in enumerate(self.accounts):
-            if account.name in rows:
-                raise InputError(
-                    f"accounts[{row}].name: {shown(account.name)} is accounts[{rows[account.name]}], too; "
-                    "allowed: every account once"
-                )
-            rows[account.name] = row
-        known = [ROOT, *rows]
-        for row, account in enumerate(self.accounts):
-            if account.parent != ROOT and account.parent not in rows:
-                raise one_of("account", account.parent, known, f"accounts[{row}].parent")
+            if (first := rows.setdefault(account.name, row)) != row:
+                what = f"{shown(account.name)} is accounts[{first}], too; allowed: every account once"
+                raise InputError(f"accounts[{row}].name: {what}")
+        named = [(account.parent, f"accounts[{row}].parent") for row, account in enumerate(self.accounts)]
+        _check_known(named, rows)
         _levels(self.accounts)
         numbers: dict[int, int] = {}
         for row, user in enumerate(self.users):
-            if user.account != ROOT and user.account not in rows:
-                raise one_of("account", user.account, known, f"users[{row}].account")
-            if user.number in numbers:
-                raise InputError(
-                    f"users[{row}].number: user {user.number} is users[{numbers[user.number]}], too; "
-                    "allowed: every user once"
-                )
-            numbers[user.number] = row
+            _check_known([(user.account, f"users[{row}].account")], rows)
+            if (first := numbers.setdefault(user.number, row)) != row:
+                what = f"user {user.number} is users[{first}], too; allowed: every user once"
+                raise InputError(f"users[{row}].number: {what}")
         if self.others is not None:
             printable_name("others", self.others)
-            if self.others != ROOT and self.others not in rows:
-                raise one_of("account", self.others, known, "others")
+            _check_known([(self.others, "others")], rows)
 
     def nodes(self, users: Array) -> Nodes:
         """The tree with every user that has jobs in it. ``users``, int64 (n,): user numbers of the jobs. Raises
         InputError if one is not in the tree and there is no account for others."""
         members = [*self.users, *self._joining(users)]
-        ordered = self._parents_first()
+        level = _levels(self.accounts)
+        ordered = sorted(self.accounts, key=lambda account: level[account.name])  # stable: else as given
         place = {ROOT: 0} | {account.name: row for row, account in enumerate(ordered, 1)}
         parent = [-1, *(place[account.parent] for account in ordered), *(place[user.account] for user in members)]
         shares = [1, *(account.shares for account in ordered), *(user.shares for user in members)]
@@ -162,10 +149,11 @@ class AccountTree:
             )
         return [User(number, account or ROOT) for number in unnamed]
 
-    def _parents_first(self) -> list[Account]:
-        # By level, and in the order given within one: sorted() is stable.
-        level = _levels(self.accounts)
-        return sorted(self.accounts, key=lambda account: level[account.name])
+
+def _check_known(named: Iterable[tuple[str, str]], rows: Collection[str]) -> None:
+    for account, where in named:
+        if account != ROOT and account not in rows:
+            raise one_of("account", account, [ROOT, *rows], where)
 
 
 def _levels(accounts: Sequence[Account]) -> dict[str, int]:

@@ -41,18 +41,13 @@ class PlanningPolicy(Parameters):
         return PlannedRun(self)
 
     def decide(self, view: View) -> Iterable[Choice]:
-        """Who starts now: a decision that knows of none before it."""
+        """The jobs to start now: a decision without knowledge of earlier ones."""
         return self.for_run().decide(view)
 
 
-#: Pooled resources, and then best fit by node.
-HCP19 = PlanningPolicy(name="hcp19")
-
-#: How many units of a job each class of nodes gets, and then places on these; ours.
-CP_CLASSES = PlanningPolicy(name="cp-classes")
-
-#: A variable for each unit on each node that can hold it.
-PCP19 = PlanningPolicy(name="pcp19")
-
-#: A position for each unit on an axis of all nodes.
-PCP20 = PlanningPolicy(name="pcp20")
+HCP19 = PlanningPolicy(name="hcp19")  # pooled resources, and then best fit by node
+CP_CLASSES = PlanningPolicy(
+    name="cp-classes"
+)  # the units of a job on each class of nodes, and then places on these; ours
+PCP19 = PlanningPolicy(name="pcp19")  # a variable for each unit on each node that can hold it
+PCP20 = PlanningPolicy(name="pcp20")  # a position for each unit on an axis of all nodes

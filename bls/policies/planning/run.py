@@ -12,6 +12,7 @@ import numpy as np
 from bls.cp.dispatch import DispatchPlan, dispatch
 from bls.cp.instance import Instance, Prices
 from bls.cp.scheduling import cp_model
+from bls.seen.machine import take_lowest
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
@@ -41,17 +42,12 @@ class PlannedRun:
     def __init__(self, parameters: PlanningPolicy) -> None:
         if parameters.has_solver:
             cp_model()
-        self.name, self.parameters = parameters.name, parameters
+        self.name, self.parameters, self.needs_signals = parameters.name, parameters, parameters.needs_signals
         self._queue = parameters.queue
         self._machine: _Machine | None = None
         self._last_s: dict[int, int] = {}  # when the plan before starts jobs, by row, s after 0
         self._passes = self._fallbacks = self._stopped = 0
         self._woken_ns = -1  # the instant of the last wake-up that was asked for
-
-    @property
-    def needs_signals(self) -> tuple[str, ...]:
-        """Columns of the file of signals without which a run cannot be."""
-        return self.parameters.needs_signals
 
     def decide(self, view: View) -> Iterator[tuple[SeenJob, list[int], str]]:
         """The jobs that the plan of this instant starts now, each with its cores, and whose plan it is."""
@@ -80,9 +76,10 @@ class PlannedRun:
         if not found.starts:
             return
         past = _gone_past(found, waiting)
-        is_free = np.array(view.is_free, bool)
+        is_free, first = view.is_free.copy(), view.platform.first_core.tolist()
         for start in found.starts:
-            cores = self._machine.cores(is_free, start.units_on, int(waiting.unit_cores[start.place]))
+            each = int(waiting.unit_cores[start.place])
+            cores = take_lowest(is_free, first, {node: units * each for node, units in start.units_on.items()})
             because = ", ".join(filter(None, (found.source, past.get(start.place))))
             yield waiting.jobs[start.place], cores, because
 
@@ -98,8 +95,8 @@ class PlannedRun:
         return Prices.at(view.now_ns, signals.instant_ns, price, carbon, ahead_s=ahead_s)
 
     def _wake(self, view: View, found: DispatchPlan) -> None:
-        """Have it decided again when the plan starts the next job: nothing else may happen then. A start at a change of
-        prices is at the very instant of that, and not at the whole second after it."""
+        """Decide again when the plan starts the next job: nothing else may happen then. A start at a change of prices is at
+        its exact instant, not at the whole second after it."""
         assert found.schedule is not None
         later = found.schedule.start_s[found.schedule.start_s > 0]
         if not len(later):
@@ -124,30 +121,20 @@ class PlannedRun:
         return dispatch(instance, self.name, self.parameters, queue=self._queue, last_s=last_s, clock_ns=clock)
 
     def totals(self) -> dict[str, int | bool]:
-        """Of the run: how many passes were planned, in how many the list decided, and the clock; whether it is repeatable."""
-        return {
-            "planned_passes": self._passes,
-            "fallback_passes": self._fallbacks,
-            "stopped_passes": self._stopped,
-            "repeatable": self._stopped == 0,
-        }
+        """Numbers of planned passes, and of those in which the list, or the clock, decided; whether the run is repeatable."""
+        found = {"planned_passes": self._passes, "fallback_passes": self._fallbacks, "stopped_passes": self._stopped}
+        return found | {"repeatable": self._stopped == 0}
 
     @staticmethod
     def _note(view: View, found: DispatchPlan) -> None:
+        values = {"z": _kept(found.value), "list_z": _kept(found.list_value), "bound": _kept(found.bound)}
+        same = ("status", "modelled", "variables", "solves", "list_ns", "build_ns", "solve_ns")
         view.note(
-            status=found.status,
+            **{name: getattr(found, name) for name in same},
+            **values,
             source=found.source if found.status != "nothing" else None,
-            z=_kept(found.value),
-            list_z=_kept(found.list_value),
-            bound=_kept(found.bound),
             list_order=found.list_order or None,
-            modelled=found.modelled,
             unplaced=len(found.unplaced),
-            variables=found.variables,
-            solves=found.solves,
-            list_ns=found.list_ns,
-            build_ns=found.build_ns,
-            solve_ns=found.solve_ns,
         )
 
 
@@ -177,11 +164,9 @@ class _Machine:
     """The machine as the models know it: hosts with cores and other resources, and nothing else."""
 
     def __init__(self, view: View) -> None:
-        platform, hosts = view.platform, view.hosts
-        self._first = np.array([host.cores.start for host in hosts])
-        self._stop = np.array([host.cores.stop for host in hosts])
+        platform = view.platform
         self.resources = ("cores", *platform.resource_names)
-        own = [self._stop - self._first, *np.asarray(platform.host_resources, np.int64).T]
+        own = [np.diff(platform.first_core), *np.asarray(platform.host_resources, np.int64).T]
         self._capacity = np.stack(own, axis=1).astype(np.int64)
 
     def instance(
@@ -213,16 +198,6 @@ class _Machine:
             draw_mw=None if prices is None else waiting.more_mw,
             prices=prices,
         )
-
-    def cores(self, is_free: Array, units_on: dict[int, int], unit_cores: int) -> list[int]:
-        """The lowest free cores of each node for its units; they are free no more."""
-        found: list[int] = []
-        for node, units in units_on.items():
-            first = int(self._first[node])
-            free = first + np.flatnonzero(is_free[first : int(self._stop[node])])[: units * unit_cores]
-            is_free[free] = False
-            found += free.tolist()
-        return found
 
 
 def _per_unit(columns: WaitingColumns | RunningColumns) -> Array:

@@ -1,7 +1,7 @@
-"""One cycle of ``sched/backfill``: jobs by priority, each at once, or with a plan that those behind it respect.
+"""One cycle of ``sched/backfill``: jobs by priority, each starts now, or has a plan that the following ones respect.
 
-Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_resolution``. Running jobs are not in it: what
-they leave is found by ``bls.policies.slurm.places``.
+Plans are for whole nodes, in a table of stretches of time on a grid of ``bf_resolution``, without running jobs
+(``bls.policies.slurm.places``).
 """
 
 from collections.abc import Callable, Sequence
@@ -14,8 +14,7 @@ _MINUTE_S = 60
 
 
 class NodeSpace:
-    """Which nodes are planned for nobody, over time: [begin, end, nodes], ascending and without gaps. ``nodes``: of the
-    machine, as bits."""
+    """The nodes without plans, over time: [begin, end, nodes as bits], ascending and without gaps."""
 
     def __init__(self, now_s: int, window_s: int, resolution_s: int, nodes: int) -> None:
         self._resolution_s = resolution_s
@@ -28,7 +27,7 @@ class NodeSpace:
         return instant_s // self._resolution_s * self._resolution_s
 
     def plan(self, begin_s: int, end_s: int, nodes: int) -> None:
-        """These are somebody's then."""
+        """Plan these nodes for a job."""
         begin_s = max(begin_s, self.begin_s)
         end_s = max(end_s, begin_s + self._resolution_s)
         table, at, before = self.stretches, 0, 0
@@ -66,7 +65,7 @@ class NodeSpace:
                 return
 
     def free(self, begin_s: int, end_s: int, nodes: int) -> tuple[int, int]:
-        """Which of these nodes are nobody's in between, and when other ones are nobody's any more, 0 never."""
+        """The nodes without plans in between among these, and when others of them become free, 0 never."""
         left, later_s, table = nodes, 0, self.stretches
         for at, (begin, end, mask) in enumerate(table):
             if end > begin_s and later_s == 0 and at + 1 < len(table) and nodes & table[at + 1][2] & ~(left & mask):
@@ -78,7 +77,7 @@ class NodeSpace:
         return left, later_s
 
     def overlaps(self, begin_s: int, end_s: int, nodes: int) -> bool:
-        """Whether any of these is somebody's in between."""
+        """Whether any of these nodes has a plan in between."""
         return any(end > begin_s and begin < end_s and nodes & ~mask for begin, end, mask in self.stretches)
 
 
@@ -90,9 +89,9 @@ class Cycle:
     places: FreeNodes
     nodes: int  # of the machine, as bits
     start: Callable[[SlurmJob, dict[int, int]], None]  # start a job on these cores of nodes, now
-    # afterwards, whether jobs or nodes are said to have changed, by which the next cycle knows that there is work
+    # afterwards: whether jobs or nodes count as changed, so that the next cycle has work; and the nodes with plans
     updated: bool = False
-    planned: int = 0  # afterwards, the nodes for which somebody has plans
+    planned: int = 0
 
     def run(self, queue: Sequence[SlurmJob], now_s: int) -> None:
         """Look at the jobs that wait, in their order."""

@@ -1,15 +1,16 @@
-"""The threads of slurmctld that schedule: the background's tick, the main scheduler and the backfilling, and who wakes them.
+"""The threads of slurmctld that schedule: the background's tick, the main scheduler and the backfilling, and their wake-ups.
 
-Time does not pass while they compute. Whoever asks slurmctld for something waits for a microsecond before it is heard
-(``_throttle_start``), and is told one by one: so a job that ends at an instant is gone one microsecond later, and another
-one later its nodes have cleaned up, and the main scheduler looks for whom to start. At one instant the age of threads
-decides: the background, the backfilling, the main scheduler, then whoever asks.
+Computing takes no time. Each message to slurmctld is handled a microsecond later (``_throttle_start``), one after another: a
+job that ends is gone one microsecond later; after one more its nodes have cleaned up, and the main scheduler runs. At one
+instant the order is: the background, the backfilling, the main scheduler, then messages.
 """
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial, reduce
 from heapq import heappop, heappush
 from itertools import count
+from operator import or_
 from typing import Final
 
 from bls.policies.slurm.backfill import Cycle
@@ -31,26 +32,16 @@ _MAIN, _CLEANED, _ASKED = range(3)
 
 
 class Threads:
-    """slurmctld, from when it comes up.
-
-    - ``nodes``: of the machine, as bits
-    - ``up_ns``, ``date_ns``: when it comes up, and what the date is at time 0
-    - ``started``: told who starts, on how many cores of which nodes, and who has started it
-    - ``waiting``: by number, in the order in which they are looked at
-    """
+    """slurmctld, from its start at ``up_ns``. ``nodes``: of the machine, as bits. ``date_ns``: the date at time 0. ``started``:
+    called with each starting job, its cores by node, and the scheduler that has started it."""
 
     def __init__(
-        self,
-        how: SlurmCycle,
-        places: FreeNodes,
-        nodes: int,
-        up_ns: int,
-        date_ns: int,
+        self, how: SlurmCycle, places: FreeNodes, nodes: int, up_ns: int, date_ns: int,
         started: Callable[[SlurmJob, dict[int, int], str], None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._how, self._places, self._nodes = how, places, nodes
         self._up_ns, self._date_ns, self._started = up_ns, date_ns, started
-        self.waiting: dict[int, SlurmJob] = {}
+        self.waiting: dict[int, SlurmJob] = {}  # by number, in their order
         self._coming = 0  # submitted, and not heard of yet
         self._tick = 0  # the latest at which anything was done
         self._called = 0  # the latest at which the main scheduler was asked
@@ -69,8 +60,6 @@ class Threads:
         self._killed: list[SlurmJob] = []
         self._kill_ns = NEVER
 
-    # ---- the date ----
-
     def _s(self, ns: int) -> int:
         return (ns + self._date_ns) // NS_PER_S
 
@@ -85,15 +74,16 @@ class Threads:
         looks = -((self._s(self._up_ns) - self._s(start_ns) - job.limit_s) // every)
         return self._up_ns + looks * every * NS_PER_S
 
-    # ---- what is told ----
-
     def submitted(self, job: SlurmJob, now_ns: int) -> None:
         """A job is submitted."""
         self._coming += 1
 
         def comes(instant_ns: int) -> None:
             self._coming -= 1
-            self._line_up(job)
+            last = next(reversed(self.waiting.values()), job)
+            self.waiting[job.number] = job
+            if last.priority < job.priority:
+                self.waiting = dict(sorted(self.waiting.items(), key=lambda one: (-one[1].priority, one[0])))
             self._change(instant_ns, 1)
             if not self._how.tick:
                 self._ask(instant_ns, False)
@@ -102,19 +92,13 @@ class Threads:
 
         self._tell(now_ns, comes)
 
-    def _line_up(self, job: SlurmJob) -> None:
-        last = next(reversed(self.waiting.values()), job)
-        self.waiting[job.number] = job
-        if last.priority < job.priority:
-            self.waiting = dict(sorted(self.waiting.items(), key=lambda one: (-one[1].priority, one[0])))
-
     def ended(self, job: SlurmJob, now_ns: int) -> None:
         """A job ends by itself."""
 
         def gone(instant_ns: int) -> None:
-            self._end(job, instant_ns)
+            self._end(job, instant_ns, 1)
             self._places.clean(job, False)
-            self._push(instant_ns + self._message_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
+            self._push(instant_ns + self._message_ns, _CLEANED, partial(self._clean, job))
 
         self._tell(now_ns, gone)
 
@@ -129,7 +113,7 @@ class Threads:
         self._tell(now_ns, goes)
 
     def killed(self, job: SlurmJob, now_ns: int, *, ended: bool = False) -> None:
-        """A job is killed at its limit; perhaps it has ended at that very instant, which slurmctld hears too late."""
+        """A job is killed at its limit; perhaps it has ended at that very instant, whose message comes too late."""
         if not self._how.kill_interval:
             self.ended(job, now_ns)
             return
@@ -149,17 +133,15 @@ class Threads:
     def _push(self, instant_ns: int, age: int, what: Callable[[int], None]) -> None:
         heappush(self._queue, (instant_ns, age, next(self._order), what))
 
-    def _end(self, job: SlurmJob, instant_ns: int) -> None:
+    def _end(self, job: SlurmJob, instant_ns: int, younger: int) -> None:
         self._places.end(job)
         self._records.append(self._s(instant_ns))
-        self._change(instant_ns, 1)
+        self._change(instant_ns, younger)
 
     def _clean(self, job: SlurmJob, instant_ns: int) -> None:
         self._places.clean(job, True)
         self._change(instant_ns, 1)
         self._ask(instant_ns, False)
-
-    # ---- how it goes on ----
 
     def next_ns(self) -> int:
         """When anything happens by itself that may start a job."""
@@ -184,8 +166,6 @@ class Threads:
                 instant_ns, _, _, what = heappop(self._queue)
                 what(instant_ns)
 
-    # ---- the background ----
-
     def _tick_ns(self) -> int:
         # The next tick at which there is anything to be done.
         every = self._how.sched_interval
@@ -199,12 +179,14 @@ class Threads:
     def _look(self, instant_ns: int) -> None:
         tick = (instant_ns - self._up_ns) // NS_PER_S
         killed: list[SlurmJob] = []
-        if (
-            instant_ns == self._kill_ns
-        ):  # a tick that fell while nobody was waiting is looked at only now, and kills nobody
+        # An earlier tick, handled only now because the queue was empty, kills no job.
+        if instant_ns == self._kill_ns:
             killed, self._killed, self._kill_ns = self._killed, [], NEVER
-        for place, job in enumerate(killed):
-            self._end_killed(job, instant_ns, place)
+        for place, job in enumerate(killed, 1):
+            self._end(job, instant_ns, 0)
+            # A message that is being handled comes first.
+            cleaned_ns = instant_ns + (place + (self._told_ns > instant_ns)) * self._message_ns
+            self._push(cleaned_ns, _CLEANED, partial(self._clean, job))
         if tick % _FORGET_S == 0:
             self._forget(instant_ns)
         full = tick // self._how.sched_interval > self._tick // self._how.sched_interval
@@ -217,22 +199,12 @@ class Threads:
             self._places.clean(job, False)
 
     def _forget(self, instant_ns: int) -> None:
-        # That the records of jobs are forgotten counts as a change of jobs.
+        # Forgetting records of jobs counts as a change of jobs.
         before_s = self._s(instant_ns) - _KEEP_S
         if self._records and self._records[0] <= before_s:
             self._change(instant_ns, 0)
         while self._records and self._records[0] <= before_s:
             self._records.popleft()
-
-    def _end_killed(self, job: SlurmJob, instant_ns: int, place: int) -> None:
-        self._places.end(job)
-        self._records.append(self._s(instant_ns))
-        self._change(instant_ns, 0)
-        # Where somebody is just being asked for something, that comes first.
-        cleaned_ns = instant_ns + (place + 1 + (self._told_ns > instant_ns)) * self._message_ns
-        self._push(cleaned_ns, _CLEANED, lambda at_ns: self._clean(job, at_ns))
-
-    # ---- the main scheduler ----
 
     def _ask(self, instant_ns: int, full: bool) -> None:
         self._is_full |= full
@@ -272,8 +244,6 @@ class Threads:
         self._change(instant_ns, 0)
         self._started(job, on, by)
 
-    # ---- the backfilling ----
-
     def _has_work(self) -> bool:
         return self._changed_s >= self._backfill_s
 
@@ -291,13 +261,10 @@ class Threads:
         changed = bool(self._planned)
         self._planned = 0
         if self.waiting:
-            cycle = Cycle(
-                self._how, self._places, self._nodes, lambda job, on: self._start(job, on, "backfill", instant_ns)
-            )
+            start = partial(self._start, by="backfill", instant_ns=instant_ns)
+            cycle = Cycle(self._how, self._places, self._nodes, start)
             cycle.run(list(self.waiting.values()), now_s)
-            held = 0
-            for job in self._places.running.values():
-                held |= job.nodes
+            held = reduce(or_, (job.nodes for job in self._places.running.values()), 0)
             self._planned = cycle.planned & ~held
             changed = changed or cycle.updated or bool(self._planned)
         self._backfill_s = now_s

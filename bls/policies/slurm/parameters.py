@@ -25,26 +25,17 @@ SCHEDULERS = ("backfill", "builtin")
 SELECTS = ("auto", "linear", "cons_tres")
 PRIORITIES = ("basic", "multifactor")
 
-#: slurmctld comes up so long before the first submit, here and in a replay: then, and half a minute or a minute later, it is in
-#: the middle of its cycles of 1 s, 30 s and 60 s, and whoever comes waits neither the longest nor the shortest time for them.
+#: Time from the start of slurmctld to the first submit, here and in a replay: then it is in the middle of its cycles of 1 s,
+#: 30 s and 60 s, so that jobs wait neither the longest nor the shortest time for them.
 LEAD_NS = 75_500_000_000
 
 #: The least and the most of each number.
 _RANGES = {
-    "weight_job_size": (0, 2**32 - 1),
-    "bf_interval": (0, 10_800),
-    "bf_resolution": (1, 3600),
-    "bf_window": (1, 43_200),
-    "bf_max_job_test": (1, 1_000_000),
-    "default_queue_depth": (0, 10**9),
-    "sched_interval": (1, 10**6),
-    "sched_min_interval": (0, 10**9),
-    "batch_sched_delay": (0, 10**6),
-    "tick": (0, 1),
-    "minute": (1, 60),
-    "kill_interval": (0, 3600),
-    "message": (0, 10**6),
-}
+    "weight_job_size": (0, 2**32 - 1), "bf_interval": (0, 10_800), "bf_resolution": (1, 3600), "bf_window": (1, 43_200),
+    "bf_max_job_test": (1, 1_000_000), "default_queue_depth": (0, 10**9), "sched_interval": (1, 10**6),
+    "sched_min_interval": (0, 10**9), "batch_sched_delay": (0, 10**6), "tick": (0, 1), "minute": (1, 60),
+    "kill_interval": (0, 3600), "message": (0, 10**6),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,18 +97,14 @@ class SlurmCycle:
         return LEAD_NS if self.phase_ns < 0 else 2 * self.bf_interval * NS_PER_S - self.phase_ns
 
     def priority_of(self, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> int:
-        """The priority of a job on a machine, at least 1, the highest first; with ``priority=basic`` the same for all.
-
-        Without slurmdbd the plug-in knows no age and no fair-share, whatever their weights are, and never computes a priority
-        anew: it is by size, from the submit on.
-        """
+        """The priority of a job on a machine, at least 1, the highest first; with ``priority=basic`` the same for all. Without
+        slurmdbd the plug-in knows no age and no fair-share: it is by size, from the submit on."""
         if self.priority == "basic":
             return 1
         return max(1, int(self.weight_job_size * self._size(cores, limit_s, n_nodes, n_cores)))
 
     def _size(self, cores: int, limit_s: int, n_nodes: int, n_cores: int) -> float:
-        # A job asks for cores, and so for one node at least. The steps of the arithmetic are Slurm's: what is cut off behind
-        # them hangs on the last digit.
+        # A job requests at least one node. The steps of the arithmetic are Slurm's, as rounding depends on the last digit.
         if self.small_relative_to_time:
             found = max(n_cores / n_nodes, float(cores)) / (limit_s / _MINUTE_S) / n_cores
             found = 1.0 - found if self.favor_small else found

@@ -6,6 +6,8 @@ Nodes are numbers, sets of nodes the bits of a whole number. Instants are Slurm'
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 
 #: How long after its limit a job that is still there is expected to end (``KillWait``), s.
 _KILL_WAIT_S = 30
@@ -78,10 +80,7 @@ class FreeNodes(ABC):
     @property
     def completing(self) -> int:
         """The nodes that clean up after a job."""
-        found = 0
-        for nodes in self._completing.values():
-            found |= nodes
-        return found
+        return reduce(or_, self._completing.values(), 0)
 
     @abstractmethod
     def now(self, job: SlurmJob, nodes: int) -> dict[int, int] | None:
@@ -143,17 +142,13 @@ class Linear(FreeNodes):
     def earliest(self, job: SlurmJob, nodes: int, now_s: int) -> tuple[int, int] | None:
         """Running jobs end at their limits, one at a time."""
         free = self.free & nodes
-        if free.bit_count() >= job.cores:
-            found = _fitting(free, job.cores)
-            assert found is not None
+        if (found := _fitting(free, job.cores)) is not None:
             return now_s, found
         if nodes.bit_count() < job.cores:
             return None
         for other in self._by_end():
             free |= other.nodes & nodes
-            if free.bit_count() >= job.cores:
-                found = _fitting(free, job.cores)
-                assert found is not None
+            if (found := _fitting(free, job.cores)) is not None:
                 return max(other.end_s, now_s + 1), found
         return None
 

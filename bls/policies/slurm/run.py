@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
+from typing import TYPE_CHECKING, ClassVar
 
 from bls.options import BLS, PRESET
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
+from bls.seen.machine import take_lowest
 from bls.seen.news import JobEligible, JobEnded, JobStarted, JobSubmitted
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
@@ -49,7 +48,7 @@ class SlurmRun:
                 if view.rules.kill_at_walltime:
                     job.kill_ns = threads.kill_ns(job, now_ns)
                     view.kill_after(seen, job.kill_ns - now_ns)
-                yield seen, _lowest(is_free, self._first, on), by
+                yield seen, take_lowest(is_free, self._first, on), by
         next_ns = threads.next_ns()
         if next_ns < NEVER:
             view.wake_at(max(next_ns, now_ns + 1))
@@ -71,16 +70,12 @@ class SlurmRun:
             raise InputError(
                 f"batch policy {how.name}: select=linear: hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
             )
-        places = Linear(cores) if linear else ConsTres(cores)
-        self._threads = Threads(
-            how,
-            places,
-            (1 << len(cores)) - 1,
-            view.now_ns - how.lead_ns,
-            view.date_ns,
-            lambda job, on, by: self._starts.append((job, on, by)),
-        )
+        places, up_ns = Linear(cores) if linear else ConsTres(cores), view.now_ns - how.lead_ns
+        self._threads = Threads(how, places, (1 << len(cores)) - 1, up_ns, view.date_ns, self._note_start)
         return self._threads
+
+    def _note_start(self, job: SlurmJob, on: dict[int, int], by: str) -> None:
+        self._starts.append((job, on, by))
 
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
@@ -120,13 +115,3 @@ class SlurmRun:
         for seen in sorted(came, key=lambda seen: seen.row):
             job = self._jobs[seen.row] = self._slurm_job(seen)
             threads.submitted(job, now_ns)
-
-
-def _lowest(is_free: Any, first: list[int], on: dict[int, int]) -> list[int]:
-    # The lowest free cores of each node; who is started later at this instant has others.
-    found: list[int] = []
-    for node, count in on.items():
-        free = first[node] + np.flatnonzero(is_free[first[node] : first[node + 1]])[:count]
-        is_free[free] = False
-        found += free.tolist()
-    return found
