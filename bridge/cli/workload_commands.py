@@ -12,8 +12,8 @@ import typer
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
+from bridge.options import declared as d
 from bridge.options.bundles import bundled
-from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
 
@@ -24,24 +24,15 @@ workload_app = typer.Typer(
     help="Describe, transform, generate and download workloads.", no_args_is_help=True, rich_markup_mode=None
 )
 
-_OutputOption = Annotated[
-    str, typer.Option("--out", "-o", metavar="FILE", help="The workload: a file ending in .swf or .swf.gz.")
-]
-_ReplaceOption = Annotated[bool, typer.Option("--force", help="Replace an existing FILE.")]
-_ReaderOption = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Format of WORKLOAD; default: by its name.")
-]
-_NUMBERS = "e.g. 3 5-9, or unknown"
-
 
 @dataclass(frozen=True)
 class _Rewriting:
     """How workloads are read that are to be changed, and the file that is written."""
 
-    output: _OutputOption
+    output: Annotated[str, d.WORKLOAD_FILE]
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
-    reader: _ReaderOption = None
-    force: _ReplaceOption = False
+    reader: Annotated[str | None, d.READER] = None
+    force: Annotated[bool, d.REPLACE] = False
 
     def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
         """Read workloads and write what is made of them; whether the file can be written is checked before."""
@@ -59,21 +50,17 @@ class _Rewriting:
 
 def info_command(
     *,
-    workload: Annotated[str, WORKLOAD],
+    workload: Annotated[str, d.WORKLOAD],
     platform: Annotated[
         str | None,
         replace(PLATFORM, rule="as many cores as in the log's header (MaxProcs), or as its widest job"),
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     select: Annotated[str, SELECT] = SELECT.default,
-    reader: _ReaderOption = None,
-    plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Plot an overview in a png, svg or pdf file.")
-    ] = None,
-    rejects: Annotated[
-        bool, typer.Option("--rejects", help="List the first rejected lines for each reason: line, field, text.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    reader: Annotated[str | None, d.READER] = None,
+    plot: Annotated[str | None, d.PLOT] = None,
+    rejects: Annotated[bool, d.REJECTS] = False,
+    as_json: Annotated[bool, d.JSON] = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import as_text, describe
@@ -112,7 +99,7 @@ def info_command(
 
 def cut_command(
     *,
-    workload: Annotated[str, WORKLOAD],
+    workload: Annotated[str, d.WORKLOAD],
     select: Annotated[str, SELECT] = SELECT.default,
     written: _Rewriting,
 ) -> None:
@@ -124,7 +111,7 @@ def cut_command(
 
 def merge_command(
     *,
-    workloads: Annotated[list[str], typer.Argument(metavar="WORKLOAD...", help="Workload files; or 'sample'.")],
+    workloads: Annotated[list[str], d.WORKLOADS],
     align: Annotated[str, ALIGN] = ALIGN.default,
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
@@ -138,14 +125,10 @@ def merge_command(
 
 def scale_command(
     *,
-    workload: Annotated[str, WORKLOAD],
-    load: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Divide the times between submits by this.")
-    ] = None,
-    speed: Annotated[
-        float | None, typer.Option(metavar="FACTOR", help="Divide run times and estimates by this.")
-    ] = None,
-    cores: Annotated[float | None, typer.Option(metavar="FACTOR", help="Multiply the widths of jobs by this.")] = None,
+    workload: Annotated[str, d.WORKLOAD],
+    load: Annotated[float | None, d.LOAD_FACTOR] = None,
+    speed: Annotated[float | None, d.TIME_FACTOR] = None,
+    cores: Annotated[float | None, d.WIDTH_FACTOR] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
@@ -156,15 +139,13 @@ def scale_command(
 
 def filter_command(
     *,
-    workload: Annotated[str, WORKLOAD],
-    users: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Users, {_NUMBERS}.")] = None,
-    queues: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Queues, {_NUMBERS}.")] = None,
-    partitions: Annotated[str | None, typer.Option(metavar="NUMBERS", help=f"Partitions, {_NUMBERS}.")] = None,
-    cores: Annotated[str | None, typer.Option(metavar="RANGE", help="Numbers of cores, e.g. 8-64, 8- or -64.")] = None,
-    run: Annotated[str | None, typer.Option(metavar="RANGE", help="Run times, e.g. 10m-2h, 10m- or -2h.")] = None,
-    status: Annotated[
-        str | None, typer.Option(metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers.")
-    ] = None,
+    workload: Annotated[str, d.WORKLOAD],
+    users: Annotated[str | None, d.USERS] = None,
+    queues: Annotated[str | None, d.QUEUES] = None,
+    partitions: Annotated[str | None, d.PARTITIONS] = None,
+    cores: Annotated[str | None, d.WIDTHS] = None,
+    run: Annotated[str | None, d.RUN_TIMES] = None,
+    status: Annotated[str | None, d.STATUS] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload that meet all conditions, as SWF, with unchanged times."""
@@ -187,40 +168,30 @@ def filter_command(
 
 def export_command(
     *,
-    results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run.")],
-    output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf, .swf.gz or .csv.")],
-    form: Annotated[
-        str, typer.Option("--format", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys.")
-    ] = "swf",
-    log: Annotated[
-        str | None,
-        typer.Option("--workload", metavar="WORKLOAD", help="The simulated log, for users, groups and queues."),
-    ] = None,
-    force: _ReplaceOption = False,
+    results: Annotated[str, d.RESULTS_FOLDER],
+    output: Annotated[str, d.EXPORT_FILE],
+    trace: Annotated[str, d.EXPORT_FORM] = d.EXPORT_FORM.default,
+    log: Annotated[str | None, d.SIMULATED_LOG] = None,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
     from traces.base.errors import one_of
 
-    if form not in EXPORTS:
-        raise one_of("form of export", form, EXPORTS, "--format")
-    target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, None if log is None else read(log, cancelled=None))
+    if trace not in EXPORTS:
+        raise one_of("form of export", trace, EXPORTS, str(d.EXPORT_FORM))
+    target = checked_output(output, force, trace)
+    export_result(Path(results), trace, target, force, None if log is None else read(log, cancelled=None))
     put(target)
 
 
 def generate_command(
     *,
-    output: _OutputOption,
+    output: Annotated[str, d.WORKLOAD_FILE],
     wanted: GenerationRequest,
-    requests: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Write the requests of jobs per node to a file for run --requests; needs --gpus."
-        ),
-    ] = None,
-    reader: _ReaderOption = None,
-    force: _ReplaceOption = False,
+    requests: Annotated[str | None, d.NODE_REQUESTS] = None,
+    reader: Annotated[str | None, d.READER] = None,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
     from bridge.cli.workload_files import (
@@ -255,20 +226,13 @@ def generate_command(
 
 def fetch_command(
     *,
-    name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Name of the log; without it, list all logs.")
-    ] = None,
-    output: Annotated[
-        str,
-        typer.Option("--out", "-o", metavar="FILE", help="A file ending in .swf.gz, or an existing folder."),
-    ] = ".",
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", metavar="URL", help="A mirror of the archive with the same folders.")
-    ] = None,
-    sha256: Annotated[str | None, typer.Option(metavar="SUM", help="Expected checksum of the file.")] = None,
-    timeout: Annotated[float, FETCH_TIMEOUT] = FETCH_TIMEOUT.default,
-    as_json: Annotated[bool, typer.Option("--json", help="List as JSON.")] = False,
-    force: _ReplaceOption = False,
+    name: Annotated[str | None, d.LOG_NAME] = None,
+    output: Annotated[str, d.FETCHED] = ".",
+    base_url: Annotated[str | None, d.BASE_URL] = None,
+    sha256: Annotated[str | None, d.SHA256] = None,
+    timeout: Annotated[float, d.FETCH_TIMEOUT] = d.FETCH_TIMEOUT.default,
+    as_json: Annotated[bool, d.JSON] = False,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
@@ -304,7 +268,7 @@ _COMMANDS: tuple[tuple[Callable[..., None], str, str], ...] = (
     (merge_command, "Merge several workloads.", "merge sample sample --align start --numbers same -o twice.swf.gz"),
     (scale_command, "Write a denser, faster or wider workload.", "scale sample --load 1.2 -o denser.swf"),
     (filter_command, "Write some jobs of a workload.", "filter sample --cores 8-64 --run 10m- -o some.swf"),
-    (export_command, "Write a finished run as a workload.", "export results --format batsim -o jobs.csv"),
+    (export_command, "Write a finished run as a workload.", "export results --trace batsim -o jobs.csv"),
     (generate_command, "Generate a workload like another.", "generate --like sample -n 1000 --seed 7 -o made.swf"),
     (fetch_command, "Download a log of the Parallel Workloads Archive.", "fetch kth -o logs"),
 )
