@@ -12,13 +12,13 @@ from bls import options as o
 from bls.allocators import Allocator
 from bls.allocators.contract import PlacementRequest
 from bls.conflicts import POLICY, RUN, UNAWARE
-from bls.constraints.job_constraints import LIMITS, JobConstraints, check_signals, masks, outage_columns, unaware_of
+from bls.constraints.job_constraints import JobConstraints, check_signals, masks, outage_columns, unaware_of
 from bls.engine import state as b
 from bls.engine.initial_state import RunColumns
 from bls.engine.jobs import Jobs
 from bls.estimates import CORRECTIONS_NS, HistoryEstimator, estimator, groups, planned_ns
 from bls.estimates.coverage import check_predicts
-from bls.machine.partitions import PartitionTable, partition_table
+from bls.machine.partitions import LIMITS, PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit

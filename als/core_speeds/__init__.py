@@ -57,8 +57,7 @@ MOST_LOOKS = 1_000_000
 
 
 class SpeedState(State):
-    """The components of each core. It contains work space, so only one thread at a time may use it. In a steady machine the
-    arrays have no entries."""
+    """The components of each core, and work space: only one thread at a time may use it. Empty for a steady machine."""
 
     begin: Ints  # (cores + 1,): where the entries of each core begin
     component: Ints  # (entries,): ascending for each core
@@ -116,8 +115,7 @@ def new_state(components: Sequence[Component], n_cores: int, seed: int) -> Speed
 
 @compiled(inner=True)
 def factor(state: SpeedState, core: int, t_ns: int) -> float:
-    """Return the product of a core's factors at an instant, in the order of the components (0: the core is absent).
-    Overwrites the work space of the state."""
+    """Return the product of a core's factors at an instant, in their order; 0: it is absent. Overwrites the work space."""
     product = 1.0
     for entry in range(state.begin[core], state.begin[core + 1]):
         product *= _factor_of(state, core, entry, t_ns)
@@ -144,8 +142,7 @@ def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
 
 @compiled(inner=True)
 def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
-    """Return the first instant after ``t_ns`` at which a core's factor may change; ``NEVER`` if it stays the same. The factor
-    is constant between two such instants."""
+    """Return the first instant after ``t_ns`` at which a core's factor may change, or ``NEVER``; until then it is constant."""
     first = NEVER
     for entry in range(state.begin[core], state.begin[core + 1]):
         at_ns = _next_of(state, entry, t_ns)
@@ -162,8 +159,7 @@ def next_change_ns(state: SpeedState, core: int, t_ns: int) -> int:
 
 @compiled(merged=True)
 def _next_of(state: SpeedState, entry: int, t_ns: int) -> int:
-    """Return the first instant after ``t_ns`` at which the factor of one component of a core may change; beyond ``MAX_NS`` if
-    there is none."""
+    """The first instant after ``t_ns`` at which a component's factor may change; beyond ``MAX_NS`` if there is none."""
     k = state.component[entry]
     kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:
@@ -313,8 +309,8 @@ class CoreSpeeds:
         self.loses = any(one.may_be_zero for one in components)
 
     def factors(self, core_numbers: Array, t_ns: int) -> Array:
-        """Return the factor of each of these cores (global numbers) at an instant, float64 (P,). Raises InputError if a core
-        or the instant is out of range."""
+        """Return the factors of cores (global numbers) at an instant, float64 (P,). Raises InputError if one is
+        out of range."""
         cores = self._checked(core_numbers)
         whole("t_ns", t_ns, 0, MAX_NS)
         found = np.empty(len(cores), np.float64)
@@ -322,8 +318,7 @@ class CoreSpeeds:
         return found
 
     def for_good(self, core_numbers: Array, at_ns: Array) -> Array:
-        """Return whether each of these cores (global numbers) is absent for good, each from its own instant on: bool (P,).
-        Raises InputError if a core is out of range."""
+        """Return whether each of these cores is absent for good from its own instant on. Raises InputError for another core."""
         cores, instants = self._checked(core_numbers), own(at_ns, np.int64)
         found = np.empty(len(cores), np.int64)
         fill_comes_ns(self.state, cores, instants, found)

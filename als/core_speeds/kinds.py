@@ -18,10 +18,9 @@ from traces.base.time import MAX_NS, NS_PER_S, parse_instant_ns
 from traces.compiled import Array
 from traces.intervals import parse_intervals
 
-# How a component's factor is computed.
-SQUARE = 0  # from a period and the part of it in which the factor is 1
-NOISE = 1  # from one random number per period
-PIECES = 2  # from a list of instants and the factors that hold from each instant
+# How a component's factor is computed: from a period and the part of it in which the factor is 1; from one random number per
+# period; or from a list of instants and the factors that hold from each instant.
+SQUARE, NOISE, PIECES = range(3)
 
 #: Upper limit of given factors.
 MAX_FACTOR = 1000.0
@@ -74,7 +73,6 @@ class SpeedKind(Protocol):
     def component(self, n_cores: int, where: str) -> Component | None:
         """Return the component with these parameters for a machine of ``n_cores`` cores; None if it changes no speed. Raises
         InputError, which begins with ``where``, if a parameter is missing or out of range."""
-        ...
 
 
 def of_pieces(cores: Array, pieces: list[tuple[int, float]]) -> Component:

@@ -106,8 +106,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def check_variation(spec: str, variation: float) -> None:
-    """Check that the run's variation is 0 or has an effect on the distribution. Raises InputError otherwise, and as
-    :func:`lengths`."""
+    """Check that the run's variation is 0 or changes the distribution. Raises InputError otherwise, and as :func:`lengths`."""
     if variation != 0.0 and not takes_variation(spec, variation):
         taker = with_value(str(LENGTHS_OPTION), spec)
         raise InputError(f"{VARIATION}: {variation:g} is of no use to {taker}, whose spread is its own; allowed: 0")

@@ -56,21 +56,10 @@ MAX_COV = VARIATION.highest
 _ARGUMENTS = ("k", "n", "mean", "params", "pattern", "memo", "keys", "cursor", "words")
 
 _i64, _f64 = types.int64, types.float64
-_column = types.Column(types.float64, 1)
-
+_column, _words = types.Column(_f64, 1), types.Column(types.uint64, 1)
 
 #: The signature of the rule.
-NEXT_LENGTH = _f64(
-    _i64,
-    _i64,
-    _f64,
-    _column,
-    _column,
-    _column,
-    types.Column(types.uint64, 1),
-    types.Column(types.int64, 1),
-    types.Column(types.uint64, 1),
-)
+NEXT_LENGTH = _f64(_i64, _i64, _f64, _column, _column, _column, _words, types.Column(_i64, 1), _words)
 
 
 @runtime_checkable
@@ -81,11 +70,9 @@ class LengthParameters(Protocol):
     @property
     def name(self) -> str:
         """Name in the literature, in lower case."""
-        ...
 
     def lengths(self, variation: float) -> LengthModel:
         """Return the model; ``variation`` is the run's coefficient of variation, used unless a field gives another."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)

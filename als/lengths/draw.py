@@ -227,8 +227,7 @@ def drawn(
 
 @compiled()
 def length_cov(lengths: Floats, first: int, stop: int) -> float:
-    """Return the coefficient of variation of ``lengths[first:stop]``: the population's standard deviation over the mean; NaN
-    if it is empty."""
+    """The population's standard deviation over the mean of ``lengths[first:stop]``; NaN if it is empty."""
     n = stop - first
     if n <= 0:
         return math.nan

@@ -19,16 +19,11 @@ from traces.compiled import compiled, reset_numbers
 from traces.kernels.signatures import Floats, Ints
 from traces.kernels.state import State, column
 
-# Results of send().
-FLYING = 0
-ARRIVED = 1  # it takes no time
-BEYOND = 2  # it would arrive after the last instant
+# Results of send(); ARRIVED: it takes no time; BEYOND: it would arrive after the last instant.
+FLYING, ARRIVED, BEYOND = range(3)
 
 # Phases.
-_FREE = 0
-_LATENCY = 1
-SHARING = 2
-_TIMER = 3
+_FREE, _LATENCY, SHARING, _TIMER = range(4)
 
 #: Weight of a transfer on its way back, if the model has cross-traffic.
 CROSS_WEIGHT = 0.05
@@ -291,8 +286,7 @@ def cancel(flows: FlowState, edge: int) -> None:
 
 @compiled(inner=True)
 def next_event(flows: FlowState) -> float:
-    """Return when the next phase of a transfer ends, on the clock of the part, if rates are up to date; ``inf`` if none
-    does."""
+    """Return the end of the next phase of a transfer, on the clock of the part, if rates are up to date; else ``inf``."""
     while flows.n_events > 0:
         slot = flows.event_slot[0]
         if flows.flow.phase[slot] != _FREE and flows.flow.end_at[slot] == flows.event_at[0]:

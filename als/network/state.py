@@ -16,17 +16,11 @@ MAX_ROUTE = 2 * MAX_LEVELS
 #: Room for the numbers of a topology's own kernel; the fat-tree has the most.
 PARAMETERS = 1 + 4 * MAX_LEVELS
 
-# Kinds of models.
-NONE = 0  # data arrive at once
-HOCKNEY = 1  # latency and bytes over bandwidth, independent of other transfers
-SHARING = 2  # flows share links
+# Kinds of models: data arrive at once; latency and bytes over bandwidth, independent of other transfers; flows share links.
+NONE, HOCKNEY, SHARING = range(3)
 
 # Topologies.
-FULL = 0
-SHARED = 1
-STAR = 2
-FAT_TREE = 3
-DRAGONFLY = 4
+FULL, SHARED, STAR, FAT_TREE, DRAGONFLY = range(5)
 
 
 class NetworkState(State):

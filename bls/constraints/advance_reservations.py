@@ -134,8 +134,7 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:
-    """The arrays of some windows. Raises InputError if a name is used twice, a host or core is not the platform's, or two
-    windows share a core at an instant."""
+    """The arrays of windows. Raises InputError if two share a name, or a core at an instant, or a host or core is unknown."""
     names: set[str] = set()
     for window in given:
         if window.name in names:
@@ -145,20 +144,10 @@ def windows(given: Sequence[Window], platform: Platform) -> Windows:
     cores = [_cores(window, platform) for window in order]
     _check_shared(order, cores)
     hosts = [parse_intervals(w.hosts, "hosts", platform.n_hosts) if w.kind == "maintenance" else [] for w in order]
-    core_first, core_lo, core_hi = interval_columns(cores)
-    host_first, host_lo, host_hi = interval_columns(hosts)
-    return Windows(
-        windows=tuple(order),
-        begin_ns=np.array([w.begin_ns for w in order], dtype=np.int64),
-        end_ns=np.array([w.end_ns for w in order], dtype=np.int64),
-        is_reservation=np.array([w.kind == "reservation" for w in order], dtype=np.int64),
-        core_first=core_first,
-        core_lo=core_lo,
-        core_hi=core_hi,
-        host_first=host_first,
-        host_lo=host_lo,
-        host_hi=host_hi,
-    )
+    begin_ns, end_ns = (np.array([getattr(w, name) for w in order], np.int64) for name in ("begin_ns", "end_ns"))
+    is_reservation = np.array([w.kind == "reservation" for w in order], np.int64)
+    intervals = (*interval_columns(cores), *interval_columns(hosts))
+    return Windows(tuple(order), begin_ns, end_ns, is_reservation, *intervals)
 
 
 def _cores(window: Window, platform: Platform) -> list[tuple[int, int]]:

@@ -55,7 +55,7 @@ def dependencies(workload: Workload) -> Dependencies:
     child_first = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(parent, minlength=n), out=child_first[1:])
     child_row = child[np.lexsort((child, parent))]
-    _refuse_circles(workload, depends_on if len(child) == np.count_nonzero(waits_for) else None, child, parent)
+    _refuse_circles(workload, child, parent)
     return Dependencies(
         depends_on=depends_on.astype(np.int64),
         think_ns=np.where(waits_for > 0, workload.think_ns, 0).astype(np.int64),
@@ -86,9 +86,10 @@ def _links(workload: Workload) -> tuple[Array, Array]:
     return np.concatenate([rows, more[:, 0]])[order], np.concatenate([named, more[:, 1]])[order]
 
 
-def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, parent: Array) -> None:
-    # Without depends_on, some jobs wait for several others.
-    circle = _circle_of_lists(len(workload), child, parent) if depends_on is None else _circle(depends_on)
+def _refuse_circles(workload: Workload, child: Array, parent: Array) -> None:
+    if np.all(parent < child):
+        return  # each job waits for earlier rows only
+    circle = _circle(len(workload), child, parent)
     if not circle:
         return
     if len(circle) == 1:
@@ -99,7 +100,7 @@ def _refuse_circles(workload: Workload, depends_on: Array | None, child: Array, 
     raise InputError(f"{workload.source}: jobs wait for each other: {' before '.join(names)}")
 
 
-def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
+def _circle(n: int, child: Array, parent: Array) -> list[int]:
     """Rows of a circle, each before the row that waits for it; empty if there is none."""
     waits: list[int] = np.bincount(child, minlength=n).tolist()
     children: dict[int, list[int]] = {}
@@ -124,24 +125,3 @@ def _circle_of_lists(n: int, child: Array, parent: Array) -> list[int]:
     circle.reverse()
     at = circle.index(min(circle))
     return circle[at:] + circle[:at]
-
-
-def _circle(depends_on: Array) -> list[int]:
-    """The same if each row waits for at most one other."""
-    # Ancestors of every row by 2**k generations, until there are more generations than jobs: rows that still have one are in a
-    # circle or wait for one. Row n is the ancestor of rows that have none.
-    n = len(depends_on)
-    ancestor = np.append(np.where(depends_on < 0, n, depends_on), n)
-    generations = 1
-    while generations <= n:
-        ancestor = ancestor[ancestor]
-        generations *= 2
-    endless = np.flatnonzero(ancestor[:n] < n)
-    if not len(endless):
-        return []
-    row = first = int(ancestor[endless].min())  # the last ancestors are all in circles
-    circle = [first]
-    while (row := int(depends_on[row])) != first:
-        circle.append(row)
-    circle.reverse()  # the next one waits for each
-    return circle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -172,16 +172,8 @@ def _spans(first: Array) -> list[tuple[int, int]]:
     return list(zip(first[:-1].tolist(), first[1:].tolist(), strict=True))
 
 
-#: The limits of a partition.
-LIMITS: Final = (
-    "max_cores", "min_cores", "max_time_ns", "max_running_jobs", "max_running_cores", "max_jobs_per_user",
-    "max_cores_per_user",
-)  # fmt: skip
-
-
 def unaware_of(policy: object) -> frozenset[str]:
-    """Features that a policy does not take into account. Raises PluginError if ``unaware_of`` is not a collection of names of
-    ``UNAWARE``."""
+    """Features that a policy does not take into account. Raises PluginError if they are not names of ``UNAWARE``."""
     said: object = getattr(policy, "unaware_of", ())
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
@@ -196,10 +188,8 @@ def check_signals(policy: object, signals: Signals | None) -> None:
     """Check that a run has the signals that its policy requires: columns of their file. Raises InputError."""
     for needed in getattr(policy, "needs_signals", ()):
         if signals is None or needed not in signals.values:
-            name, words = (
-                getattr(policy, "name", type(policy).__name__),
-                f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column",
-            )
+            name = getattr(policy, "name", type(policy).__name__)
+            words = f"there are no {SIGNALS}" if signals is None else f"{signals.source} has no such column"
             raise InputError(f"{BLS:{name}}: it goes by {needed}, and {words}; allowed: {SIGNALS} with that column")
 
 

@@ -38,8 +38,7 @@ class ConstraintOptions:
 
 
 def switch_limit(text: str) -> tuple[int, int | None]:
-    """``1@2h`` as the number of leaf switches and the time in ns for which a job waits for them; None is no limit. Raises
-    InputError for any other text."""
+    """``1@2h`` as a number of switches and the longest wait for them, ns (None: no limit). Raises InputError otherwise."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
         raise InputError(

@@ -95,8 +95,7 @@ class Outages(Columns):
 
 
 def drainable(found: Outages | None, n_hosts: int) -> Outages:
-    """The same outages, and for each host a drain that never happens (``BatchSimulator.drain`` moves it). Raises InputError if
-    hosts are drained already."""
+    """The same outages, and for each host a drain that never happens. Raises InputError if hosts are drained already."""
     if found is not None and found.drained is not None:
         raise InputError("failures: hosts are drained; allowed: state down, or no drains by the simulation")
     first, never = np.arange(n_hosts + 1), np.full(n_hosts, NEVER)

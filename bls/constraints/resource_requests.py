@@ -189,10 +189,12 @@ def requests(
         per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
     begin_ns = given.get("begin_s")
     asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)
-    accepted = nothing
+    accepted = nothing.copy()
     if switches > 0:
-        home = nothing if partition is None else partition
-        accepted = np.maximum(switches, _fewest_leaves(platform, home, asked, workload.cores // unit_cores))
+        units = workload.cores // unit_cores
+        for rows, reach in _leaf_reach(platform, nothing if partition is None else partition, asked):
+            # Those that each job needs on the empty machine; one more than there are if it does not fit.
+            accepted[rows] = np.maximum(switches, np.searchsorted(reach, units[rows]) + 1)
     return replace(asked, switches=_first(given.get("switches"), accepted))
 
 
@@ -229,7 +231,10 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
     """Whether the empty machine cannot meet each job's request, bool (n,); parameters as of :func:`fit_requests`."""
     units = workload.cores // asked.unit_cores
     room = np.zeros(len(workload), np.int64)
-    in_partition = _group_hosts(platform)
+    table = partition_table(platform)
+    begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
+    inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
+    in_partition = np.add.reduceat(inside.astype(np.int64), begins, axis=1)  # hosts of each group in each partition
     for group, hosts in enumerate(platform.hosts):
         has = dict(hosts.resources)
         fitting = np.array(hosts.cores // asked.unit_cores)
@@ -238,37 +243,15 @@ def never_fits(workload: Workload, partition: Array, asked: Requests, platform: 
         room += in_partition[partition, group] * fitting
     never = (room < units) | np.any(asked.licences > platform.licence_amounts, axis=1)
     limited = np.flatnonzero((asked.switches > 0) & (asked.switches < platform.topology.n_leaves) & ~never)
-    never[limited] = _leaf_room(platform, partition[limited], asked.take(limited)) < units[limited]
+    for rows, reach in _leaf_reach(platform, partition[limited], asked.take(limited)):
+        some = limited[rows]
+        never[some] = reach[asked.switches[some] - 1] < units[some]
     return np.asarray(never)
 
 
 def _parts(amount: int | Array, each: Array) -> Array:
     # How many times ``each`` fits into ``amount``; more than there are cores if nothing is requested.
     return np.where(each > 0, amount // np.maximum(each, 1), 2**24)
-
-
-def _group_hosts(platform: Platform) -> Array:
-    """Hosts of each group in each partition, shape (P, groups)."""
-    table = partition_table(platform)
-    begins = np.cumsum([0] + [group.count for group in platform.hosts[:-1]])
-    inside = np.array([table.hosts(row, platform.n_hosts) for row in range(len(table))])
-    return np.asarray(np.add.reduceat(inside.astype(np.int64), begins, axis=1))
-
-
-def _leaf_room(platform: Platform, partition: Array, asked: Requests) -> Array:
-    """Units that fit on the best leaf switches, as many switches as each job accepts."""
-    room = np.zeros(len(asked), np.int64)
-    for rows, reach in _leaf_reach(platform, partition, asked):
-        room[rows] = reach[asked.switches[rows] - 1]
-    return room
-
-
-def _fewest_leaves(platform: Platform, partition: Array, asked: Requests, units: Array) -> Array:
-    """Number of leaf switches that each job needs on the empty machine; one more than there are if it does not fit."""
-    fewest = np.zeros(len(asked), np.int64)
-    for rows, reach in _leaf_reach(platform, partition, asked):
-        fewest[rows] = np.searchsorted(reach, units[rows]) + 1
-    return fewest
 
 
 def _leaf_reach(platform: Platform, partition: Array, asked: Requests) -> Iterator[tuple[Array, Array]]:

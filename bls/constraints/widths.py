@@ -42,31 +42,22 @@ class Widths(Columns):
         return np.asarray(self.min_cores < self.max_cores)
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share of the jobs; each may have ``least`` to ``most`` times its requested cores."""
-
-    share: float
-    least: float = _LEAST
-    most: float = _MOST
-
-
-def share_of(text: str) -> Share | None:
-    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs; None for another form, which is the name of a file. Raises InputError
-    if its numbers are out of range."""
+def share_of(text: str) -> tuple[float, float, float] | None:
+    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs, and the smallest and largest factor of their requested cores; None for
+    another form, which is the name of a file. Raises InputError if its numbers are out of range."""
     try:
         numbers = [parse_real(part) for part in text.split(":")]
     except ValueError:
         return None
     if len(numbers) > 3:
         return None
-    found = Share(*numbers)
-    if not (0 < found.share <= 1 and 0 < found.least <= 1 <= found.most <= _HIGHEST):
+    share, least, most = (*numbers, *(_LEAST, _MOST)[len(numbers) - 1 :])
+    if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
         raise InputError(
             f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
             f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
         )
-    return found
+    return share, least, most
 
 
 def widths(
@@ -76,11 +67,10 @@ def widths(
     :func:`bls.machine.partitions.partition_table`. ``known``: job numbers that a file may name besides the workload's. Raises
     InputError if the file or the share cannot be used, or no job is malleable."""
     cores, room = workload.cores, partition_table(platform).n_cores[partition]
-    share = share_of(said) if isinstance(said, str) else None
-    if share is not None:
-        drawn = np.random.default_rng([seed, _STREAM]).uniform(size=len(workload)) < share.share
-        least = np.maximum(1, np.ceil(cores * share.least).astype(np.int64))
-        most = np.minimum(np.floor(cores * share.most).astype(np.int64), room)
+    if isinstance(said, str) and (chosen := share_of(said)) is not None:
+        drawn = np.random.default_rng([seed, _STREAM]).uniform(size=len(workload)) < chosen[0]
+        least = np.maximum(1, np.ceil(cores * chosen[1]).astype(np.int64))
+        most = np.minimum(np.floor(cores * chosen[2]).astype(np.int64), room)
         found = Widths(np.where(drawn, least, cores), np.where(drawn, most, cores))
         if not found.malleable.any():
             raise InputError(f"{MALLEABLE:{said}}: of {len(workload)} jobs none is drawn; allowed: a greater share")

@@ -72,23 +72,15 @@ def count_variables(problem: Problem) -> int:
     return len(problem) + int(sum(n * shape.n_variables for n, shape in zip(of_units, shapes, strict=True)))
 
 
-class _Kind(NamedTuple):
-    """Request and possible positions of a unit for one kind of resource."""
-
-    kind: int
-    asked: int
-    domain: Any  # of positions; None if the node alone determines the position
-    # by class of nodes, scale and shift: a node begins at scale × its number + shift, and has ``scale`` pieces
-    lines: list[tuple[int, int]]
-
-
 class _Request(NamedTuple):
     """Possible places of the units of one request."""
 
     nodes: Any  # domain of the node variable; None if there is none
     # list of (Domain, int, int): classes of neighbouring nodes that are alike: their numbers, the first and the last
     classes: list[tuple[Any, int, int]]
-    kinds: list[_Kind]
+    # the kind of resource; the request of a unit; the domain of its positions, None if the node alone determines them; and by
+    # class of nodes, scale and shift: a node begins at scale × its number + shift, and has ``scale`` pieces
+    kinds: list[tuple[int, int, Any, list[tuple[int, int]]]]
 
 
 class _Position(NamedTuple):
@@ -126,7 +118,7 @@ class BoxesModel:
             request, first = self._request(job), len(self._positions)
             for unit in range(int(problem.first_unit[job]), int(problem.first_unit[job]) + units):
                 self._unit_boxes(job, unit, request)
-            placed, asked = self._positions[first:], request.kinds[0].asked
+            placed, asked = self._positions[first:], request.kinds[0][1]
             ascending = [position.term for position in placed[:: len(request.kinds)]]
             for lower, upper in pairwise(ascending):
                 self._model.add(upper >= lower + asked)
@@ -163,14 +155,14 @@ class BoxesModel:
             domain = cp_model().Domain
             hosts, wanted, asked, capacity, base, lines, first, by_node, fixed = _shape(self._problem, job)
             numbers = [run.tolist() for run in np.split(hosts, first[1:])]
-            kinds = []
+            kinds: list[tuple[int, int, Any, list[tuple[int, int]]]] = []
             for k, kind in enumerate(wanted.tolist()):
                 of_classes = lines[first][:, [k, k + len(wanted)]].tolist()
                 gaps = np.stack((base[:, k], base[:, k] + capacity[:, k] - asked[k]), axis=1).ravel()
                 positions = None
                 if not fixed[k]:
                     positions = domain.from_flat_intervals((gaps[[0, -1]] if by_node else gaps).tolist())
-                kinds.append(_Kind(kind, int(asked[k]), positions, [(scale, shift) for scale, shift in of_classes]))
+                kinds.append((kind, int(asked[k]), positions, [(scale, shift) for scale, shift in of_classes]))
             classes = [(domain.from_values(run), run[0], run[-1]) for run in numbers]
             nodes = domain.from_values(hosts.tolist()) if by_node else None
             self._requests[key] = _Request(nodes, classes, kinds)
@@ -223,7 +215,6 @@ class BoxesModel:
             model.add_hint(literal, int(first <= node[unit] <= last))
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan that the values of the variables describe."""
         problem, n_jobs = self._problem, len(self._problem)
         unit_node = np.zeros(int(problem.first_unit[-1]), np.int64)
         unit_low = np.zeros((len(unit_node), len(problem.resources)), np.int64)

@@ -67,7 +67,6 @@ class ByNodeModel:
                     self.scheduling.model.add_cumulative(boxes, demands, capacity)
 
     def hint(self, plan: Dispatch) -> None:
-        """Begin the search at a plan."""
         left = np.zeros((len(self._problem), len(self._problem.capacity)), np.int64)
         np.add.at(left, (np.repeat(np.arange(len(self._problem)), self._problem.units), plan.unit_node), 1)
         values = []
@@ -77,7 +76,6 @@ class ByNodeModel:
         self.scheduling.hint(plan.start_s.tolist(), self.variables[len(self._problem) :], values)
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan that the values of the variables describe."""
         n_jobs = len(self._problem)
         present = np.flatnonzero(values[n_jobs:])
         unit_node = np.array(self._node, np.int64)[present]  # by job, and by node within

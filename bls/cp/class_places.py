@@ -8,7 +8,7 @@ with the largest units first. If that fails too, a model finds the places that l
 its weight. A job without a place in the classes of its plan may take free resources of other classes.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -40,20 +40,13 @@ def best_fit(problem: Problem, free: Array, starting: Array) -> tuple[dict[int, 
     return placed, without
 
 
-class ClassPlaces(NamedTuple):
-    """Places of the jobs that start now."""
-
-    placed: dict[int, Array]  # dict of int to int64 (units,): the node of every unit, by job, ascending
-    without: list[int]  # jobs that have no place
-    was_stopped: bool  # whether the clock ended the search for places
-    solves: int  # number of runs of CP-SAT: 0 or 1
-
-
 def class_places(
     classes: NodeClasses, starting: Array, class_units: Array, weights: list[int], parameters: Parameters
-) -> ClassPlaces:
-    """Place jobs on nodes. ``starting``, int64: the jobs, highest priority first. ``class_units``, int64 (k, classes): units of
-    each job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search."""
+) -> tuple[dict[int, Array], list[int], bool, int]:
+    """Place jobs on nodes. ``starting``: the jobs, highest priority first. ``class_units``, int64 (k, classes): units of each
+    job per class. ``weights``: the cost of a job's wait, by job. ``parameters``: limits of the search. Returns the node of
+    every unit by job, ascending; the jobs without a place; whether the clock ended the search; and the number of runs of
+    CP-SAT, 0 or 1."""
     problem, was_stopped, solves = classes.problem, False, 0
     placed = _greedy(classes, starting, class_units)
     if len(placed) < len(starting):
@@ -67,7 +60,7 @@ def class_places(
         np.subtract.at(free, nodes, problem.per_unit[job])
     left = np.array([job for job in starting.tolist() if job not in placed], np.int64)
     elsewhere, without = best_fit(problem, free, left)
-    return ClassPlaces(dict(sorted((placed | elsewhere).items())), without, was_stopped, solves)
+    return dict(sorted((placed | elsewhere).items())), without, was_stopped, solves
 
 
 def _greedy(classes: NodeClasses, order: Array, class_units: Array) -> dict[int, Array]:

@@ -122,8 +122,7 @@ class NodeClasses:
 
 
 class ClassesModel:
-    """The model of a problem, with ``classes`` if they are known already. ``variables`` are the starts, followed by the number
-    of units per class where there is a choice."""
+    """The model of a problem. ``variables`` are the starts, then the number of units per class where there is a choice."""
 
     def __init__(self, problem: Problem, objective: Objective, classes: NodeClasses | None = None) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)

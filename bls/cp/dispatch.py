@@ -85,8 +85,7 @@ class DispatchPlan:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the next dispatch may model as many jobs as allowed (``Parameters.next_queue``): not if nothing was found in
-        time or the clock stopped a solve."""
+        """Whether the next dispatch may model as many jobs as allowed: a plan was found, and no solve stopped by the clock."""
         return self.is_repeatable and (self.source == "planned" or self.status != "unknown")
 
 
@@ -214,10 +213,12 @@ def plan(
         chosen, found = listed, replace(found, source="fallback")
     if chosen.class_units is not None:
         began, now = clock_ns(), np.flatnonzero(chosen.start_s == 0)
-        places = class_places(solving.classes, now, chosen.class_units, objective.weights, parameters)
-        found = replace(found, solves=found.solves + places.solves, solve_ns=found.solve_ns + clock_ns() - began)
-        if not places.was_stopped:
-            starts, unplaced = _starts(problem, places.placed, places.without, row)
+        on_nodes, without, was_stopped, solves = class_places(
+            solving.classes, now, chosen.class_units, objective.weights, parameters
+        )
+        found = replace(found, solves=found.solves + solves, solve_ns=found.solve_ns + clock_ns() - began)
+        if not was_stopped:
+            starts, unplaced = _starts(problem, on_nodes, without, row)
             return replace(
                 found, value=objective.value(chosen.start_s), schedule=chosen, starts=starts, unplaced=unplaced
             )
@@ -227,7 +228,9 @@ def plan(
         node, per_unit = where[chosen.unit_node], np.repeat(given.per_unit, given.units, axis=0)
         low = placed(chosen.unit_low, node, per_unit, followers)
         chosen = replace(chosen, unit_node=node, unit_low=low * problem.piece)
-    starts, unplaced = (starts_of(given, chosen, row), ()) if room != POOL else fitted(given, chosen, row)
+    if room != POOL:
+        return replace(found, value=value, schedule=chosen, starts=starts_of(given, chosen, row))
+    starts, unplaced = _starts(given, *best_fit(given, given.free, np.flatnonzero(chosen.start_s == 0)), row)
     return replace(found, value=value, schedule=chosen, starts=starts, unplaced=unplaced)
 
 
@@ -261,8 +264,7 @@ class _Solving:
         return len(problem) > most
 
     def guided(self, whole: Problem, listed: Dispatch, found: DispatchPlan) -> tuple[DispatchPlan, Dispatch]:
-        """The better one of the list and the schedule in the order of a plan of the pool, which is solved fast. A lower bound
-        of Z in the pool is also one with places."""
+        """The better of the list and the schedule in the order of a plan of the pool, whose bound also holds with places."""
         began, objective = self.clock_ns(), objective_of(whole, self.parameters)
         made = PooledModel(whole, objective)
         generation = SerialGeneration(whole, POOL, objective=objective)
@@ -305,7 +307,7 @@ class _Solving:
             status=search.status,
             source="fallback" if search.schedule is None else "planned",
             is_repeatable=not search.was_stopped,
-            variables=made.scheduling.n_variables,
+            variables=len(made.scheduling.model.proto.variables),
             bound=bound if found.bound is None else max(found.bound, bound),
             solves=found.solves + search.solves,
             build_ns=built - began,
@@ -314,11 +316,6 @@ class _Solving:
 
     def _best(self, *schedules: Dispatch) -> Dispatch:
         return min(schedules, key=lambda schedule: self.objective.sum_of(schedule.start_s))
-
-
-def fitted(problem: Problem, schedule: Dispatch, row: Array) -> tuple[tuple[PlannedStart, ...], tuple[int, ...]]:
-    """Starts of a schedule's jobs by HCP'19's best fit; and rows of jobs for which no nodes are left."""
-    return _starts(problem, *best_fit(problem, problem.free, np.flatnonzero(schedule.start_s == 0)), row)
 
 
 def _starts(

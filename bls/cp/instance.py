@@ -146,9 +146,8 @@ def up_s(duration_ns: Array) -> Array:
 
 @dataclass(frozen=True)
 class RunningUnits(Columns):
-    """Running jobs: m jobs that hold p places on nodes. In the model of positions the jobs of each node lie next to each other
-    from its lowest position, in this order. If the longest jobs come first, the free positions of a node are always in one
-    piece."""
+    """Running jobs: m jobs that hold p places. In the model of positions the jobs of each node lie next to each other from its
+    lowest position, in this order; with the longest first, its free positions are always in one piece."""
 
     left_s: Array  # int64 (m,): max(1, start + expected duration - t)
     per_unit: Array  # int64 (m, resources): held by one unit of the job on its node

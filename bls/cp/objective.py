@@ -14,7 +14,6 @@ so plans are compared by Z itself, and a bound is weakened by the largest roundi
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -57,15 +56,11 @@ class Objective:
     - ``weights``: weights of the starts in seconds, at least 1 each; ``is_exact``: whether they are proportional to 1/e
     - ``latest_s``, ``horizon_s``: latest start of each job, and latest end, in any optimal plan
     - ``costs``: contribution of each start to Z if that is not weight × start
-    - ``least``: lower bound of :meth:`sum_of`
+    - ``constant``: Z of a plan in which all jobs start at t; ``least``: lower bound of :meth:`sum_of`
+    - ``n_more_variables``: number of variables of a model in addition to those of starts and places
     """
 
     costs: list[Piecewise] | None = None
-
-    @property
-    def n_more_variables(self) -> int:
-        """Number of variables of a model in addition to those of starts and places."""
-        return 0
 
     def __init__(self, problem: Problem, goal: str = "slowdown", weights: DispatchWeights = SLOWDOWNS) -> None:
         if goal == "weighted":
@@ -76,13 +71,15 @@ class Objective:
             self.per_s = by_goal.get(goal, np.ones(len(problem), np.int64))
             self.rates = [Fraction(1, e) for e in self.per_s.tolist()]
         duration = problem.duration_s.tolist()
-        self._until: list[int] = (problem.waited_s + problem.duration_s).tolist()
         self.horizon_s = problem.horizon_s
         self.latest_s = latest = [problem.horizon_s - d for d in duration]
         self._common = math.lcm(*(rate.denominator for rate in self.rates))
         self._exact = [rate.numerator * (self._common // rate.denominator) for rate in self.rates]
         self.is_exact = sum(w * s for w, s in zip(self._exact, latest, strict=True)) <= LARGEST
         self.weights = self._exact if self.is_exact else self._rounded(latest)
+        until: list[int] = (problem.waited_s + problem.duration_s).tolist()
+        self.constant = Fraction(sum(w * one for w, one in zip(self._exact, until, strict=True)), self._common)
+        self.least = self.n_more_variables = 0
 
     def _rounded(self, latest: list[int]) -> list[int]:
         # Each weight is at most S / e + 1.
@@ -90,22 +87,6 @@ class Objective:
         scale = max(1, (LARGEST - sum(latest)) * self._common // weighted)
         parts = ((rate.numerator, rate.denominator) for rate in self.rates)
         return [max(1, (2 * scale * above + below) // (2 * below)) for above, below in parts]
-
-    @property
-    def _of_waits(self) -> Fraction:
-        # Σ (d - q) / e
-        many = zip(self._exact, self._until, strict=True)
-        return Fraction(sum(w * until for w, until in many), self._common)
-
-    @cached_property
-    def constant(self) -> Fraction:
-        """Z of a plan in which all jobs start at t."""
-        return self._of_waits
-
-    @cached_property
-    def least(self) -> int:
-        """Lower bound of :meth:`sum_of`."""
-        return 0
 
     @property
     def floor(self) -> Fraction:
@@ -178,6 +159,10 @@ class PricedObjective(Objective):
         )
         self.is_exact = most <= LARGEST
         self.weights, self.costs = self._exact, self._exact_costs
+        parts = (draw * self._weighed.until(d) for draw, d in zip(self._draw, self._duration, strict=True))
+        self.constant += Fraction(sum(parts), UNIT)
+        extremes = map(Piecewise.extremes, self._exact_costs, self.latest_s)
+        self.least = sum(lowest for lowest, _ in extremes)
         if not self.is_exact:
             # The rate of each slope (never to 0) and the change by energy are rounded: an error of at most 1.5.
             room = LARGEST - 4 * sum(self.latest_s)
@@ -187,6 +172,7 @@ class PricedObjective(Objective):
                 Piecewise.of(at, [w + _rounded(change * room * times, UNIT * most) for change in changes]).upto(latest)
                 for w, (at, changes), latest in zip(self.weights, steps, self.latest_s, strict=True)
             ]
+        self.n_more_variables = sum(len(piece.at_s) + 1 for piece in self.costs if len(piece.at_s) > 1)
 
     def _latest(self, left_s: int) -> list[int]:
         """Latest start of each job in any optimal plan; see the class."""
@@ -197,22 +183,6 @@ class PricedObjective(Objective):
             worth = math.ceil(Fraction(draw * d * self._weighed.spread, UNIT) / rate)
             found.append(min(left_s + worth, max(last, left_s)) + others)
         return found
-
-    @cached_property
-    def constant(self) -> Fraction:
-        """Z of a plan in which all jobs start at t."""
-        parts = (draw * self._weighed.until(d) for draw, d in zip(self._draw, self._duration, strict=True))
-        return self._of_waits + Fraction(sum(parts), UNIT)
-
-    @cached_property
-    def least(self) -> int:
-        """Lower bound of :meth:`sum_of`, each job alone."""
-        return sum(piece.extremes(latest)[0] for piece, latest in zip(self._exact_costs, self.latest_s, strict=True))
-
-    @property
-    def n_more_variables(self) -> int:
-        """Number of variables in addition to one start per job."""
-        return sum(len(piece.at_s) + 1 for piece in self.costs if len(piece.at_s) > 1)
 
     def sum_of(self, starts_s: Array) -> int:
         """Contribution of the starts to Z in units of 1/D, by which plans are compared."""

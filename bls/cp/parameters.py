@@ -26,8 +26,7 @@ _AHEAD_H: Final = 24.0
 #: The smallest weight above 0.
 _LEAST: Final = 1e-6
 
-#: CP-SAT's own search, which begins at the list's plan, or at the result of a plan of the pool if that is better; the search of
-#: section 3 of the paper; or no solver: large neighbourhoods of the list's plan, or the list alone.
+#: CP-SAT's own search, from the list's plan or from a better one; that of section 3 of the paper; or no solver.
 SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
 
 
@@ -74,10 +73,7 @@ class Parameters:
     ahead_h: float = _AHEAD_H  # number of hours for which prices are known, above 0
     # {"hinted", "guided", "paper", "lns", "list"}: begin and course of the search. ``guided`` (ours) first solves the model of
     # the pool with the same limits, and makes a serial schedule in the order of its starts. ``paper`` has neither hint nor
-    # restarts. From about twenty jobs on it seldom finds a plan, because a job without a place at its earliest start is tried
-    # a second later; the list's plan is used then. ``lns`` (ours) needs no solver: it takes jobs out of the list's order and
-    # puts them back elsewhere, ``lists`` times (:mod:`bls.cp.serial`). ``list`` uses the list's plan, and so shows the
-    # contribution of the solver by comparison.
+    # restarts. ``lns`` (ours) and ``list`` need no solver (:mod:`bls.cp.serial`).
     search: str = "hinted"
     # number of lists of ``lns``, its effort: 1 to 2**31 - 1; refused with other searches
     lists: int = _LISTS

@@ -111,22 +111,12 @@ class Problem(Columns):
 
 def problem_of(instance: Instance, place: Array) -> Problem:
     """The problem of the jobs at these positions of the queue."""
-    queue = instance.queue
-    return Problem(
-        instance.resources,
-        instance.capacity,
-        _held(instance),
-        place,
-        queue.waited_s[place],
-        queue.duration_s[place],
-        queue.units[place],
-        queue.per_unit[place],
-        queue.area[place],
-        np.ones(len(instance.resources), np.int64),
-        None if queue.user is None else queue.user[place],
-        None if queue.draw_mw is None else queue.draw_mw[place],
-        instance.prices,
-    )
+    queue, held, prices = instance.queue, _held(instance), instance.prices
+    times = queue.waited_s[place], queue.duration_s[place]
+    asked = queue.units[place], queue.per_unit[place], queue.area[place]
+    piece = np.ones(len(instance.resources), np.int64)
+    user, draw_mw = (None if column is None else column[place] for column in (queue.user, queue.draw_mw))
+    return Problem(instance.resources, instance.capacity, held, place, *times, *asked, piece, user, draw_mw, prices)
 
 
 def in_large_pieces(problem: Problem) -> Problem:
@@ -218,17 +208,11 @@ def holders(available: Array, queue: Queue, place: Array | None = None) -> Array
         place = np.arange(len(queue))
     found = np.zeros(len(place), bool)
     some = np.flatnonzero(_perhaps(available, queue)[place])
-    nodes = _alike(available)
+    nodes = np.unique(available, axis=0, return_counts=True)  # distinct nodes, and the number of each
     for at in range(0, len(some), _BLOCK):
         block = some[at : at + _BLOCK]
         found[block] = _fit(nodes, queue, place[block])
     return found
-
-
-def _alike(available: Array) -> tuple[Array, Array]:
-    """The distinct rows of the resources of nodes, and the number of nodes of each."""
-    patterns, times = np.unique(available, axis=0, return_counts=True)
-    return patterns, times
 
 
 def _perhaps(available: Array, queue: Queue) -> Array:
@@ -268,10 +252,9 @@ def _by_priority(queue: Queue, among: Array) -> Iterator[Array]:
 
 
 def select(instance: Instance, most: int, which: str) -> Array:
-    """Positions in the queue of the jobs to model, highest priority first; see ``Parameters.which``. Jobs that do not fit the
-    empty machine at t are never among them."""
+    """Positions in the queue of the jobs to model, highest priority first; all fit the empty machine at t."""
     queue, available = instance.queue, instance.free if which == "fits" else instance.capacity
-    nodes = _alike(available)
+    nodes = np.unique(available, axis=0, return_counts=True)
     chosen = [np.zeros(0, np.int64)]
     found = 0
     for block in _by_priority(queue, np.flatnonzero(_perhaps(available, queue))):

@@ -110,8 +110,7 @@ _MOST_POSITIONS: Final = 4096
 
 @compiled()
 def _keep(profile: Ints2, times: Ints, most: int, kept: Ints) -> int:
-    """Compute how many nodes of each profile are kept; returns their sum. Profiles are distinct sorted rows, in which a profile
-    that is as good as another comes before it."""
+    """Compute how many nodes of each profile are kept, and their sum. A row that is as good as another comes before it."""
     total = 0
     for k in range(times.size):
         as_good = 0

@@ -97,8 +97,7 @@ class Scheduling:
     _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
 
     def minimise(self, objective: Objective) -> None:
-        """Minimise the weighted sum of the starts, or of their piecewise costs: each job lies in one piece, which gives its
-        cost."""
+        """Minimise the weighted sum of the starts, or of their piecewise costs, where each job lies in one piece."""
         library, model = cp_model(), self.model
         if objective.costs is None:
             model.minimize(library.LinearExpr.weighted_sum(self.starts, objective.weights))
@@ -132,11 +131,6 @@ class Scheduling:
             for k, literal in enumerate(literals):
                 self.model.add_hint(literal, int(k == now))
             self.model.add_hint(cost, piece(start_s[job]))
-
-    @property
-    def n_variables(self) -> int:
-        """Number of variables of the model."""
-        return len(self.model.proto.variables)
 
     def search_as_paper(self) -> None:
         """Search as in section 3: the job of highest priority first, with its earliest start; then, among its positions, the
@@ -172,17 +166,16 @@ def scheduling(problem: Problem, objective: Objective) -> Scheduling:
 
 
 class PooledModel:
-    """HCP'19's first stage: the scheduling model alone, as for one large node; :func:`bls.cp.class_places.best_fit` follows."""
+    """HCP'19's first stage, as for one large node; best fit follows. As all models it has ``variables``, ``hint``, which begins
+    the search at a plan, and ``schedule``, the plan that the values of the variables describe."""
 
     def __init__(self, problem: Problem, objective: Objective) -> None:
         self.scheduling: Scheduling = scheduling(problem, objective)
         self.variables = self.scheduling.starts
 
     def hint(self, plan: Dispatch) -> None:
-        """Begin the search at a plan."""
         self.scheduling.hint(plan.start_s.tolist())
 
     def schedule(self, values: list[int]) -> Dispatch:
-        """The plan that the values of the variables describe."""
         none = np.zeros(0, np.int64)
         return Dispatch(np.array(values, np.int64), none, np.zeros((0, 0), np.int64))

@@ -47,6 +47,10 @@ LAST: Final = "last"
 _ANEW: Final = 4
 
 
+#: Columns of a problem that its room has, too.
+_GIVEN: Final = ("capacity", "total", "duration_s", "units", "first_unit", "per_unit")
+
+
 class SerialGeneration:
     """Generator of serial schedules of a problem, one per order.
 
@@ -86,12 +90,7 @@ class SerialGeneration:
         self._n_held = n_held
         self._room = Room(
             room=room,
-            capacity=own(problem.capacity.copy(), np.int64),
-            total=own(problem.total.copy(), np.int64),
-            duration_s=own(problem.duration_s.copy(), np.int64),
-            units=own(problem.units.copy(), np.int64),
-            first_unit=own(problem.first_unit.copy(), np.int64),
-            per_unit=own(problem.per_unit.copy(), np.int64),
+            **{name: own(getattr(problem, name).copy(), np.int64) for name in _GIVEN},
             release_s=self._release_s.copy(),
             order=np.zeros(jobs, np.int64),
             n_slices=np.zeros(1, np.int64),

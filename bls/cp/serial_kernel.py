@@ -5,14 +5,10 @@ room of boxes a unit also occupies neighbouring positions of each resource. Node
 lowest.
 """
 
-from typing import Final
-
 from traces.compiled import State, compiled
 from traces.kernels.signatures import Ints, Ints2
 
-POOL: Final = 0
-NODES: Final = 1
-BOXES: Final = 2
+POOL, NODES, BOXES = range(3)
 
 
 class Room(State):
@@ -92,8 +88,8 @@ def _most_used(room: Room, node: int, kind: int, begin: int, stop: int, enough: 
 
 @compiled(inner=True)
 def _spots(room: Room, node: int, kind: int, begin: int, stop: int, length: int, wanted: int) -> int:
-    """Put the lowest positions of runs of ``length`` that are free in [begin, stop) into ``spot``: up to ``wanted``, without
-    overlaps. Returns their number."""
+    """Put the lowest positions of up to ``wanted`` runs of ``length`` that are free in [begin, stop) into
+    ``spot``; count them."""
     capacity = room.capacity[node, kind]
     held = 0
     box = room.head[node, kind]

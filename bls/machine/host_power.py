@@ -17,8 +17,7 @@ _MOST_STATES = 64
 
 
 def milliwatts(name: str, value: Any, *, most_w: int = MAX_W) -> int:
-    """A number of watts in mW. Raises InputError if it is not a multiple of a milliwatt from 0 to ``most_w`` W; the message
-    begins with the name."""
+    """A number of watts in mW. Raises InputError if it is not a multiple of a milliwatt from 0 to ``most_w`` W."""
     said = f"{name}: {shown(value)}; allowed: W, 0 to {most_w}, up to three places"
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(said)

@@ -33,9 +33,15 @@ def printable_name(key: str, value: object) -> str:
     return value
 
 
+def host_text(value: object, example: str) -> str:
+    """Host numbers in the form ``0-3 8``, or an InputError that begins with ``hosts``."""
+    if not isinstance(value, str):
+        raise InputError(f"hosts: {shown(value)} is not a text; allowed: as '{example}'")
+    return intervals_text(parse_intervals(value, "hosts"))
+
+
 def existing(kind: str, text: str, n: int, where: str) -> list[tuple[int, int]]:
-    """The intervals of hosts or cores (``kind``) that a text names, within the platform's ``n``. Raises InputError for
-    others."""
+    """The intervals of hosts or cores (``kind``) that a text names; InputError if one is not among the platform's ``n``."""
     found = parse_intervals(text, where, n)
     if found and found[-1][1] > n:
         raise InputError(f"{where}: {kind} {found[-1][1] - 1}; the platform has the {kind}s 0 to {n - 1}")
@@ -53,16 +59,13 @@ class Switch:
 
     def __post_init__(self) -> None:
         printable_name("name", self.name)
-        if not isinstance(self.hosts, str):
-            raise InputError(f"hosts: {shown(self.hosts)} is not a text; allowed: as '0-15'")
+        object.__setattr__(self, "hosts", host_text(self.hosts, "0-15"))
         below: object = self.switches
         if not isinstance(below, list | tuple) or not all(isinstance(name, str) for name in below):
             raise InputError(f"switches: {shown(below)} is no list of names; allowed: as ['s0', 's1']")
         object.__setattr__(self, "switches", tuple(below))
-        found = parse_intervals(self.hosts, "hosts")
-        if bool(found) == bool(self.switches):
+        if bool(self.hosts) == bool(self.switches):
             raise InputError("hosts: a switch has either hosts or switches")
-        object.__setattr__(self, "hosts", intervals_text(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +158,10 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
 NO_LIMIT = MAX_NS
 
 _MAX_PRIORITY = 10**9
-_LIMITS = ("max_cores", "max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
+
+# The limits of the running jobs, and all limits of a partition.
+_RUNNING = ("max_running_jobs", "max_running_cores", "max_jobs_per_user", "max_cores_per_user")
+LIMITS = ("max_cores", "min_cores", "max_time_ns", *_RUNNING)
 
 
 @dataclass(frozen=True)
@@ -183,9 +189,7 @@ class Partition:
 
     def __post_init__(self) -> None:
         printable_name("name", self.name)
-        if not isinstance(self.hosts, str):
-            raise InputError(f"hosts: {shown(self.hosts)} is not a text; allowed: as '0-3 8'")
-        object.__setattr__(self, "hosts", intervals_text(parse_intervals(self.hosts, "hosts")))
+        object.__setattr__(self, "hosts", host_text(self.hosts, "0-3 8"))
         for key in ("swf_partitions", "swf_queues"):
             value = getattr(self, key)
             if isinstance(value, str) or not isinstance(value, Iterable):
@@ -194,7 +198,7 @@ class Partition:
         if not isinstance(self.default, bool):
             raise InputError(f"default: {shown(self.default)} is neither true nor false")
         whole("priority", self.priority, -_MAX_PRIORITY, _MAX_PRIORITY)
-        for key in (*_LIMITS, "min_cores", "max_time_ns"):
+        for key in LIMITS:
             if getattr(self, key) is not None:
                 whole(key, getattr(self, key), 1, MAX_NS)
         if (self.min_cores or 1) > (self.max_cores or MAX_NS):
@@ -255,7 +259,7 @@ def partition_table(platform: Platform) -> PartitionTable:
     intervals = [parse_intervals(p.hosts, "hosts", platform.n_hosts) or [(0, platform.n_hosts)] for p in partitions]
     first, host_lo, host_hi = interval_columns(intervals)
     core_lo, core_hi = platform.first_core[host_lo], platform.first_core[host_hi]
-    limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _LIMITS[1:]}
+    limits = {key: np.array([getattr(p, key) or NO_LIMIT for p in partitions], np.int64) for key in _RUNNING}
     return PartitionTable(
         names=tuple(p.name for p in partitions),
         priority=np.array([p.priority for p in partitions], dtype=np.int64),

@@ -73,11 +73,6 @@ def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
     return tuple(sorted((name, value) for name, value in found.items() if value))
 
 
-def given_names(values: Amounts) -> dict[str, int]:
-    """Amounts in the form of user input, memory in KB."""
-    return {"memory_kb" if name == MEMORY else name: value for name, value in values}
-
-
 T = TypeVar("T")
 
 #: Largest number of cores of a platform.
@@ -113,7 +108,8 @@ class HostGroup:
     def as_dict(self) -> dict[str, Any]:
         """The group in the form of the TOML file."""
         plain: dict[str, Any] = {"count": self.count, "cores": self.cores, "speed_gflops": self.speed_gflops}
-        plain |= {"resources": given_names(self.resources)} if self.resources else {}
+        named = {"memory_kb" if name == MEMORY else name: amount for name, amount in self.resources}
+        plain |= {"resources": named} if named else {}
         return plain | ({"power": self.power.as_dict()} if self.power is not None else {})
 
 
@@ -296,14 +292,12 @@ def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PRO
 
 
 def parse_platform(text: str, source: str = "platform") -> Platform:
-    """Read a platform from a TOML text; ``source`` is its name for messages. ``hosts`` is required, with all of its keys.
-    Raises InputError as :func:`load_platform`."""
+    """Read a platform from a TOML text; ``source`` is its name for messages. Raises InputError as :func:`load_platform`."""
     return platform_of(parse_toml(text, source), source)
 
 
 def platform_of(table: Any, source: str) -> Platform:
-    """Build a platform from plain values, as in a record of a run (:meth:`Platform.as_dict`). Raises InputError as
-    :func:`load_platform`."""
+    """Build a platform from plain values (:meth:`Platform.as_dict`). Raises InputError as :func:`load_platform`."""
     if not isinstance(table, dict):
         raise InputError(f"{source}: {shown(table)}; allowed: a table")
     check_keys(table, _known_keys(Platform), f"{source}: ")

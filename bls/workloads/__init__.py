@@ -38,7 +38,6 @@ class WorkloadReader(Protocol):
         that cannot be used, raises an ``InputError`` of one line that names the file. A reader that can also read jobs that
         were cancelled before their start has a further parameter ``cancelled: bool = False``.
         """
-        ...
 
 
 READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
@@ -124,8 +123,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def _format_by_content(path: str | os.PathLike[str]) -> str | None:
-    """The format of the first lines of a file; None if it is unknown, or the file cannot be read now or only once (such as a
-    pipe)."""
+    """The format of the first lines of a file; None if it is unknown, or the file can be read only once (such as a pipe)."""
     beginning = _beginning(path)
     commented = False
     for text in beginning.splitlines():
@@ -171,7 +169,6 @@ class SeededWorkload(Protocol):
 
     def __call__(self, seed: int, /) -> Workload:
         """The jobs of a seed, 0 to 2**64 - 1: equal for equal seeds, at any time and in any process."""
-        ...
 
 
 def is_seeded(given: str | os.PathLike[str]) -> bool:

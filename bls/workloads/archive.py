@@ -109,8 +109,7 @@ def catalogue() -> Archive:
 
 
 def parse_catalogue(text: str) -> Archive:
-    """Read the archive from a TOML text; ``bls/workloads/archive.toml`` explains its keys. Raises InputError if the text cannot
-    be used."""
+    """Read the archive from a TOML text, as ``bls/workloads/archive.toml``. Raises InputError if it cannot be used."""
     plain = parse_toml(text, "catalogue")
     _only("catalogue", plain, ("archive", "log"))
     head, logs = plain["archive"], plain["log"]
@@ -143,8 +142,7 @@ def _only(where: str, values: Mapping[str, Any], needed: tuple[str, ...], others
 
 
 def find_log(name: str) -> ArchivedLog:
-    """The log with a name, an alias or a file name, in small or capital letters. Raises InputError, which lists the names, if
-    there is none."""
+    """The log with a name, an alias or a file name, in any case. Raises InputError, which lists the names, for another."""
     logs = catalogue().logs
     wanted = name.strip().lower()
     for log in logs:

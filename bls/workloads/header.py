@@ -168,8 +168,7 @@ _LAST_START_S = 10**11
 
 @dataclass(frozen=True)
 class Calendar:
-    """The local time of a log's instants, including daylight saving. Arrays of instants are ns since the log's time 0; results
-    are int64 of the same shape."""
+    """The local time of a log's instants (ns since its time 0), including daylight saving. Results are int64 of their shape."""
 
     # the log's time zone: a ``zoneinfo.ZoneInfo``, a fixed offset, or UTC if the header names none
     zone: tzinfo = UTC
@@ -179,8 +178,7 @@ class Calendar:
 
     @classmethod
     def of(cls, workload: Workload) -> Calendar:
-        """The calendar of a workload's header. Facts that cannot be used (an unknown zone, a start that is not an integer) are
-        ignored and listed in :attr:`remarks`."""
+        """The calendar of a workload's header. Facts that cannot be used are ignored and listed in :attr:`remarks`."""
         facts = header_facts(workload.header)
         remarks: list[str] = []
 
@@ -260,8 +258,7 @@ class Calendar:
 
 
 def header_facts(header: Iterable[str]) -> dict[str, str]:
-    """Facts of a header, lines ``; Key: value``, except notes; for a repeated key the first value. Characters that cannot be
-    printed become question marks."""
+    """The first value of each fact of a header except notes; characters that cannot be printed become question marks."""
     facts: dict[str, str] = {}
     for comment in header:
         match = FACT.match(comment)

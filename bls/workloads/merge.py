@@ -7,7 +7,7 @@ import numpy as np
 
 from bls.options import ALIGN, NUMBERS
 from bls.workloads.columns import COLUMNS, OPTIONAL, distinct, first_rejects
-from bls.workloads.header import FACT, TITLES, Calendar, log_name, merged_header, names_in
+from bls.workloads.header import TITLES, Calendar, header_facts, log_name, merged_header, names_in
 from bls.workloads.workload import Workload
 from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
@@ -28,8 +28,7 @@ _Labels = Mapping[int, str]
 
 
 def numbers_of(text: str | None) -> dict[str, str]:
-    """The rules for numbers without names, by column; key "" for all other columns. ``text``: as in :func:`merge`; None: no
-    rules. Raises InputError for any other text."""
+    """The rules of :func:`merge` for numbers without names, by column; key "" for all others. Raises InputError otherwise."""
     found: dict[str, str] = {}
     for word in () if text is None else text.split(","):
         column, equals, how = word.strip().rpartition("=")
@@ -154,7 +153,12 @@ def _by_name(
     apart, by the rules; if it means the same in all logs, it gets the name that another log has for it."""
     used = [np.zeros(0, np.int64) if column is None else np.unique(column) for column in columns]
     used = [numbers[numbers >= 0] for numbers in used]
-    named: list[_Labels] = [_of_one_number(known) for known in labels]
+    # Two numbers with one name are two things, between which the name cannot decide.
+    counts = [Counter(known.values()) for known in labels]
+    named: list[_Labels] = [
+        {number: label for number, label in known.items() if count[label] == 1}
+        for known, count in zip(labels, counts, strict=True)
+    ]
     how = rules.get(name, rules.get(""))
     if how is None:
         _refuse_shared(name, used, labels, named, workloads)
@@ -187,12 +191,6 @@ def _by_name(
             values, at = distinct(column)
             made[place] = np.array([new.get(number, -1) for number in values.tolist()], np.int64)[at]
     return made, found
-
-
-def _of_one_number(known: _Labels) -> dict[int, str]:
-    # Two numbers with one name are two things, between which the name cannot decide.
-    count = Counter(known.values())
-    return {number: label for number, label in known.items() if count[label] == 1}
 
 
 def _refuse_shared(
@@ -235,17 +233,11 @@ def _completed(
 
 def _disagreements(workloads: Sequence[Workload]) -> Iterator[str]:
     """The facts in which the headers differ, so that the merged log does not state them."""
-    facts: list[dict[str, str]] = [{} for _ in workloads]
-    for found, workload in zip(facts, workloads, strict=True):
-        for line in workload.header:
-            if (match := FACT.fullmatch(line)) and match[1] in _OF_ALL:
-                found.setdefault(match[1], match[2].strip())
+    facts = [header_facts(workload.header) for workload in workloads]
     for name in _OF_ALL:
         stated = [found.get(name, "none") for found in facts]
         if len(set(stated)) > 1:
-            every = ", ".join(
-                f"{log_name(workload)} {value}" for workload, value in zip(workloads, stated, strict=True)
-            )
+            every = ", ".join(f"{log_name(one)} {value}" for one, value in zip(workloads, stated, strict=True))
             yield f"{name} is left out of the merged log, as the headers differ: {every}"
 
 

@@ -43,8 +43,7 @@ def job_row(job: Sequence[Any] | Mapping[str, Any], where: str) -> tuple[int, ..
 
 
 def numbered(job: Any, names: dict[str, int], where: str) -> Any:
-    """Replace the ``name`` of a job by a number, from 1; new names get the next number. Raises InputError if the job has a
-    number too, or the name is not a text."""
+    """Replace the ``name`` of a job by a number, from 1. Raises InputError if the job has a number too, or no text."""
     if not isinstance(job, Mapping) or "name" not in job:
         return job
     rest = {key: value for key, value in job.items() if key != "name"}

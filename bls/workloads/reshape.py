@@ -111,7 +111,11 @@ def scale(
     given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
     if not given:
         raise InputError("scale: nothing to do; allowed: a factor of load, speed or cores")
-    factors = {name: _fraction(name, value) for name, value in given.items()}
+    # As written in decimals: 1.2 is 6/5, not the nearest binary number.
+    factors = {
+        name: Fraction(repr(float(real(name, value, *FACTORS)))).limit_denominator(_MOST_DENOMINATOR)
+        for name, value in given.items()
+    }
     changed: dict[str, Any] = {}
     submit, unknown = workload.submit_ns, workload.run_unknown
     if load is not None:
@@ -146,12 +150,6 @@ def scale(
         moved = {name: column[order] if column.ndim else column for name, column in changed.items()}
         return workload.take(order, **moved, header=header)
     return replace(workload, **changed, header=header)
-
-
-def _fraction(name: str, value: float) -> Fraction:
-    real(name, value, *FACTORS)
-    # As written in decimals: 1.2 is 6/5, not the nearest binary number.
-    return Fraction(repr(float(value))).limit_denominator(_MOST_DENOMINATOR)
 
 
 def _times(column: Array, factor: Fraction, name: str, source: str) -> Array:

@@ -56,20 +56,15 @@ def select(
     where: str = "",
 ) -> Workload:
     """The jobs that a specification names. Facts about the file (header, rejects) are kept; if time 0 changes, the header's
-    ``UnixStartTime`` moves with it, so that dates stay those of the log.
+    ``UnixStartTime`` moves with it.
 
-    Forms of the specification:
-
-    - ``all``: every job, at the log's own times
-    - ``first:N``: the first N in (submit, line) order, or all where there are fewer, at the log's own times
+    - ``all``: every job; ``first:N``: the first N in (submit, line) order, or all where there are fewer; both at the log's own
+      times
     - ``busiest:LENGTH``, ``heaviest:LENGTH``: the jobs of :func:`busiest_window` or :func:`heaviest_window`, whose start
       becomes time 0
     - ``window:START+LENGTH``, ``window:START..END``: the jobs submitted in [START, START + LENGTH) or [START, END); START
-      becomes time 0, or the beginning of the log if START is earlier
-
-    Lengths are durations such as ``24h``, ``90m``, ``1.5d`` or ``3600`` (seconds). A start or end is a duration since the log's
-    time 0, or a date such as ``2003-01-01`` or ``2003-01-01T12:30``, in the time zone of the log unless it ends in another one
-    (``Z``, ``+01:00``).
+      becomes time 0, or the beginning of the log if START is earlier. A start or end is a duration since the log's time 0, or a
+      date such as ``2003-01-01T12:30``, in the time zone of the log unless it ends in another one (``Z``, ``+01:00``).
 
     With ``preset`` the jobs are selected, too, that were submitted before the window's start S and that, by the log (submit +
     wait, run time),
@@ -78,14 +73,13 @@ def select(
       (at least 1 ns), and are marked in ``Workload.preset``.
     - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with their full run time,
       and are counted in ``Workload.waiting``. If the lines of the log are in the order of submits, they precede the jobs
-      submitted at S; otherwise they are in the order of lines.
+      submitted at S.
 
     By default this is done if the log records waits and the jobs that run at S fit ``n_cores`` (default: enough for all of
     them); else ``Workload.window`` gives the reason for the empty machine. ``whole``: the log including jobs that do not fit
-    the platform, since those that run at S need room, too. ``where``: the option, for messages.
-
-    Raises InputError if the specification is none of these, or selects no job; if ``preset`` is requested without a window or
-    for a log that records no waits; or for a date if the log has none, or no usable zone.
+    the platform, since those that run at S need room, too. ``where``: the option, for messages. Raises InputError if the
+    specification is none of these, or selects no job; if ``preset`` is requested without a window or recorded waits; or for a
+    date if the log has none, or no usable zone.
     """
     where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):
@@ -169,8 +163,7 @@ def _when(workload: Workload, ns: int) -> str:
 
 
 def busiest_window(workload: Workload, length_ns: int) -> tuple[int, int]:
-    """The window [t, t + length) with the most submits, beginning at a submit t; the earliest of equals. Returns t and the
-    number of jobs submitted in the window."""
+    """The first of the windows [t, t + length) with the most submits, where t is a submit: t and the number of submits."""
     submit = workload.submit_ns
     counts = _stops(submit, length_ns) - np.arange(len(submit))
     best = int(np.argmax(counts))

@@ -126,26 +126,25 @@ class Workload:
     uncounted: Array | None = None
 
     def __post_init__(self) -> None:
-        n = np.size(self.job_id)
-        for name in ("header", "rejected", "remarks"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        n, source = np.size(self.job_id), self.source
+        kept: dict[str, Any] = {name: tuple(getattr(self, name)) for name in ("header", "rejected", "remarks")}
         for name in (*COLUMNS, *OPTIONAL):
-            where = f"{self.source}: column {name}"
-            object.__setattr__(self, name, kept_column(getattr(self, name), n, name in OPTIONAL, where))
+            kept[name] = kept_column(getattr(self, name), n, name in OPTIONAL, f"{source}: column {name}")
         if n == 0:
-            raise InputError(f"{self.source}: a workload needs at least one job")
-        extras = {name: further_column(name, column, n, self.source) for name, column in self.extras.items()}
-        object.__setattr__(self, "extras", MappingProxyType(extras))
-        object.__setattr__(self, "names", kept_names(self.names, self.source))
-        object.__setattr__(self, "ids", kept_names(self.ids, self.source))
-        labels = {name: kept_names(known, self.source) for name, known in self.labels.items()}
-        object.__setattr__(self, "labels", MappingProxyType(labels))
-        object.__setattr__(self, "also_preceding", MappingProxyType(dict(self.also_preceding)))
+            raise InputError(f"{source}: a workload needs at least one job")
+        extras = {name: further_column(name, column, n, source) for name, column in self.extras.items()}
+        labels = {name: kept_names(known, source) for name, known in self.labels.items()}
+        kept |= {"extras": MappingProxyType(extras), "labels": MappingProxyType(labels)}
+        kept |= {"names": kept_names(self.names, source), "ids": kept_names(self.ids, source)}
+        kept["also_preceding"] = MappingProxyType(dict(self.also_preceding))
+        kept["rejects"] = MappingProxyType(dict.fromkeys(REASONS, 0) | dict(self.rejects))
         if self.uncounted is not None:
             uncounted = np.array(self.uncounted, bool)
             if uncounted.shape != (n,):
-                raise InputError(f"{self.source}: uncounted has shape {uncounted.shape}; allowed: ({n},)")
-            object.__setattr__(self, "uncounted", read_only(uncounted) if uncounted.any() else None)
+                raise InputError(f"{source}: uncounted has shape {uncounted.shape}; allowed: ({n},)")
+            kept["uncounted"] = read_only(uncounted) if uncounted.any() else None
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
         lowest = {"job_id": 0, "submit_ns": 0, "run_ns": 1, "cores": 1, "estimate_ns": 1, "line": 1, **OPTIONAL}
         for name in (*COLUMNS, *OPTIONAL):
             column = getattr(self, name)
@@ -159,17 +158,14 @@ class Workload:
             raise InputError(f"{self.source}: jobs are not sorted by (submit, line)")
         if not ascends(self.job_id) and np.any(np.diff(np.sort(self.job_id)) == 0):
             raise InputError(f"{self.source}: two jobs have the same number")
-        early = np.flatnonzero((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns))
-        if len(early):
-            raise InputError(f"{self.source}: job {self.job_id[early[0]]} is cancelled before its submit")
-        late = np.flatnonzero((self.preset == 1) & (self.submit_ns > 0))
-        if len(late):
-            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} is not submitted at time 0")
-        late = np.flatnonzero((self.preset == 1) & (self.begin_ns > 0))
-        if len(late):
-            raise InputError(f"{self.source}: preset job {self.job_id[late[0]]} begins after time 0")
-        counts = dict.fromkeys(REASONS, 0) | dict(self.rejects)
-        object.__setattr__(self, "rejects", MappingProxyType(counts))
+        preset = self.preset == 1
+        for wrong, fault in (
+            ((self.cancel_ns >= 0) & (self.cancel_ns < self.submit_ns), "job {} is cancelled before its submit"),
+            (preset & (self.submit_ns > 0), "preset job {} is not submitted at time 0"),
+            (preset & (self.begin_ns > 0), "preset job {} begins after time 0"),
+        ):
+            if wrong.any():
+                raise InputError(f"{source}: {fault.format(self.job_id[wrong.argmax()])}")
 
     def __len__(self) -> int:
         return len(self.job_id)
@@ -232,8 +228,7 @@ class Workload:
         return found
 
     def take(self, rows: Array, **changes: Any) -> Workload:
-        """The jobs of some rows (ascending numbers, or a mask). ``changes``: other values for the fields, as ``submit_ns``;
-        columns as long as the selected rows."""
+        """The jobs of some rows (ascending numbers, or a mask), with other values for some fields; columns are as long."""
         taken: dict[str, Any] = {name: getattr(self, name)[rows] for name in COLUMNS}
         taken |= {name: taken_rows(getattr(self, name), rows) for name in OPTIONAL}
         taken["extras"] = {name: taken_rows(column, rows) for name, column in self.extras.items()}

@@ -10,27 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 
 # Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
-from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, group, option, switch
-from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
+from bridge.cli.parameters import group
+from bridge.options import declared as d
 from bridge.options.generation import GenerationRequest
 from bridge.standard_error import put, put_text, say
 
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
 
-_OutputOption = Annotated[str, option("FILE", "The workload: a file ending in .swf or .swf.gz.", "--out", "-o")]
-_ReaderOption = Annotated[str | None, option("NAME", "Format of WORKLOAD; default: by its name.", "--format")]
-_NUMBERS = "e.g. 3 5-9, or unknown"
-
 
 @dataclass(frozen=True)
 class _Rewriting:
     """How workloads are read that are to be changed, and the file that is written."""
 
-    output: _OutputOption
+    output: Annotated[str, d.WORKLOAD_FILE]
     cancelled: Annotated[bool, CANCELLED] = CANCELLED.default
-    reader: _ReaderOption = None
-    force: REPLACE_FILE = False
+    reader: Annotated[str | None, d.READER] = None
+    force: Annotated[bool, d.REPLACE] = False
 
     def write(self, names: Sequence[str], change: Callable[..., Workload]) -> None:
         """Read workloads and write what is made of them; whether the file can be written is checked before."""
@@ -48,18 +44,16 @@ class _Rewriting:
 
 def info_command(
     *,
-    workload: Annotated[str, WORKLOAD],
+    workload: Annotated[str, d.WORKLOAD],
     platform: Annotated[
         str | None, replace(PLATFORM, rule="as many cores as in the log's header (MaxProcs), or as its widest job")
     ] = PLATFORM.default,
     oversize: Annotated[str, OVERSIZE] = OVERSIZE.default,
     select: Annotated[str, SELECT] = SELECT.default,
-    reader: _ReaderOption = None,
-    plot: Annotated[str | None, option("FILE", "Plot an overview in a png, svg or pdf file.")] = None,
-    rejects: Annotated[
-        bool, switch("--rejects", "List the first rejected lines for each reason: line, field, text.")
-    ] = False,
-    as_json: AS_JSON = False,
+    reader: Annotated[str | None, d.READER] = None,
+    plot: Annotated[str | None, d.PLOT] = None,
+    rejects: Annotated[bool, d.REJECTS] = False,
+    as_json: Annotated[bool, d.JSON] = False,
 ) -> None:
     """Describe a workload: jobs, rejects, arrivals, widths, run times, estimates, users, load on the platform."""
     from bls.analysis.description import as_text, describe
@@ -97,7 +91,10 @@ def info_command(
 
 
 def cut_command(
-    *, workload: Annotated[str, WORKLOAD], select: Annotated[str, SELECT] = SELECT.default, written: _Rewriting
+    *,
+    workload: Annotated[str, d.WORKLOAD],
+    select: Annotated[str, SELECT] = SELECT.default,
+    written: _Rewriting,
 ) -> None:
     """Write a part of a workload, or all of it, as SWF; time 0 is the start of the window."""
     from bls.workloads.reshape import cut
@@ -107,7 +104,7 @@ def cut_command(
 
 def merge_command(
     *,
-    workloads: Annotated[list[str], argument("WORKLOAD...", "Workload files; or 'sample'.")],
+    workloads: Annotated[list[str], d.WORKLOADS],
     align: Annotated[str, ALIGN] = ALIGN.default,
     numbers: Annotated[str | None, NUMBERS] = NUMBERS.default,
     written: _Rewriting,
@@ -121,10 +118,10 @@ def merge_command(
 
 def scale_command(
     *,
-    workload: Annotated[str, WORKLOAD],
-    load: Annotated[float | None, option("FACTOR", "Divide the times between submits by this.")] = None,
-    speed: Annotated[float | None, option("FACTOR", "Divide run times and estimates by this.")] = None,
-    cores: Annotated[float | None, option("FACTOR", "Multiply the widths of jobs by this.")] = None,
+    workload: Annotated[str, d.WORKLOAD],
+    load: Annotated[float | None, d.LOAD_FACTOR] = None,
+    speed: Annotated[float | None, d.TIME_FACTOR] = None,
+    cores: Annotated[float | None, d.WIDTH_FACTOR] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload denser, faster or wider, as SWF, without recorded waits. Factors are 0.001 to 1000."""
@@ -135,13 +132,13 @@ def scale_command(
 
 def filter_command(
     *,
-    workload: Annotated[str, WORKLOAD],
-    users: Annotated[str | None, option("NUMBERS", f"Users, {_NUMBERS}.")] = None,
-    queues: Annotated[str | None, option("NUMBERS", f"Queues, {_NUMBERS}.")] = None,
-    partitions: Annotated[str | None, option("NUMBERS", f"Partitions, {_NUMBERS}.")] = None,
-    cores: Annotated[str | None, option("RANGE", "Numbers of cores, e.g. 8-64, 8- or -64.")] = None,
-    run: Annotated[str | None, option("RANGE", "Run times, e.g. 10m-2h, 10m- or -2h.")] = None,
-    status: Annotated[str | None, option("WHICH", "completed, failed, cancelled, unknown; or numbers.")] = None,
+    workload: Annotated[str, d.WORKLOAD],
+    users: Annotated[str | None, d.USERS] = None,
+    queues: Annotated[str | None, d.QUEUES] = None,
+    partitions: Annotated[str | None, d.PARTITIONS] = None,
+    cores: Annotated[str | None, d.WIDTHS] = None,
+    run: Annotated[str | None, d.RUN_TIMES] = None,
+    status: Annotated[str | None, d.STATUS] = None,
     written: _Rewriting,
 ) -> None:
     """Write the jobs of a workload that meet all conditions, as SWF, with unchanged times."""
@@ -164,34 +161,30 @@ def filter_command(
 
 def export_command(
     *,
-    results: RUN,
-    output: Annotated[str, option("FILE", "A file ending in .swf, .swf.gz or .csv.", "--out", "-o")],
-    form: Annotated[str, option("NAME", "swf, or batsim: jobs.csv of Batsim, for evalys.", "--format")] = "swf",
-    log: Annotated[
-        str | None, option("WORKLOAD", "The simulated log, for users, groups and queues.", "--workload")
-    ] = None,
-    force: REPLACE_FILE = False,
+    results: Annotated[str, d.RESULTS_FOLDER],
+    output: Annotated[str, d.EXPORT_FILE],
+    trace: Annotated[str, d.EXPORT_FORM] = d.EXPORT_FORM.default,
+    log: Annotated[str | None, d.SIMULATED_LOG] = None,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
     from traces.base.errors import one_of
 
-    if form not in EXPORTS:
-        raise one_of("form of export", form, EXPORTS, "--format")
-    target = checked_output(output, force, form)
-    export_result(Path(results), form, target, force, None if log is None else read(log, cancelled=None))
+    if trace not in EXPORTS:
+        raise one_of("form of export", trace, EXPORTS, str(d.EXPORT_FORM))
+    target = checked_output(output, force, trace)
+    export_result(Path(results), trace, target, force, None if log is None else read(log, cancelled=None))
     put(target)
 
 
 def generate_command(
     *,
-    output: _OutputOption,
+    output: Annotated[str, d.WORKLOAD_FILE],
     wanted: GenerationRequest,
-    requests: Annotated[
-        str | None, option("FILE", "Write the requests of jobs per node to a file for run --requests; needs --gpus.")
-    ] = None,
-    reader: _ReaderOption = None,
-    force: REPLACE_FILE = False,
+    requests: Annotated[str | None, d.NODE_REQUESTS] = None,
+    reader: Annotated[str | None, d.READER] = None,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
     from bridge.cli.workload_files import (
@@ -226,15 +219,13 @@ def generate_command(
 
 def fetch_command(
     *,
-    name: Annotated[str | None, argument("[NAME]", "Name of the log; without it, list all logs.")] = None,
-    output: Annotated[str, option("FILE", "A file ending in .swf.gz, or an existing folder.", "--out", "-o")] = ".",
-    base_url: Annotated[
-        str | None, option("URL", "A mirror of the archive with the same folders.", "--base-url")
-    ] = None,
-    sha256: Annotated[str | None, option("SUM", "Expected checksum of the file.")] = None,
-    timeout: Annotated[float, FETCH_TIMEOUT] = FETCH_TIMEOUT.default,
-    as_json: Annotated[bool, switch("--json", "List as JSON.")] = False,
-    force: REPLACE_FILE = False,
+    name: Annotated[str | None, d.LOG_NAME] = None,
+    output: Annotated[str, d.FETCHED] = ".",
+    base_url: Annotated[str | None, d.BASE_URL] = None,
+    sha256: Annotated[str | None, d.SHA256] = None,
+    timeout: Annotated[float, d.FETCH_TIMEOUT] = d.FETCH_TIMEOUT.default,
+    as_json: Annotated[bool, d.JSON] = False,
+    force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Download a log of the Parallel Workloads Archive, check it, and print how to cite it; or list the logs."""
     from contextlib import ExitStack
@@ -271,7 +262,7 @@ workload_app = group(
     (merge_command, "Merge several workloads.", "sample sample --align start --numbers same -o twice.swf.gz"),
     (scale_command, "Write a denser, faster or wider workload.", "sample --load 1.2 -o denser.swf"),
     (filter_command, "Write some jobs of a workload.", "sample --cores 8-64 --run 10m- -o some.swf"),
-    (export_command, "Write a finished run as a workload.", "results --format batsim -o jobs.csv"),
+    (export_command, "Write a finished run as a workload.", "results --trace batsim -o jobs.csv"),
     (generate_command, "Generate a workload like another.", "--like sample -n 1000 --seed 7 -o made.swf"),
     (fetch_command, "Download a log of the Parallel Workloads Archive.", "kth -o logs"),
 )

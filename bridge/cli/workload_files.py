@@ -109,7 +109,7 @@ def export_result(folder: Path, form: str, target: Path, force: bool, log: Workl
     from traces.tables import NAME, read_jobs
 
     if log is not None and form != "swf":
-        raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --format swf")
+        raise InputError(f"--workload: the form {form} has no place for what a log knows; allowed with --trace swf")
     machine = _machine(folder)
     frame = read_jobs(folder / "jobs.parquet")
     columns = {name: frame[name].to_numpy() for name in frame.columns}

@@ -254,3 +254,75 @@ SIZES = Option[str | None](
     name="sizes", panel=Panel.RESULTS, default=None, metavar="LIST",
     help=f"Also replay the first jobs at these rates, in numbers such as 50,100; needs {RATES}"
 )
+
+# Commands on workloads.
+
+JSON = Option(name="json", default=False, help="Print JSON")
+REPLACE = replace(FORCE, first=False, panel=Panel.OTHER, help="Replace an existing FILE")
+PLOT = Option[str | None](
+    name="plot", default=None, metavar="FILE", help="Plot an overview in a png, svg or pdf file"
+)
+REJECTS = Option(
+    name="rejects", default=False, help="List the first rejected lines for each reason: line, field, text"
+)
+READER = replace(FORMAT, help="Format of WORKLOAD", rule="by its name")
+WORKLOAD_FILE = replace(
+    OUT, first=False, python="output", panel=Panel.OTHER, metavar="FILE", help="The workload: a file ending in .swf or .swf.gz"
+)
+WORKLOADS = replace(WORKLOAD, metavar="WORKLOAD...", help="Workload files; or 'sample'")
+LOAD_FACTOR = Option[float | None](
+    name="load", default=None, metavar="FACTOR", help="Divide the times between submits by this"
+)
+TIME_FACTOR = Option[float | None](
+    name="speed", default=None, metavar="FACTOR", help="Divide run times and estimates by this"
+)
+WIDTH_FACTOR = Option[float | None](
+    name="cores", default=None, metavar="FACTOR", help="Multiply the widths of jobs by this"
+)
+USERS = Option[str | None](name="users", default=None, metavar="NUMBERS", help="Users, e.g. 3 5-9, or unknown")
+QUEUES = replace(USERS, name="queues", help="Queues, e.g. 3 5-9, or unknown")
+PARTITIONS = replace(USERS, name="partitions", help="Partitions, e.g. 3 5-9, or unknown")
+WIDTHS = Option[str | None](
+    name="cores", default=None, metavar="RANGE", help="Numbers of cores, e.g. 8-64, 8- or -64"
+)
+RUN_TIMES = Option[str | None](
+    name="run", default=None, metavar="RANGE", help="Run times, e.g. 10m-2h, 10m- or -2h"
+)
+STATUS = Option[str | None](
+    name="status", default=None, metavar="WHICH", help="completed, failed, cancelled, unknown; or numbers"
+)
+RESULTS_FOLDER = Option[str | None](name="DIR", default=None, metavar="DIR", help="Results of twolevel run")
+EXPORT_FILE = replace(WORKLOAD_FILE, help="A file ending in .swf, .swf.gz or .csv")
+EXPORT_FORM = Option(
+    name=TRACE_FORMATS.name, default="swf", metavar="NAME", help="swf, or batsim: jobs.csv of Batsim, for evalys"
+)
+SIMULATED_LOG = Option[str | None](
+    name="workload", default=None, metavar="WORKLOAD", help="The simulated log, for users, groups and queues"
+)
+LIKE = Option[str | None](
+    name="like", default=None, metavar="WORKLOAD", help="Generate jobs like those of this workload; or give --model"
+)
+MODEL = Option[str | None](name="model", default=None, metavar="NAME", help="Published model: lublin")
+GPUS = Option[str | None](
+    name="gpus", default=None, metavar="SHARE:CARDS:GFLOPS", help="Share of nodes with GPUs, GPUs per node, and their speed"
+)
+LIMIT = Option[tuple[str, ...]](
+    name="limit", default=(), metavar="NAME=LO-HI",
+    help="Limit of a request per node, of cores, gpus or memory_kb; may be repeated"
+)
+LIKENESS_PLOT = replace(PLOT, help="Plot both distributions in a png, svg or pdf file")
+NODE_REQUESTS = Option[str | None](
+    name="requests", default=None, metavar="FILE",
+    help=f"Write the requests of jobs per node to a file for run --requests; needs {GPUS}"
+)
+LOG_NAME = Option[str | None](
+    name="NAME", default=None, metavar="[NAME]", help="Name of the log; without it, list all logs"
+)
+FETCHED = replace(WORKLOAD_FILE, help="A file ending in .swf.gz, or an existing folder")
+BASE_URL = Option[str | None](
+    name="base-url", default=None, metavar="URL", help="A mirror of the archive with the same folders",
+    rule="the archive"
+)
+SHA256 = Option[str | None](
+    name="sha256", default=None, metavar="SUM", help="Expected checksum of the file", rule="the known one"
+)

@@ -52,7 +52,7 @@ WRITES = {
     "otf2": ("trace convert {r} --out", 300),
     "csv": ("trace convert {r} --trace csv --out", 300),
     "log.swf.gz": ("workload cut sample --select first:200 -o", 300),
-    "export.csv": ("workload export {r} --format batsim -o", 300),
+    "export.csv": ("workload export {r} --trace batsim -o", 300),
     "compared": ("compare {r} {r} --out", 300),
     "run": ("run sample --select first:20 --trace none --out", 300),
 }

@@ -535,7 +535,7 @@ def test_jobs_have_the_ids_of_their_log(here: Path) -> None:
     assert twolevel("story", "r", "b!7").out.startswith("job 2 (b!7)\n")
     assert "chain of job 2 (b!7) in B" in twolevel("compare", "r", "r", "--job", "b!7", "--out", "c").out
     assert read_rows(Path("c/delays.parquet"), ("name",))["name"].tolist() == ["a!7", "b!7"]
-    succeeds("workload", "export", "r", "--format", "batsim", "-o", "jobs.csv")
+    succeeds("workload", "export", "r", "--trace", "batsim", "-o", "jobs.csv")
     rows = [line.split(",")[:2] for line in Path("jobs.csv").read_text(encoding="utf-8").splitlines()[1:]]
     assert rows == [["7", "a"], ["7", "b"]]
     for words in (("--workload", "w.json"), ()):

@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_made_is_one_line(here: Path, name: str, said: str
 
 def test_a_run_as_batsims_file(here: Path, result: Path) -> None:
     before = everything_in(result)
-    ran = twolevel("workload", "export", result, "--format", "batsim", "-o", "jobs.csv")
+    ran = twolevel("workload", "export", result, "--trace", "batsim", "-o", "jobs.csv")
     assert (ran.code, ran.out, ran.err) == (0, "jobs.csv\n", "20 rows of jobs.parquet exported\n")
     rows = list(csv.DictReader(io.StringIO((here / "jobs.csv").read_text())))
     assert [tuple(row) for row in rows] == [COLUMNS] * 20
@@ -168,7 +168,7 @@ def test_what_is_no_run_is_one_line(here: Path, result: Path) -> None:
     (here / "bad" / "run.json").write_text((result / "run.json").read_text())
     for words, said in [
         ((result, "--workload", "other.swf"), "of the run is not in other.swf"),
-        ((result, "--format", "batsim", "--workload", "sample"), "--workload: the form batsim has no place"),
+        ((result, "--trace", "batsim", "--workload", "sample"), "--workload: the form batsim has no place"),
         (("bad",), "jobs.parquet: no such file"),
     ]:
         name = "x.csv" if "batsim" in words else "x.swf"

@@ -22,17 +22,13 @@ class Topology(Protocol):
     @property
     def name(self) -> str:
         """Name in a platform file."""
-        ...
 
     @property
     def code(self) -> int:
         """The value of ``NetworkState.topology``."""
-        ...
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """Return the first numbers of ``NetworkState.parameters`` for a machine of ``hosts`` hosts; InputError if
-        impossible."""
-        ...
+        """Return the first ``NetworkState.parameters`` for a machine of ``hosts`` hosts; InputError if impossible."""
 
 
 @dataclass(frozen=True)

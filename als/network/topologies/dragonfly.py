@@ -21,18 +21,9 @@ from als.network.state import DRAGONFLY
 from traces.base.errors import InputError, one_of, whole
 from traces.compiled import Array, compiled
 
-# Entries of NetworkState.parameters.
-GROUPS = 0
-CHASSIS = GROUPS + 1  # per group
-ROUTERS = GROUPS + 2  # per chassis
-NODES = GROUPS + 3  # per router
-BLUE = GROUPS + 4  # cables of a link
-BLACK = GROUPS + 5
-GREEN = GROUPS + 6
-FIRST_GREEN = GROUPS + 7  # keys: smaller keys are links of nodes
-FIRST_BLACK = GROUPS + 8
-FIRST_BLUE = GROUPS + 9
-AS_SIMGRID = GROUPS + 10
+# Entries of NetworkState.parameters: groups, chassis per group, routers per chassis, nodes per router; cables of a link; first
+# keys of links (smaller ones are links of nodes).
+GROUPS, CHASSIS, ROUTERS, NODES, BLUE, BLACK, GREEN, FIRST_GREEN, FIRST_BLACK, FIRST_BLUE, AS_SIMGRID = range(11)
 
 _MAX_NUMBER = 2**24
 _MAX_NODES = 2**28
@@ -94,8 +85,7 @@ def dragonfly_cables(parameters: Array, key: int) -> int:
 
 @dataclass(frozen=True)
 class Dragonfly:
-    """Parameters of a dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError if they are
-    invalid."""
+    """A dragonfly, as SimGrid's ``groups,blue;chassis,black;routers,green;nodes``. Raises InputError for other values."""
 
     name: ClassVar[str] = "dragonfly"
     code: ClassVar[int] = DRAGONFLY
@@ -123,8 +113,7 @@ class Dragonfly:
             raise one_of("routing", self.routing, _ROUTINGS, "dragonfly: routing")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """Return the numbers for the kernel. Raises InputError if a size is missing, or the dragonfly has too few nodes or
-        routers, or too many nodes."""
+        """Return the numbers for the kernel. Raises InputError if a size is missing, or the sizes do not fit the hosts."""
         if not self.groups:
             raise InputError("dragonfly: groups, chassis, routers and nodes are missing; allowed: all four, from 1")
         of_group = self.chassis * self.routers

@@ -86,8 +86,7 @@ def fat_tree_route(parameters: Array, src: int, dst: int, keys: Array) -> int:
 
 @dataclass(frozen=True)
 class FatTree:
-    """Parameters of a fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if they are invalid, or have
-    different numbers of levels."""
+    """A fat-tree, as SimGrid's ``levels;down;up;cables``. Raises InputError if the numbers of levels differ."""
 
     name: ClassVar[str] = "fat-tree"
     code: ClassVar[int] = FAT_TREE
@@ -107,8 +106,8 @@ class FatTree:
                 raise InputError(f"fat-tree: {key}={text} has {found} levels, down={self.down} has {levels}")
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """Return the numbers for the kernel. Raises InputError if ``down`` is missing, the tree has fewer leaves than the
-        machine has hosts, or too many links."""
+        """Return the numbers for the kernel. Raises InputError if ``down`` is missing, or leaves are too few or
+        links too many."""
         if not self.down:
             raise InputError("fat-tree: down is missing; allowed: a number for each level, as fat-tree:down=4x4,up=1x2")
         down = _values("down", self.down)

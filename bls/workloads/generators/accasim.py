@@ -1,23 +1,19 @@
 """A workload similar to a given one, by the AccaSim paper's generator (section 7.3), and a variant that follows the week.
 
 Each job consists of three parts that are drawn independently: its submit (``bls.workloads.generators.arrivals``), its request
-and run time, and its origin, a job of the source, which gives the user, the group, the queue and all other columns, the FLOPs,
-and the ratio of the user's estimate to the run time.
-
-Requests and run times are drawn in three phases: first the type of a job, serial or parallel, and its nodes; then its request
-on each node, uniformly within the request limits; then its run time, a number of FLOPs over the speed of the requested
-resources. The FLOPs are those of a job of the source: run time × cores × speed of a core.
+and run time, and its origin, a job of the source, which gives all other columns, the FLOPs, and the ratio of the estimate to
+the run time. Requests and run times are drawn in three phases: the type of a job, serial or parallel, and its nodes; its
+request on each node, uniformly within the limits; its run time, FLOPs over the speed of the requested resources.
 
 ``accasim``: a job is serial (one core) with the source's share of serial jobs. The nodes of the others are two-stage uniform in
-their log2 (:class:`bls.workloads.generators.lublin.JobSizes`), from 1 to the source's largest number, which grows with the
-number of nodes. The bend is at the median of the source's parallel jobs, and the share of powers of two is theirs. On one node
-a parallel job requests at least two cores. The paper combines any FLOPs with any width, so that the work of the widest job
-would keep a single core busy for decades. Here, as in AccaSim's program, a job is parallel if its FLOPs exceed those of every
-serial job of the source. It gets as many nodes as it needs, and as exist, in order not to run longer than the source's longest
-job.
+their log2 (:class:`bls.workloads.generators.lublin.JobSizes`), from 1 to the source's largest number, with the bend at the
+median of the source's parallel jobs, and their share of powers of two. On one node a parallel job requests at least two cores.
+The paper combines any FLOPs with any width, so that the work of the widest job would keep a single core busy for decades. Here,
+as in AccaSim's program, a job is parallel if its FLOPs exceed those of every serial job of the source, and gets as many nodes
+as it needs, and as exist, in order not to run longer than the source's longest job.
 
 ``calendar``: the drawn job is taken as a whole: the generated job is serial if it is, and requests as many cores if there are
-no limits of cores. Jobs of several nodes grow with the number of nodes.
+no limits of cores.
 
 A parallel job also requests GPUs, with the share of nodes that have them as probability, if enough nodes have them.
 
@@ -27,7 +23,7 @@ dispatching research in HPC systems", Cluster Computing 23, 2020, doi:10.1007/s1
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -113,9 +109,9 @@ def changed(
     cores = machine.cores * nodes // machine.nodes
     if cores > max(MAX_CORES, machine.cores):
         raise InputError(f"nodes_factor: {shown(nodes_factor)} makes {cores} cores; allowed: up to {MAX_CORES}")
-    speed = machine.core_gflops * faster
+    made = replace(machine, nodes=nodes, cores=cores, core_gflops=machine.core_gflops * faster)
     if gpus is None:
-        return EqualNodes(nodes, cores, speed, machine.node_memory_kb)
+        return made
     if not isinstance(gpus, tuple) or len(gpus) != 3:
         raise InputError(f"gpus: {shown(gpus)}; allowed: (share of the nodes, cards of each, GFLOP/s of a card)")
     share = real("gpus: share", gpus[0], 0.0, 1.0)
@@ -125,12 +121,11 @@ def changed(
     gpu_nodes = int(share * nodes + 1e-9)
     if gpu_nodes < 1:
         raise InputError(f"gpus: share {share:g} of {nodes} nodes is less than one node")
-    return EqualNodes(nodes, cores, speed, machine.node_memory_kb, gpu_nodes, cards, card_gflops)
+    return replace(made, gpu_nodes=gpu_nodes, cards=cards, card_gflops=card_gflops)
 
 
 def checked_limits(limits: Limits | None, machine: EqualNodes) -> dict[str, tuple[int, int]]:
-    """The limits as a dict. Raises InputError if a name is unknown, or a limit is not a pair of ascending integers within the
-    resources of a node."""
+    """The limits as a dict. Raises InputError if a name or a pair is not allowed for a node of the machine."""
     most = {
         "cores": (1, machine.node_cores),
         "gpus": (0, machine.cards),
@@ -283,25 +278,21 @@ def generate_like(
     limits: Limits | None = None,
     method: str = METHOD.default,
 ) -> Workload:
-    """Generate a workload similar to ``source``.
+    """Generate ``n_jobs`` jobs (1 to 20 million) similar to ``source``; jobs wider than its machine, or without a known run
+    time, are left out.
 
-    - ``source``: the log. Jobs wider than its machine, or without a known run time, are left out.
-    - ``n_jobs``: 1 to 20 million. The rate is the source's. (With ``accasim`` it is higher: v_max removes the longest
-      inter-arrival times.)
     - ``seed``: 0 to 2**64 - 1; equal seeds give equal jobs
     - ``platform``: the machine of the source; by default as in its header (:func:`machine_of`)
-    - ``speed_factor``, ``nodes_factor``: factors of the speed of cores and of the number of nodes of the machine for which the
-      jobs are generated; 1e-6 to 1e6
+    - ``speed_factor``, ``nodes_factor``: factors of the speed of cores and of the number of nodes; 1e-6 to 1e6
     - ``gpus``: as :class:`Gpus`, e.g. ``(0.25, 2, 933.0)``
     - ``limits``: smallest and largest request per node, of ``cores``, ``gpus`` and ``memory_kb``. By default 1 to all cores of
       a node with ``accasim``, the requests of the source's jobs with ``calendar``; 1 to all cards; the source's memory.
     - ``method``: ``calendar`` or ``accasim``
 
-    Submits and run times are whole seconds; the first job is submitted with the source's first. The header has the source's
-    ``UnixStartTime`` and time zone, ``MaxNodes`` and ``MaxProcs`` of the changed machine, and the speeds by which FLOPs are
-    counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the requested cores and cards on each node.
-    Raises InputError if a value is out of range, a limit is wider than a node, or the source has no span or no job that can be
-    used.
+    Submits and run times are whole seconds; the first job is submitted with the source's first. The header has the machine and
+    the speeds by which FLOPs are counted. With ``gpus``, the further columns ``unit_cores`` and ``gpu`` are the requested cores
+    and cards on each node. Raises InputError if a value is out of range, a limit is wider than a node, or the source has no
+    span or no job that can be used.
     """
     JOBS.check(n_jobs, "n_jobs")
     METHOD.check(method, "method")
@@ -342,25 +333,19 @@ def _estimates_ns(source: Workload, rows: Array, run_ns: Array) -> Array:
 def _header(
     source: Workload, calendar: Calendar, before: EqualNodes, machine: EqualNodes, method: str, seed: int
 ) -> tuple[str, ...]:
-    name = PurePath(source.source).name
-    lines = [
-        f"; Generator: twolevel, like {name}, method {method}, seed {seed}",
-        "; Note: by section 7.3 of the AccaSim paper, doi:10.1007/s10586-019-02905-5",
-    ]
+    facts = {
+        "Generator": f"twolevel, like {PurePath(source.source).name}, method {method}, seed {seed}",
+        "Note": "by section 7.3 of the AccaSim paper, doi:10.1007/s10586-019-02905-5",
+    }
     if calendar.start is not None:
-        zone = calendar.zone
-        offset = calendar.start.utcoffset()
-        lines.append(f"; UnixStartTime: {int(calendar.start.timestamp())}")
-        if isinstance(zone, ZoneInfo):
-            lines.append(f"; TimeZoneString: {zone.key}")
-        elif offset is not None:
-            lines.append(f"; TimeZone: {int(offset.total_seconds())}")
-    lines += [f"; MaxNodes: {machine.nodes}", f"; MaxProcs: {machine.cores}"]
-    lines += [f"; CoreGflops: {machine.core_gflops!r}", f"; SourceCoreGflops: {before.core_gflops!r}"]
+        facts["UnixStartTime"] = f"{int(calendar.start.timestamp())}"
+        if isinstance(calendar.zone, ZoneInfo):
+            facts["TimeZoneString"] = calendar.zone.key
+        elif (offset := calendar.start.utcoffset()) is not None:
+            facts["TimeZone"] = f"{int(offset.total_seconds())}"
+    facts |= {"MaxNodes": f"{machine.nodes}", "MaxProcs": f"{machine.cores}"}
+    facts |= {"CoreGflops": f"{machine.core_gflops!r}", "SourceCoreGflops": f"{before.core_gflops!r}"}
     if machine.cards:
-        lines += [
-            f"; GpuNodes: {machine.gpu_nodes}",
-            f"; GpusPerNode: {machine.cards}",
-            f"; GpuGflops: {machine.card_gflops!r}",
-        ]
-    return tuple(lines)
+        facts |= {"GpuNodes": f"{machine.gpu_nodes}", "GpusPerNode": f"{machine.cards}"}
+        facts["GpuGflops"] = f"{machine.card_gflops!r}"
+    return tuple(f"; {name}: {value}" for name, value in facts.items())

@@ -54,8 +54,7 @@ def stream(seed: int, purpose: str) -> np.random.Generator:
 
 
 def made_workload(columns: Sequence[Array], *, header: Iterable[str], **others: Any) -> Workload:
-    """The workload of generated columns: submits (ascending), run times, cores and estimates; ``others`` as in
-    ``Workload.from_lines``."""
+    """The workload of generated submits (ascending), run times, cores and estimates; ``others`` as in ``from_lines``."""
     n = len(columns[0])
     number = np.arange(1, n + 1)
     header = ("; Version: 2.2", *header, f"; MaxJobs: {n}", f"; MaxRecords: {n}")
@@ -97,8 +96,7 @@ class JobSizes:
         return replace(self, low=low, middle=middle if middle > low else (low + high) / 2, high=high)
 
     def drawn(self, n: int, most: int, stream: np.random.Generator) -> Array:
-        """Sizes of ``n`` jobs: int64, shape (n,), 1 to ``most``. Sizes that are rounded beyond ``most`` become ``most``, or the
-        largest power of two up to it."""
+        """Sizes of ``n`` jobs: int64 (n,), 1 to ``most``; rounded ones up to the largest power of two within ``most``."""
         kind, stage, within = stream.random(n), stream.random(n), stream.random(n)
         below = stage <= self.first
         start = np.where(below, self.low, self.middle)
@@ -167,8 +165,7 @@ TYPELESS = LublinJobs(
 
 @dataclass(frozen=True)
 class Lublin:
-    """The model's parameters; by default the published ones. Raises InputError if there are no jobs, or a value is out of
-    range."""
+    """The model's parameters; by default the published ones. Raises InputError if there are no jobs, or a value is wrong."""
 
     # jobs of queue 0 and of queue 1; None for no jobs. ``Lublin(TYPELESS, None)`` is the model without types.
     interactive: LublinJobs | None = INTERACTIVE

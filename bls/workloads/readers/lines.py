@@ -32,7 +32,6 @@ class Readable(Protocol):
 
     def readinto(self, buffer: memoryview, /) -> int | None:
         """Fill ``buffer`` or a part of it, and return the number of bytes: 0 at the end."""
-        ...
 
 
 def line_blocks(file: Readable, source: str, block_bytes: int = BLOCK_BYTES) -> Iterator[Array]:
@@ -181,8 +180,7 @@ class Names:
 
 
 def text_lines(file: Readable, source: str) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank: (number from 1, text without its line end). Raises InputError as
-    :func:`line_blocks` does."""
+    """The lines of a file that are not blank: (number from 1, text without its line end). Raises as :func:`line_blocks`."""
     first = 1
     for block in line_blocks(file, source):
         lines = block.tobytes().decode("utf-8", "replace").split("\n")

@@ -143,7 +143,6 @@ def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str
     if len(words) != 1 or reason not in (MALFORMED, NOT_ENDED, NO_RUN_TIME, NO_PROCESSORS):
         return "", ""
     word = words[0]
-    start, end = time_ns(word["start"]), time_ns(word["end"])
 
     def given(*uses: str) -> str:
         """The first of some uses for which the line has a word, or else the dump a column."""
@@ -151,27 +150,28 @@ def _decides(reason: str, words: list[dict[str, str]], columns: Mapping[str, str
 
     run, limit = given("elapsed_raw", "elapsed", "end"), given("limit_raw", "limit")
     cores = given("alloc_cores", "n_cores", "req_cores", "alloc_tres", "req_tres")
-    wrong = {
-        "job_id": job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
-        "submit": time_ns(word["submit"]) is None,
-        limit: limit_ns(word["limit_raw"], word["limit"]) is None,
-        run: _run_ns(word, start, end) is None,
-    }
     no_run = "job_id" if is_waiting_tasks(word["job_id"]) else run
     others = {NOT_ENDED: "state", NO_RUN_TIME: no_run, NO_PROCESSORS: cores}
-    use = others.get(reason) or next((use for use, is_wrong in wrong.items() if is_wrong), cores)
+    wrong = zip(("job_id", "submit", limit, run), _wrong(word), strict=True)
+    use = others.get(reason) or next((use for use, is_wrong in wrong if is_wrong), cores)
     return columns[use], word[use]
+
+
+def _wrong(word: dict[str, str]) -> tuple[bool, bool, bool, bool]:
+    """Whether the words for the job number, the submit, the limit and the run time cannot be read."""
+    return (
+        job_number(word["job_id"]) is None and not is_waiting_tasks(word["job_id"]),
+        time_ns(word["submit"]) is None,
+        limit_ns(word["limit_raw"], word["limit"]) is None,
+        _run_ns(word, time_ns(word["start"]), time_ns(word["end"])) is None,
+    )
 
 
 def _is_sound(word: dict[str, str]) -> bool:
     """Whether all numbers, instants and durations of a job can be read, so that its words are in the right columns."""
-    start, end = time_ns(word["start"]), time_ns(word["end"])
     plain = ("alloc_cores", "n_cores", "req_cores", "nodes", "elapsed_raw")
     return (
-        (is_waiting_tasks(word["job_id"]) or job_number(word["job_id"]) is not None)
-        and time_ns(word["submit"]) is not None
-        and limit_ns(word["limit_raw"], word["limit"]) is not None
-        and _run_ns(word, start, end) is not None
+        not any(_wrong(word))
         and all(not word[name] or number(word[name]) is not None for name in plain)
         and (not word["state"] or _state(word) in _STATUS or _state(word) in _GOES_ON)
     )

@@ -150,8 +150,7 @@ def tres_memory_kb(words: str, cores: int) -> int:
 
 @_kept
 def tres_count(words: str, resource: str) -> int:
-    """The count of a resource in words as ``cpu=4,mem=16G,gres/gpu:a100=2``; -1 if it is not named. An entry without a type is
-    the sum of the types."""
+    """The count of a resource in words as ``cpu=4,gres/gpu:a100=2``; -1 if it is not named. Types are summed."""
     whole_one, typed = -1, -1
     for name, word in _tres(words):
         if name == resource or name == _TRES_NUMBERS.get(resource):
@@ -275,7 +274,8 @@ class DumpColumns:
         }
         self.names = {use: named[place] for use, place in self._places.items() if place >= 0}
         for kind, uses in _NEEDED.items():
-            if all(self._places[use] < 0 for use in uses) or (kind == "the run time" and not self._has_run_time()):
+            known = [use for use in uses if self._places[use] >= 0]
+            if not known or (known == ["end"] and self._places["start"] < 0):
                 columns = [column for use in uses for column in USES[use]]
                 raise InputError(
                     f"{where}: {shown(text)} names no column for {kind}: {', '.join(columns)}; "
@@ -287,10 +287,6 @@ class DumpColumns:
         self._free_places = [names.index(column.lower()) for column in self.free]
         self.ends_free = self._width - 1 in self._free_places and not self._ends_in_mark
         self.further = further_columns({use for use, place in self._places.items() if place >= 0})
-
-    def _has_run_time(self) -> bool:
-        places = self._places
-        return places["elapsed_raw"] >= 0 or places["elapsed"] >= 0 or (places["end"] >= 0 and places["start"] >= 0)
 
     def words(self, text: str) -> list[dict[str, str]]:
         """A line's words by their use, empty for columns that the dump lacks. A line has more fields than columns if a word of

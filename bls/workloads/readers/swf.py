@@ -79,9 +79,8 @@ _ROWS = _FURTHER + _MOST_FIELDS - _FIELDS
 
 
 def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Workload:
-    """Read an SWF file. Its first bytes, not its name, decide whether it is compressed. ``cancelled``: whether jobs that were
-    cancelled before their start are jobs too. Raises InputError, in one line that names the file, if it cannot be read, or
-    holds no valid job."""
+    """Read an SWF file. ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in
+    one line that names the file, if it cannot be read, or holds no valid job."""
     with GivenFile(path, "workload file") as file:
         return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
 
@@ -117,8 +116,7 @@ class _Notes:
 def _blocks(
     file: Readable, source: str, cancelled: bool, block_bytes: int, notes: _Notes, counts: Array
 ) -> Iterator[Array]:
-    """The jobs of one block of lines at a time, int64 (``_ROWS``, jobs), which the next block overwrites. ``counts``: those of
-    ``_parse``."""
+    """The jobs of one block at a time, int64 (``_ROWS``, jobs), which the next overwrites. ``counts``: those of ``_parse``."""
     jobs, noted = np.empty((_ROWS, 0), dtype=np.int64), np.empty((5, 0), dtype=np.int64)
     for text in line_blocks(file, source, block_bytes):
         most = len(text) // _SHORTEST_LINE + 1

@@ -58,8 +58,7 @@ def write_swf(
 
 
 def unwritten(workload: Workload) -> tuple[str, ...]:
-    """The columns of a workload with facts for which SWF has no field: ``qos``, ``preset``, ``cancel_ns``, ``names``, and extra
-    columns beyond the third."""
+    """The columns with facts for which SWF has no field: of these four, and extra columns beyond the third."""
     lost = {
         "qos": workload.qos != OPTIONAL["qos"],
         "preset": workload.preset != OPTIONAL["preset"],
