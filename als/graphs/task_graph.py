@@ -196,17 +196,11 @@ class TaskGraph:
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
         """Return the tasks and edges of a networkx graph, in its order. Raises InputError if it is not a ``DiGraph``, or as for
-        the class.
+        the class; errors begin with ``where``.
 
-        Parameters
-        ----------
-        graph : networkx.DiGraph
-            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
-            which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``.
-        where : str
-            Beginning of errors.
-        name : str
-            Name of the graph; by default networkx's name of it.
+        Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
+        which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``; ``name`` replaces
+        networkx's name of the graph.
         """
         nx = _networkx()
 

@@ -1,4 +1,4 @@
-"""The planners, which give each task of a graph its core before any of them runs: one per file, with the literature's name.
+"""The planners, which assign each task of a graph to a core before any runs: one family per file, named as in the literature.
 
 To add one: a file here and a line in :data:`PLANNERS`. Other packages add planners under the entry-point group
 ``twolevel.planners``; a run can take one from a file, ``als my.py:MY``.
@@ -8,8 +8,7 @@ from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
 from als.planners.heft import HEFT
-from als.planners.max_min import MAX_MIN
-from als.planners.min_min import MIN_MIN
+from als.planners.min_min import MAX_MIN, MIN_MIN
 from als.planners.peft import PEFT
 from traces.base.errors import at
 from traces.base.plugins import resolve

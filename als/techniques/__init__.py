@@ -127,17 +127,12 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
     names, nearest first), or its parameters are invalid; PluginError if a file or a package gives something other than a
     technique.
 
-    Parameters
-    ----------
-    name : str
-        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
-        ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
-        ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally
-        followed by ``,every=60s``.
-    where : str
-        The option or argument that gave it, for errors.
-    also : tuple of str
-        Further names, handled by the caller, that the error lists.
+    - ``name``: a key of :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally with
+      ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
+      ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally followed
+      by ``,every=60s``.
+    - ``where``: the option or argument that gave it, for errors.
+    - ``also``: further names, handled by the caller, that the error lists.
     """
     if name.startswith(PREFIX):
         return _selection(name, where)
