@@ -24,13 +24,13 @@ PLANNERS: dict[str, Planner] = {
 }
 
 
-def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planner:
+def planner(name: str, where: str = "") -> Planner:
     """Return the planner with this name: a key of :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
     ``where``: the option that gave it, for errors. Raises InputError if there is none (the message lists the known names,
     nearest first, and ``also``); PluginError if a file or a package gives something other than a planner, or the planner fails
     on its first small graph."""
     where = at(where or str(ALS), name)
-    found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
+    found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where)
     if name in PLANNERS:
         return found
     from als.planners.trial import try_out  # compiles, which built-in planners do not need

@@ -9,7 +9,7 @@ from typing import Any
 from als.techniques.adaptive.af import AF, MAF
 from als.techniques.adaptive.awf import AWF, AWF_B, AWF_C, AWF_D, AWF_E
 from als.techniques.adaptive.bold import BOLD
-from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, PREFIX, Selection, Technique, technique_kernel
+from als.techniques.contract import PREFIX, Selection, Technique, technique_kernel
 from als.techniques.fixed.fac import FAC, FAC2
 from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA, MFAC
 from als.techniques.fixed.fiss import FISS, VISS
@@ -29,18 +29,7 @@ from traces.base.errors import InputError, shown
 from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
 
-__all__ = [
-    "NEXT_CHUNK",
-    "NEXT_CHUNK_FULL",
-    "TECHNIQUES",
-    "AnyTechnique",
-    "Selection",
-    "Technique",
-    "spelled",
-    "split_techniques",
-    "technique",
-    "technique_kernel",
-]
+__all__ = ["TECHNIQUES", "Selection", "Technique", "spelled", "split_techniques", "technique", "technique_kernel"]
 
 #: The scheduler of a loop: one technique, or a choice among several.
 AnyTechnique = Technique | Selection
