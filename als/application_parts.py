@@ -24,22 +24,12 @@ from traces.compiled import Array, own
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """A part that is a graph. Raises InputError if the attributes do not fit together.
+    """A part that is a graph. Raises InputError if the attributes do not fit together."""
 
-    Attributes
-    ----------
-    scheduler : Technique, Planner or Mapped
-        The rule that assigns tasks to cores.
-    by_rank : bool
-        Whether tasks wait by upward rank instead of by number; not with a planner.
-    host, core : int64 (n,), optional
-        With ``Mapped``: the host in the machine of each of the part's tasks, or its core, counted within the job; the tasks of
-        a core run in order.
-    """
-
-    scheduler: Technique | Selection | Planner | Mapped
-    by_rank: bool = False
-    host: Array | None = None
+    scheduler: Technique | Selection | Planner | Mapped  #: the rule that assigns tasks to cores
+    by_rank: bool = False  #: whether tasks wait by upward rank instead of by number; not with a planner
+    host: Array | None = None  #: with ``Mapped``: int64 (n,), the host in the machine of each task
+    #: with ``Mapped``, instead of hosts: int64 (n,), its core, counted within the job; tasks of a core run in order
     core: Array | None = None
 
     def __post_init__(self) -> None:

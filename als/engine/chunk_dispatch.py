@@ -16,8 +16,8 @@ from als.engine.releases import leave, release, released
 from als.engine.requests import begin_ns, push_event, set_chunk_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, PLACES
 from als.engine.state import ApplicationState, part_kind
-from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
+from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL
 from traces.algorithms.event_heap import heap_drop_top, heap_replace_top
 from traces.base.time import MAX_NS, duration_ns
 from traces.compiled import Array, caller, compiled

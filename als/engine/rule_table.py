@@ -8,7 +8,8 @@ import numpy as np
 from als.planners import PLAN, Planner
 from als.planners.contract import Mapped
 from als.schedulers import AnyScheduler
-from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL, TECHNIQUES, Selection, Technique
+from als.techniques import TECHNIQUES
+from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, Selection, Technique
 from traces.base.errors import PluginError
 from traces.compiled import as_value, compiled, function_table
 from traces.kernels.signatures import Floats, Ints

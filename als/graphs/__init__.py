@@ -29,15 +29,10 @@ def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION
     """Return the kind of graph with this name. Raises InputError if there is no such graph, a parameter is invalid, or the file
     holds no graph; PluginError if it cannot be loaded, or is not a generator.
 
-    Parameters
-    ----------
-    spec : str
-        A name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
-        ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``.
-    where : str
-        The option that gave it, for errors.
-    variation : float
-        The run's coefficient of variation, 0 to ``MAX_COV``: the variation of tasks' work unless ``spec`` gives another.
+    - ``spec``: a name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally with
+      ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``.
+    - ``where``: the option that gave it, for errors.
+    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, for tasks' work unless ``spec`` gives another.
     """
     variation = VARIATION.check(variation)
     with at_its_place(where):

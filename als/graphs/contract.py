@@ -97,38 +97,22 @@ class GraphGenerator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class GraphModel:
-    """A kind of task graph with its parameters.
+    """A kind of task graph with its parameters."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the literature, in lower case, without parameters; for tables.
-    make : callable
-        The rule, decorated with :func:`graph_kernel`. Not called if there is a ``source``.
-    params : float64 array (any,)
-        Passed to the rule as ``params``.
-    n_tasks : callable
-        ``n_tasks(tasks, cores)`` returns room for how many tasks and edges to allocate for about ``tasks`` tasks (0: as the
-        parameters say) and ``cores`` cores. Never below the number of tasks, and rarely below the number of edges.
-    ccr : float or None
-        Ratio of communication to computation: the mean time of an edge at the network's bandwidth, over the mean time of a
-        task. None: the bytes of a file are kept.
-    cov : float
-        Coefficient of variation of a task's work around its weight: work = weight · z, z ~ Normal(1, cov), drawn again if it is
-        not above 0.
-    source : TaskGraph or None
-        The graph of a file, the same for all jobs.
-    scale : bool
-        Whether a file's work is scaled to the job's work, and its bytes by the same factor. Otherwise always True.
-    """
-
-    name: str
-    make: Callable[..., int]
-    params: Array
+    name: str  #: name in the literature, in lower case, without parameters; for tables
+    make: Callable[..., int]  #: The rule, decorated with :func:`graph_kernel`. Not called if there is a ``source``.
+    params: Array  #: passed to the rule as ``params``
+    #: ``n_tasks(tasks, cores)`` returns room for how many tasks and edges to allocate for about ``tasks`` tasks (0: as the
+    #: parameters say) and ``cores`` cores. Never below the number of tasks, and rarely below the number of edges.
     n_tasks: Callable[[int, int], tuple[int, int]]
+    #: Ratio of communication to computation: the mean time of an edge at the network's bandwidth, over the mean time of a task.
+    #: None: the bytes of a file are kept.
     ccr: float | None = 1.0
+    #: coefficient of variation of a task's work around its weight: work = weight · z, z ~ Normal(1, cov), drawn again if it is
+    #: not above 0
     cov: float = 0.0
-    source: TaskGraph | None = None
+    source: TaskGraph | None = None  #: the graph of a file, the same for all jobs
+    #: Whether a file's work is scaled to the job's work, and its bytes by the same factor. Otherwise always True.
     scale: bool = True
 
     def __post_init__(self) -> None:

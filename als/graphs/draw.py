@@ -263,16 +263,9 @@ def _factor(gflop: Array, n: int, total_gflop: float) -> float:
 
 @compiled(DRAW_GRAPH)
 def draw_graph(
-    graphs: GraphTable,
-    room: DrawingRoom,
-    place: int,
-    gflop: Array,
-    first_edge: int,
-    n_tasks: int,
-    n_cores: int,
-    total_gflop: float,
-    bytes_per_gflop: float,
-) -> int:
+    graphs: GraphTable, room: DrawingRoom, place: int, gflop: Array, first_edge: int, n_tasks: int, n_cores: int,
+    total_gflop: float, bytes_per_gflop: float,
+) -> int:  # fmt: skip
     """Draw one graph of a job: the model at index ``place`` of the table.
 
     The graphs of a job take their random words from the same streams one after another. Once per job, the caller writes the

@@ -63,16 +63,9 @@ def topological_order(out_first: Ints, target: Ints, in_first: Ints, n_tasks: in
 
 @compiled()
 def upward_ranks(
-    gflop: Floats,
-    out_first: Ints,
-    target: Ints,
-    bytes_: Floats,
-    order: Ints,
-    ranks: Floats,
-    s_per_gflop: float,
-    latency_s: float,
-    s_per_byte: float,
-) -> None:
+    gflop: Floats, out_first: Ints, target: Ints, bytes_: Floats, order: Ints, ranks: Floats, s_per_gflop: float,
+    latency_s: float, s_per_byte: float,
+) -> None:  # fmt: skip
     """Compute the upward rank of HEFT of each task, s: the time from its start to the end of all tasks that depend on it, on
     a machine without limits (Topcuoglu, Hariri and Wu 2002, doi:10.1109/71.993206, equation 8).
 

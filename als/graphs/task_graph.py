@@ -35,40 +35,19 @@ _CONTROL = ("Cc", "Cs", "Zl", "Zp")
 @dataclass(frozen=True, eq=False)
 class TaskGraph:
     """A directed acyclic graph of tasks. It owns its arrays, which are read-only. Raises InputError if it is invalid; the
-    message names the tasks.
+    message names the tasks."""
 
-    Attributes
-    ----------
-    gflop : float64 array (N,)
-        Work of each task in GFLOP, finite, >= 0; at least one task.
-    source, target : int64 arrays (E,)
-        Producer and consumer of each edge, sorted by (source, target); given in any order. No pair twice, no cycle.
-    bytes : float64 array (E,)
-        Data that the consumer needs from the producer, finite, >= 0; 0: only the order counts.
-    names : tuple of str
-        Names of the tasks: N different ones that are not empty and hold no control characters; or none, for "0", "1", ….
-    host : int64 array (N,) or None
-        Host on which each task must run, >= 0; None: any.
-    core : int64 array (N,) or None
-        Core of that host, >= 0; None: any.
-    name : str
-        Name of the graph, for tables.
-
-    Parameters
-    ----------
-    where : str
-        Beginning of errors.
-    """
-
-    gflop: Array
+    gflop: Array  #: work of each task in GFLOP, finite, >= 0; at least one task
+    #: Producer of each edge, (E,); edges are sorted by (source, target) and may be given in any order. No pair twice, no cycle.
     source: Array
-    target: Array
-    bytes: Array
+    target: Array  #: consumer of each edge, (E,)
+    bytes: Array  #: data that the consumer needs from the producer, finite, >= 0; 0: only the order counts
+    #: names of the tasks: N different ones that are not empty and hold no control characters; or none, for "0", "1", …
     names: tuple[str, ...] = ()
-    host: Array | None = None
-    name: str = ""
-    core: Array | None = None
-    where: InitVar[str] = "graph"
+    host: Array | None = None  #: host on which each task must run, >= 0; None: any
+    name: str = ""  #: name of the graph, for tables
+    core: Array | None = None  #: core of that host, >= 0; None: any
+    where: InitVar[str] = "graph"  # beginning of errors
 
     def __post_init__(self, where: str) -> None:
         gflop = _column(f"{where}: gflop", self.gflop, np.float64)
@@ -196,17 +175,11 @@ class TaskGraph:
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
         """Return the tasks and edges of a networkx graph, in its order. Raises InputError if it is not a ``DiGraph``, or as for
-        the class.
+        the class; errors begin with ``where``.
 
-        Parameters
-        ----------
-        graph : networkx.DiGraph
-            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
-            which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``.
-        where : str
-            Beginning of errors.
-        name : str
-            Name of the graph; by default networkx's name of it.
+        Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
+        which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``; ``name`` replaces
+        networkx's name of the graph.
         """
         nx = _networkx()
 

@@ -61,16 +61,9 @@ def finish_cov(finish_ns: Ints, start_ns: int) -> float:
 
 @compiled()
 def measure(
-    values: Floats,
-    start_ns: int,
-    finish_ns: Ints,
-    busy_ns: Ints,
-    speed_gflops: Floats,
-    total_gflop: float,
-    length_cov: float,
-    scheduling_ns: int,
-    chunks: int,
-) -> None:
+    values: Floats, start_ns: int, finish_ns: Ints, busy_ns: Ints, speed_gflops: Floats, total_gflop: float,
+    length_cov: float, scheduling_ns: int, chunks: int,
+) -> None:  # fmt: skip
     """Compute all :data:`LOOP_METRICS` of one job, in their order: all NaN if no core did anything.
 
     - ``cov``: σ(t)/mean(t) with the population's σ.

@@ -1,4 +1,4 @@
-"""The planners, which give each task of a graph its core before any of them runs: one per file, with the literature's name.
+"""The planners, which assign each task of a graph to a core before any runs: one family per file, named as in the literature.
 
 To add one: a file here and a line in :data:`PLANNERS`. Other packages add planners under the entry-point group
 ``twolevel.planners``; a run can take one from a file, ``als my.py:MY``.
@@ -8,8 +8,7 @@ from als.options import ALS
 from als.planners.contract import PLAN, Planner, PlanningProblem, first_fault, planner_kernel
 from als.planners.critical_path import CRITICAL_PATH
 from als.planners.heft import HEFT
-from als.planners.max_min import MAX_MIN
-from als.planners.min_min import MIN_MIN
+from als.planners.min_min import MAX_MIN, MIN_MIN
 from als.planners.peft import PEFT
 from traces.base.errors import at
 from traces.base.plugins import resolve
@@ -25,13 +24,13 @@ PLANNERS: dict[str, Planner] = {
 }
 
 
-def planner(name: str, where: str = "", *, also: tuple[str, ...] = ()) -> Planner:
+def planner(name: str, where: str = "") -> Planner:
     """Return the planner with this name: a key of :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
     ``where``: the option that gave it, for errors. Raises InputError if there is none (the message lists the known names,
     nearest first, and ``also``); PluginError if a file or a package gives something other than a planner, or the planner fails
     on its first small graph."""
     where = at(where or str(ALS), name)
-    found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where, also)
+    found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where)
     if name in PLANNERS:
         return found
     from als.planners.trial import try_out  # compiles, which built-in planners do not need

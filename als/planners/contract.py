@@ -71,31 +71,16 @@ PLAN = types.int64(StateKind(PlanningProblem))
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A planner with its parameters.
+    """A planner with its parameters."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the literature, in lower case.
-    plan : callable
-        The rule, decorated with :func:`planner_kernel`.
-    source : str
-        Source of its definition.
-    floats, ints : callable
-        ``floats(n_tasks, n_edges, n_cores)``: number of float64, and of int64, numbers of work space that it needs.
-    params : tuple of float
-        Passed to the rule as ``params``.
-    only_cores : None
-        It plans for any number of cores; techniques have this attribute, too.
-    """
-
-    name: str
-    plan: Callable[..., int]
-    source: str
+    name: str  #: name in the literature, in lower case
+    plan: Callable[..., int]  #: the rule, decorated with :func:`planner_kernel`
+    source: str  #: source of its definition
+    #: ``floats(n_tasks, n_edges, n_cores)``: number of float64 numbers of work space that it needs
     floats: Callable[[int, int, int], int]
-    ints: Callable[[int, int, int], int]
-    params: tuple[float, ...] = ()
-    only_cores: ClassVar[None] = None
+    ints: Callable[[int, int, int], int]  #: the same for int64 numbers
+    params: tuple[float, ...] = ()  #: passed to the rule as ``params``
+    only_cores: ClassVar[None] = None  #: it plans for any number of cores; techniques have this attribute, too
 
     def __post_init__(self) -> None:
         for field in ("plan", "floats", "ints"):

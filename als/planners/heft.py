@@ -1,9 +1,7 @@
-"""HEFT, heterogeneous earliest finish time.
+"""HEFT, heterogeneous earliest finish time: docs/reference/planners.md.
 
-Tasks are planned by upward rank, rank_u(i) = w̄_i + max over the consumers j of (c̄_ij + rank_u(j)), the highest first. Each
-task is placed where it ends earliest (EFT), in idle time between two tasks if it fits there (insertion). w̄ is the mean time of
-the task over the cores, c̄ the mean cost of the edge. Equal ranks: by place in the topological order. Equal ends: the lowest
-core.
+Tasks are planned by upward rank, the highest first. Each task is placed where it ends earliest, in idle time between two tasks
+if it fits there (insertion). Equal ranks: by place in the topological order. Equal ends: the lowest core.
 """
 
 from als.graphs.order import by_rank

@@ -1,12 +1,9 @@
-"""PEFT, predict earliest finish time.
+"""PEFT, predict earliest finish time: docs/reference/planners.md.
 
 The optimistic cost table OCT(i, p) is the time from the end of task i on core p to the end of all tasks that depend on it, if
-each of these has its best core: the maximum over the consumers j of the minimum over the cores q of OCT(j, q) + w(j, q) + c̄_ij,
-with c̄_ij = 0 if q = p. The ready task with the highest rank_oct, the mean of OCT(i, p) over the cores, is planned next, on the
-core where EFT + OCT, the optimistic end (OEFT), is earliest, in idle time between two tasks if it fits there. Equal ranks: by
-place in the topological order. Equal ends: the lowest core.
-
-Cores of the same speed have the same costs, so the table has one column per speed.
+each of these has its best core. Cores of the same speed have the same costs, so the table has one column per speed. The ready
+task with the highest rank_oct is planned next, where its end + OCT is earliest. Equal ranks: by place in the topological order.
+Equal ends: the lowest core.
 """
 
 import math

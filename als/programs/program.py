@@ -38,17 +38,10 @@ _MOST_CORES = 1e6
 @dataclass(frozen=True)
 class Serial:
     """A serial part: one task, on one core of the job. Raises InputError if a value is invalid; the message begins with
-    ``where``.
+    ``where``."""
 
-    Attributes
-    ----------
-    share : float
-        Its share of the recorded run time, above 0. Shares are divided by their sum.
-    cores : float or None
-        When it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request.
-    """
-
-    share: float
+    share: float  #: Its share of the recorded run time, above 0. Shares are divided by their sum.
+    #: when it begins, the job requests this multiple of its requested cores (:meth:`Program.wishes`); None: no request
     cores: float | None = None
     where: InitVar[str] = "serial"
 
@@ -62,28 +55,16 @@ class Loop:
 
     Raises InputError if a value is invalid; the message begins with ``where`` and the key; PluginError if a technique's file
     cannot be loaded.
-
-    Attributes
-    ----------
-    technique : str or Technique
-        As in ``als``; empty: the run's (:meth:`Program.filled`).
-    lengths : str
-        As in ``lengths``; empty: the run's.
-    tasks_per_core : int or None
-        K, the number of tasks per core, >= 1; None: the run's, or 1 if not given.
-    tasks : int or None
-        The number of tasks N, >= 1, instead of K; None: P·K. If tasks are drawn until the work is reached, the number for tasks
-        of mean length. Lengths with a fixed number of tasks, such as a file's, determine it themselves.
-    share, cores : float, float or None
-        As for :class:`Serial`, but of the job's work.
     """
 
-    technique: str | AnyScheduler = ""
-    lengths: str = ""
-    tasks_per_core: int | None = None
+    technique: str | AnyScheduler = ""  #: as in ``als``; empty: the run's (:meth:`Program.filled`)
+    lengths: str = ""  #: as in ``lengths``; empty: the run's
+    tasks_per_core: int | None = None  #: K, the number of tasks per core, >= 1; None: the run's, or 1 if not given
+    #: The number of tasks N, >= 1, instead of K; None: P·K. If tasks are drawn until the work is reached, the number for tasks
+    #: of mean length. Lengths with a fixed number of tasks, such as a file's, determine it themselves.
     tasks: int | None = None
-    share: float = 1.0
-    cores: float | None = None
+    share: float = 1.0  #: Its share of the job's work, above 0. Shares are divided by their sum.
+    cores: float | None = None  #: as for :class:`Serial`
     #: The fixed number of tasks of the lengths, if they have one.
     count: int | None = field(init=False, default=None, repr=False, compare=False)
     where: InitVar[str] = "loop"
@@ -125,28 +106,17 @@ class Graph:
 
     Raises InputError if a value is invalid; the message begins with ``where`` and the key; PluginError if a technique's or a
     generator's file cannot be loaded.
-
-    Attributes
-    ----------
-    technique, share, cores
-        As for :class:`Loop`; the technique may be a planner.
-    graph : str
-        A graph as for ``als.graphs.graph_model``: ``cholesky:tiles=8``, ``file:PATH``.
-    order : str
-        Order in which tasks wait for a technique: ``index``, by number, or ``rank``, by upward rank.
-    tasks_per_core : int or None
-        K, >= 1, for a graph without its own number of tasks: it has about P·K. None: the run's, or 1.
-    tasks : int or None
-        Approximate number of tasks instead of K; None: P·K, or the graph's own.
     """
 
-    technique: str | AnyScheduler = ""
-    graph: str = ""
+    technique: str | AnyScheduler = ""  #: as for :class:`Loop`; it may be a planner
+    graph: str = ""  #: A graph as for ``als.graphs.graph_model``: ``cholesky:tiles=8``, ``file:PATH``
+    #: order in which tasks wait for a technique: ``index``, by number, or ``rank``, by upward rank
     order: str = ORDER.default
+    #: K, >= 1, for a graph without its own number of tasks: it has about P·K. None: the run's, or 1.
     tasks_per_core: int | None = None
-    tasks: int | None = None
-    share: float = 1.0
-    cores: float | None = None
+    tasks: int | None = None  #: approximate number of tasks instead of K; None: P·K, or the graph's own
+    share: float = 1.0  #: as for :class:`Loop`
+    cores: float | None = None  #: as for :class:`Serial`
     #: The graph, by the run's variation.
     models: dict[float, GraphModel] = field(init=False, default_factory=dict, repr=False, compare=False)
     where: InitVar[str] = "graph"
@@ -276,24 +246,15 @@ MAX_PHASES = 100
 
 @dataclass(frozen=True)
 class Program:
-    """The computation of a job. Raises InputError if a value is invalid; the message begins with ``where`` and the key.
+    """The computation of a job. Raises InputError if a value is invalid; the message begins with ``where`` and the key."""
 
-    Attributes
-    ----------
-    phases : tuple of Serial, Loop or Graph
-        1 to ``MAX_PHASES``, in order. A phase begins on all cores when the last core has ended the one before.
-    steps : int
-        S, the number of repetitions of all phases, 1 to a million. Each has 1/S of every phase's work, in as many tasks.
-    redraw : bool
-        Whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first.
-    name : str
-        For tables, up to 100 printable characters.
-    """
-
+    #: 1 to ``MAX_PHASES``, in order. A phase begins on all cores when the last core has ended the one before.
     phases: tuple[Serial | Loop | Graph, ...]
+    #: S, the number of repetitions of all phases, 1 to a million. Each has 1/S of every phase's work, in as many tasks.
     steps: int = STEPS.default
+    #: whether task lengths are drawn again for every step; otherwise all steps have the lengths of the first
     redraw: bool = False
-    name: str = ""
+    name: str = ""  #: for tables, up to 100 printable characters
     where: InitVar[str] = "program"
 
     def __post_init__(self, where: str) -> None:

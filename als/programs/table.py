@@ -126,18 +126,9 @@ def _draw_lengths(
 
 @compiled()
 def draw_program(
-    lengths: Floats,
-    part_first: Ints,
-    table: ProgramTable,
-    place: int,
-    seed: np.uint64,
-    job: int,
-    room: DrawingRoom,
-    n_cores: int,
-    core_gflop: float,
-    speed_gflops: float,
-    bytes_per_gflop: float,
-) -> int:
+    lengths: Floats, part_first: Ints, table: ProgramTable, place: int, seed: np.uint64, job: int, room: DrawingRoom,
+    n_cores: int, core_gflop: float, speed_gflops: float, bytes_per_gflop: float,
+) -> int:  # fmt: skip
     """Draw the tasks of a job, part by part.
 
     - ``part_first``, int64 (parts + 1 or more,): written: the first task of each part, and the end of the last part; on
@@ -362,15 +353,9 @@ class DrawnProgram(NamedTuple):
 
 
 def drawn_program(
-    programs: Programs,
-    place: int,
-    seed: int,
-    job: int,
-    n_cores: int,
-    core_gflop: float,
-    speed_gflops: float,
+    programs: Programs, place: int, seed: int, job: int, n_cores: int, core_gflop: float, speed_gflops: float,
     bytes_per_gflop: float,
-) -> DrawnProgram:
+) -> DrawnProgram:  # fmt: skip
     """Return the tasks of one job and their edges. ``place``: the job's program; the others as for :func:`draw_program`. Raises
     InputError, PluginError if the tasks cannot be drawn."""
     part_first, memo, has_graph = np.zeros(programs.most_parts + 1, np.int64), programs.draw_memo, programs.has_graph

@@ -26,12 +26,8 @@ _FILE_OF_LENGTHS = re.compile(r"file:(.*?)(,\s*[A-Za-z_]\w*\s*=.*)?", re.DOTALL)
 
 def to_json(program: Program) -> str:
     """As :meth:`als.programs.program.Program.to_json`."""
-    table = {
-        "name": program.name,
-        "phases": [_phase_table(phase) for phase in program.phases],
-        "steps": program.steps,
-        "redraw": program.redraw,
-    }
+    phases = [_phase_table(phase) for phase in program.phases]
+    table = {"name": program.name, "phases": phases, "steps": program.steps, "redraw": program.redraw}
     return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -91,9 +87,8 @@ def program_of(table: Mapping[str, Any], path: str, also: Sequence[str] = ()) ->
     if "phases" in table:
         for key in (*_LOOP_KEYS[:-1], *_GRAPH_KEYS[:-1]):
             if key in table:
-                raise InputError(
-                    f"{path}.{key}: given in addition to phases; allowed: in the phases, or a single loop or graph without them"
-                )
+                allowed = "in the phases, or a single loop or graph without them"
+                raise InputError(f"{path}.{key}: given in addition to phases; allowed: {allowed}")
     _check_keys(table, (*known, *also), path)
     if "phases" in table:
         given = table["phases"]

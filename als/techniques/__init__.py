@@ -9,7 +9,7 @@ from typing import Any
 from als.techniques.adaptive.af import AF, MAF
 from als.techniques.adaptive.awf import AWF, AWF_B, AWF_C, AWF_D, AWF_E
 from als.techniques.adaptive.bold import BOLD
-from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL, PREFIX, Selection, Technique, technique_kernel
+from als.techniques.contract import PREFIX, Selection, Technique, technique_kernel
 from als.techniques.fixed.fac import FAC, FAC2
 from als.techniques.fixed.fac_mu_sigma import FAC_MU_SIGMA, MFAC
 from als.techniques.fixed.fiss import FISS, VISS
@@ -29,18 +29,7 @@ from traces.base.errors import InputError, shown
 from traces.base.plugins import at_its_place, resolve, split_names, split_parameters, with_parameters
 from traces.base.time import parse_duration_ns
 
-__all__ = [
-    "NEXT_CHUNK",
-    "NEXT_CHUNK_FULL",
-    "TECHNIQUES",
-    "AnyTechnique",
-    "Selection",
-    "Technique",
-    "spelled",
-    "split_techniques",
-    "technique",
-    "technique_kernel",
-]
+__all__ = ["TECHNIQUES", "Selection", "Technique", "spelled", "split_techniques", "technique", "technique_kernel"]
 
 #: The scheduler of a loop: one technique, or a choice among several.
 AnyTechnique = Technique | Selection
@@ -127,17 +116,12 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
     names, nearest first), or its parameters are invalid; PluginError if a file or a package gives something other than a
     technique.
 
-    Parameters
-    ----------
-    name : str
-        A name in :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
-        ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
-        ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally
-        followed by ``,every=60s``.
-    where : str
-        The option or argument that gave it, for errors.
-    also : tuple of str
-        Further names, handled by the caller, that the error lists.
+    - ``name``: a key of :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally with
+      ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
+      ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally followed
+      by ``,every=60s``.
+    - ``where``: the option or argument that gave it, for errors.
+    - ``also``: further names, handled by the caller, that the error lists.
     """
     if name.startswith(PREFIX):
         return _selection(name, where)

@@ -88,47 +88,22 @@ class TechniqueParameters(Protocol):
 
 @dataclass(frozen=True)
 class Technique:
-    """A loop-scheduling technique.
+    """A loop-scheduling technique."""
 
-    Attributes
-    ----------
-    name : str
-        Name in the literature, in lower case, without parameters.
-    next_chunk : callable
-        The rule, decorated with :func:`technique_kernel`.
-    memo_size, memo_per_core : int
-        Size of its memory per loop, and additional size per core, >= 0.
-    source : str
-        Source of its definition.
-    params : tuple of float
-        Passed to the rule as ``params``; NaN by convention for "from the job".
-    moments : bool
-        Whether it reads ``MEAN_S`` and ``SIGMA_S``.
-    learns : bool
-        Whether it is called after every chunk, and keeps its memo over time steps.
-    places : bool
-        Whether it chooses the tasks of a chunk, in ``facts[FIRST]``; none of them may have been assigned before. Otherwise a
-        chunk is the next tasks in order.
-    random : bool
-        Whether it reads ``UNIFORM``.
-    only_cores : int or None
-        The number of cores that its weights are for; None: any.
-    parameters : Parameters or None
-        The parameters that may follow its name; None: none.
-    """
-
-    name: str
-    next_chunk: Callable[..., int]
-    memo_size: int = 0
-    source: str = ""
-    memo_per_core: int = 0
-    params: tuple[float, ...] = ()
-    moments: bool = False
-    learns: bool = False
+    name: str  #: name in the literature, in lower case, without parameters
+    next_chunk: Callable[..., int]  #: the rule, decorated with :func:`technique_kernel`
+    memo_size: int = 0  #: size of its memory per loop, >= 0
+    source: str = ""  #: source of its definition
+    memo_per_core: int = 0  #: additional size per core
+    params: tuple[float, ...] = ()  #: passed to the rule as ``params``; NaN by convention for "from the job"
+    moments: bool = False  #: whether it reads ``MEAN_S`` and ``SIGMA_S``
+    learns: bool = False  #: whether it is called after every chunk, and keeps its memo over time steps
+    #: Whether it chooses the tasks of a chunk, in ``facts[FIRST]``; none of them may have been assigned before. Otherwise a
+    #: chunk is the next tasks in order.
     places: bool = False
-    random: bool = False
-    only_cores: int | None = None
-    parameters: TechniqueParameters | None = None
+    random: bool = False  #: whether it reads ``UNIFORM``
+    only_cores: int | None = None  #: the number of cores that its weights are for; None: any
+    parameters: TechniqueParameters | None = None  #: the parameters that may follow its name; None: none
     #: Whether the rule has the plain form.
     plain: bool = field(init=False, default=True)
     #: Whether its memo is its whole memory of a job. A technique in Python has an object for each job.
@@ -224,23 +199,12 @@ class Selection:
     loop ends first runs; among equals the first named. Raises InputError if there are fewer than two, or one is given twice.
 
     Source: Mohammed and Ciorba, Concurrency and Computation 32(15), 2020, doi:10.1002/cpe.5648.
-
-    Attributes
-    ----------
-    candidates : tuple of Technique
-        At least two.
-    every_ns : int
-        The rest of the loop is simulated again at the first request after each such time; 0: never.
-    name : str
-        As it was given.
-    written : tuple of str
-        Each candidate's name in tables; default: the candidates' names.
     """
 
-    candidates: tuple[Technique, ...]
-    every_ns: int = 0
-    name: str = "select"
-    written: tuple[str, ...] = ()
+    candidates: tuple[Technique, ...]  #: at least two
+    every_ns: int = 0  #: the rest of the loop is simulated again at the first request after each such time; 0: never
+    name: str = "select"  #: as it was given
+    written: tuple[str, ...] = ()  #: each candidate's name in tables; default: the candidates' names
 
     def __post_init__(self) -> None:
         if len(self.candidates) < 2:

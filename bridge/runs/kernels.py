@@ -27,13 +27,13 @@ APPLICATION: Final = {
 }
 
 #: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 41}
+INLINE: Final = {"bridge.couplings.inline_kernel": 43}
 
 #: An application simulator in a process of its own.
 WORKER: Final = {
     "als.plain_loops": 11,
-    "als.lengths.draw": 10,
-    "als.programs.table": 19,
+    "als.lengths.draw": 12,
+    "als.programs.table": 21,
     "als.engine.injected_changes": 29,
     "als.metrics.loops": 3,
 }

@@ -122,7 +122,7 @@ def _prepare(
             if found is None:
                 found = _built(unit, entries, symbol, is_kept)
             else:
-                unit_kept(unit, found.facts["kernels"])
+                unit_done(unit, found.facts["kernels"], is_kept=True)
             addresses = load(found.code, found.returned, found.of_numba)
             for name, returned in found.returned.items():
                 _FOUND[name] = MachineCode(addresses[name], returned, addresses.get(f"{name}_raised", 0))
@@ -373,15 +373,9 @@ def note() -> None:
         _NOW.kernel()
 
 
-def unit_done(name: str, kernels: int) -> None:
-    """Finish a unit with this number of kernels, compiled here or by another process."""
-    if _NOW is not None:
-        _NOW.unit(name, kernels)
-
-
-def unit_kept(name: str, kernels: int) -> None:
-    """Note that a unit is stored; if it was to be compiled, another process has done it."""
-    if _NOW is not None and _NOW.waits_for(name):
+def unit_done(name: str, kernels: int, *, is_kept: bool = False) -> None:
+    """Finish a unit with this number of kernels, compiled here or, if it ``is_kept``, possibly by another process."""
+    if _NOW is not None and (not is_kept or _NOW.waits_for(name)):
         _NOW.unit(name, kernels)
 
 

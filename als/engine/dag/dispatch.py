@@ -8,8 +8,8 @@ from als.engine.releases import release
 from als.engine.requests import begin_ns, set_chunk_facts, set_core_facts, set_moment_facts, set_request_facts
 from als.engine.rule_table import FULL, LEARNS, MOMENTS, PLACES
 from als.engine.state import ApplicationState
-from als.techniques import NEXT_CHUNK, NEXT_CHUNK_FULL
 from als.techniques import contract as f
+from als.techniques.contract import NEXT_CHUNK, NEXT_CHUNK_FULL
 from traces.base.time import MAX_NS
 from traces.compiled import caller, compiled
 

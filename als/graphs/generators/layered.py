@@ -1,23 +1,12 @@
 """Layered random graph: tasks in layers; each task waits for some tasks of the layers before its own.
 
-With n tasks and ``depth`` d, or mean ``width`` w and so d = n/w to the nearest whole number (at least 1, at most n):
+The rule and its parameters: docs/reference/graph-generators.md. The words of the stream are used in this order: one per layer,
+unless regularity is 1; then for each task one for the chosen producer, one for each other producer and one to find that there
+are no more, unless p is 0 or 1. The number of tasks skipped before the next producer is ⌊ln u/ln(1 - p)⌋, so that drawing takes
+O(N + E) time.
 
-1. *Layers.* Layer l has the share s_l of the tasks: s_l = 1 + (1 - regularity)·(2u - 1), with u a uniform number, divided by
-   the sum over all layers. It ends with task l + ⌊(n - d)·(s_0 + … + s_l)⌋, so no layer is empty; tasks are numbered by layer.
-2. *Edges.* A task of any layer but the first waits for one task of the layer before, chosen uniformly. It waits with
-   probability p for each other task of the ``jump`` layers before its own (C tasks including the chosen one). p is
-   ``density``, or is chosen so that tasks have a mean of ``degree`` producers: p = (degree - 1)/(C - 1), at most 1.
-
-So N = n; E is random, with mean Σ 1 + p·(C - 1) over the tasks after the first layer: about degree·(n - w). All tasks have
-the same weight, and so have all edges; only the c.o.v. gives tasks different work.
-The words of the stream are used in this order: one per layer, unless regularity is 1; then for each task one for the chosen
-producer, one for each other producer and one to find that there are no more, unless p is 0 or 1. The number of tasks skipped
-before the next producer is ⌊ln u/ln(1 - p)⌋, so that drawing takes O(N + E) time.
-
-Sources: parameters of Topcuoglu, Hariri and Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
-computing", IEEE TPDS 13(3), 2002, section 5.2.1, doi:10.1109/71.993206 (there by the shape α: d = √n/α, w = √n·α), and of
-DAGGEN by F. Suter and S. Hunold (density, regularity, jump); Batagelj and Brandes, "Efficient generation of large random
-networks", Physical Review E 71, 2005, doi:10.1103/PhysRevE.71.036113 (passing over).
+Sources: Topcuoglu, Hariri and Wu, IEEE TPDS 13(3), 2002, section 5.2.1, doi:10.1109/71.993206; DAGGEN by F. Suter and S. Hunold
+(density, regularity, jump); Batagelj and Brandes, Physical Review E 71, 2005, doi:10.1103/PhysRevE.71.036113 (skipping).
 """
 
 import math

@@ -24,10 +24,9 @@ def _make_chain(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Chain(Weights, name="chain", make=_make_chain):
-    """Chain: each task waits for the one before it, so nothing runs in parallel; n tasks, n - 1 edges.
+    """Chain: each task waits for the one before it; n tasks, n - 1 edges.
 
-    Source: Kwok and Ahmad, "Benchmarking and comparison of the task graph scheduling algorithms", JPDC 59(3), 1999,
-    doi:10.1006/jpdc.1999.1578, also for the fork-join and the tree.
+    Source: Kwok and Ahmad, JPDC 59(3), 1999, doi:10.1006/jpdc.1999.1578, also for the fork-join and the tree.
     """
 
     tasks: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0  # number of tasks; 0: as many as the job should have
@@ -58,10 +57,7 @@ def _make_fork_join(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class ForkJoin(Weights, name="fork-join", make=_make_fork_join):
-    """Fork-join: a task forks into w parallel tasks. Another task joins them and is the fork of the next stage.
-
-    With s stages it has N = s·(w + 1) + 1 tasks and E = 2·s·w edges. Task 0 is the first fork; the tasks of stage i =
-    0, 1, … are i·(w + 1) + 1 to i·(w + 1) + w, and the next one joins them."""
+    """Fork-join: a task forks into w parallel tasks, which another task joins. The join of a stage is the next one's fork."""
 
     # tasks between a fork and its join; 0: as many as the job should have
     width: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0
@@ -98,11 +94,8 @@ def _make_stencil(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class Stencil(Weights, name="stencil", make=_make_stencil):
-    """Stencil: the cells of a line, each computed again in every step from its neighbours of the step before.
-
-    With width w, s steps and p points, thus a reach of r = (p - 1)/2 cells, it has N = w·s tasks and, for w > r, E = (s
-    - 1)·(p·w - r·(r + 1)) edges: a cell waits for itself and r neighbours on either side, within the line. Cell c of step t
-    is task t·w + c.
+    """Stencil: the cells of a line, each computed in every step from its neighbours of the step before. Cell c of step t is
+    task t·w + c.
 
     Source: the pattern ``stencil_1d`` of Slaughter et al., "Task Bench", SC 2020, doi:10.1109/SC41405.2020.00066.
     """
@@ -148,11 +141,8 @@ def _make_tree(draft: GraphDraft) -> int:
 
 @dataclass(frozen=True)
 class TreeParameters(Weights, name="tree", make=_make_tree):
-    """Tree: a reduction (each task waits for a others) or a broadcast (a others wait for each task).
-
-    With d levels of tasks and arity a it has N = (a^d - 1)/(a - 1) tasks (d, if a is 1) and E = N - 1 edges. In a
-    broadcast (``direction=out``) the root is task 0 and the children of task k are a·k + 1 to a·k + a. A reduction (``in``)
-    has all edges reversed and numbers tasks from the last: its root is task N - 1."""
+    """Tree: a reduction (each task waits for a others) or a broadcast (a others wait for each task). In a broadcast the
+    children of task k are a·k + 1 to a·k + a; a reduction has all edges reversed, and its root is the last task."""
 
     # levels of tasks including the root's; 0: the fewest that hold the number of tasks that the job should have
     depth: Annotated[int, WholeNumber(0, MAX_TASKS_PER_JOB)] = 0

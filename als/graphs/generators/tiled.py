@@ -1,13 +1,13 @@
-"""Tiled factorisations of a matrix of T × T tiles, right-looking: Cholesky and LU.
+"""Tiled factorisations of a matrix of T × T tiles, right-looking: Cholesky and LU; see docs/reference/graph-generators.md.
 
-With t triangles of the matrix kept (Cholesky 1, LU 2) the graph has N = T·(T + 1)·(t·T + 3 - t)/6 tasks and E = T·(T -
-1)·(t·T + 1)/2 edges. An edge leads from the task that wrote a version of a tile to each task that reads it, and carries this
-tile (weight 1); tiles not written yet are available from the beginning. A task's weight is its number of floating-point
-operations for tiles of b × b, in b³. Tasks are numbered by step, within a step in the order below, the updates by rows.
+With t triangles of the matrix kept (Cholesky 1, LU 2) the graph has N = T·(T + 1)·(t·T + 3 - t)/6 tasks and E = T·(T - 1)·(t·T
++ 1)/2 edges. An edge leads from the task that wrote a version of a tile to each task that reads it, and carries this tile
+(weight 1). A task's weight is its number of floating-point operations for tiles of b × b, in b³. Tasks are numbered by step,
+within a step in the order of the class's text, the updates by rows.
 
-Sources: Buttari, Langou, Kurzak and Dongarra, "A class of parallel tiled linear algebra algorithms for multicore
-architectures", Parallel Computing 35(1), 2009, doi:10.1016/j.parco.2008.10.002 (algorithms and dependences); LAPACK
-Working Note 41, appendix C (operations)."""
+Sources: Buttari, Langou, Kurzak and Dongarra, Parallel Computing 35(1), 2009, doi:10.1016/j.parco.2008.10.002; LAPACK Working
+Note 41, appendix C (operations).
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

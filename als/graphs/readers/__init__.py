@@ -92,23 +92,12 @@ _BLOCK_BYTES = 2**20
 def read_graph(
     path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "format"
 ) -> TaskGraph:
-    """Read a task graph. Raises InputError if the file is unusable: one line with the file and, if known, the task.
+    """Return the task graph of a file, plain or compressed, named after the file without its folder and endings. Raises
+    InputError if it is unusable: one line with the file and, if known, the task.
 
-    Parameters
-    ----------
-    path : path
-        The file, plain or compressed.
-    format : str
-        The expected format, one of :data:`READERS`; empty: recognised from the text.
-    core_gflops : float
-        Speed in GFLOP/s of the core on which a file's run times were measured; for formats with run times.
-    where : str
-        The option that gave ``format``, for errors.
-
-    Returns
-    -------
-    TaskGraph
-        Named after the file, without its folder and endings.
+    - ``format``: the expected format, one of :data:`READERS`; empty: recognised from the text.
+    - ``core_gflops``: speed in GFLOP/s of the core on which run times were measured, for formats with run times.
+    - ``where``: the option that gave ``format``, for errors.
     """
     if format and format not in READERS:
         raise one_of("format of task graphs", format, READERS, where)
@@ -120,7 +109,8 @@ def read_graph(
         found = _checked_format(source, data, format)
         READERS[found](data, rows, speed_gflops)
         del data
-        return rows.graph(_stem(source))
+        name = PurePath(without_ending(source))
+        return rows.graph(name.stem if _ending(source) in ENDINGS else name.name)
     except MemoryError:
         raise InputError(
             f"{source}: the graph is too large for the memory of this machine, which was full after {rows.n_tasks} tasks and "
@@ -162,14 +152,5 @@ def _checked_format(source: str, data: bytes, asked: str) -> str:
     return found
 
 
-def _unpacked(source: str) -> PurePath:
-    return PurePath(without_ending(source))
-
-
 def _ending(source: str) -> str:
-    return _unpacked(source).suffix.removeprefix(".").lower()
-
-
-def _stem(source: str) -> str:
-    path = _unpacked(source)
-    return path.stem if _ending(source) in ENDINGS else path.name
+    return PurePath(without_ending(source)).suffix.removeprefix(".").lower()

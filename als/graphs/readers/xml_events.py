@@ -12,10 +12,6 @@ Place = Callable[[], str]
 _NO_MEMORY = expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]
 
 
-def _local(tag: str) -> str:
-    return tag.rpartition(":")[2]
-
-
 def read_xml(
     data: bytes,
     rows: GraphRows,
@@ -37,10 +33,10 @@ def read_xml(
 
     def on_begin(tag: str, attributes: dict[str, str]) -> None:
         text.clear()
-        begin(_local(tag) if ":" in tag else tag, attributes, place)
+        begin(tag.rpartition(":")[2], attributes, place)
 
     def on_end(tag: str) -> None:
-        end(_local(tag) if ":" in tag else tag, "".join(text), place)
+        end(tag.rpartition(":")[2], "".join(text), place)
         text.clear()
 
     def on_entity(name: str, *_: object) -> None:
@@ -53,9 +49,7 @@ def read_xml(
     with parsing(form, rows.source):
         try:
             parser.Parse(data, True)
-        except expat.ExpatError as error:
-            if error.code == _NO_MEMORY:
+        except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: an encoding unknown to Python
+            if getattr(error, "code", None) == _NO_MEMORY:
                 raise MemoryError from None
-            raise rows.error("", f"not well-formed {form}: {error}") from None
-        except (LookupError, ValueError) as error:  # an encoding unknown to Python
             raise rows.error("", f"not well-formed {form}: {error}") from None
