@@ -12,13 +12,16 @@ import typer
 from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.options.bundles import bundled
+from bridge.options.paper import PaperOptions
 from bridge.standard_error import lined_up, put, put_text, say
 
 if TYPE_CHECKING:
     from bridge.runs.afterwards import StoredRun
 
 
+@bundled
 def figures_command(
+    *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="Results of a run, a study or a grid.")],
     only: Annotated[
         list[str] | None,
@@ -39,10 +42,7 @@ def figures_command(
     cores: Annotated[
         str | None, typer.Option(metavar="NUMBERS", help="Only these cores of a run, e.g. 64-127.")
     ] = None,
-    width: Annotated[
-        str | None, typer.Option(metavar="LENGTH", help="Width of each figure, e.g. 3.5in, 89mm or 252pt.")
-    ] = None,
-    no_title: Annotated[bool, typer.Option("--no-title", help="Draw no titles; captions.txt has them.")] = False,
+    paper: PaperOptions,
 ) -> None:
     """Draw the figures of a run or a study, and write their captions; existing files are replaced."""
     from bridge.runs.directory import named_folder
@@ -51,7 +51,6 @@ def figures_command(
     from bridge.studies.study_record import RECORD
     from traces.base.errors import InputError, one_of
     from traces.figures.drawing.canvas import FORMATS
-    from traces.figures.drawing.for_paper import ForPaper
 
     folder = Path(results)
     formats = [word.strip() for word in form.split(",") if word.strip()]
@@ -61,14 +60,14 @@ def figures_command(
     if not formats:
         raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
     target = None if out is None else named_folder(out)
-    paper = ForPaper.of(width, not no_title, "--width")
+    how = paper.asked()
     if (folder / RECORD).is_file():
         if jobs is not None or cores is not None:
             raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")
-        drawn = draw_study_figures(folder, only or (), target, formats, paper=paper)
+        drawn = draw_study_figures(folder, only or (), target, formats, paper=how)
     else:
         part = {"jobs": jobs, "cores": cores}
-        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, paper=paper, **part)
+        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, paper=how, **part)
     for path in drawn:
         put(path)
 
@@ -95,6 +94,7 @@ def power_command(
     ] = None,
     pue: Annotated[str | None, PUE] = None,
     jobs: Annotated[str | None, _JOBS] = None,
+    paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
     from bls.power.words import METRICS, cost_rows
@@ -115,7 +115,8 @@ def power_command(
     if output is not None:
         from bridge.runs.figures import draw_power
 
-        put(draw_power(Path(results), Path(output)))
+        with paper.drawing():
+            put(draw_power(Path(results), Path(output)))
 
 
 @bundled

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.paper import PaperOptions
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import lined_up, put, say
 from traces.base.options import values
@@ -361,7 +363,9 @@ def platform_command(
     print(machine.to_toml(), end="")
 
 
+@bundled
 def gantt_command(
+    *,
     results: Annotated[str, typer.Argument(metavar="DIR", help="Results of twolevel run --tasks.")],
     output: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The figure: a png, svg or pdf file.")],
     jobs: Annotated[
@@ -371,11 +375,13 @@ def gantt_command(
     title: Annotated[
         str | None, typer.Option(help="Title of the chart; default: workload, policy × technique.")
     ] = None,
+    paper: PaperOptions,
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.gantt import draw_results
 
-    put(draw_results(Path(results), Path(output), jobs, cores, title))
+    with paper.drawing():
+        put(draw_results(Path(results), Path(output), jobs, cores, title))
 
 
 def doctor_command() -> None:

@@ -15,6 +15,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.options.bundles import bundled
 from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
+from bridge.options.paper import PaperOptions
 from bridge.standard_error import put, put_text, say
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def info_command(
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Plot an overview in a png, svg or pdf file.")
     ] = None,
+    paper: PaperOptions,
     rejects: Annotated[
         bool, typer.Option("--rejects", help="List the first rejected lines for each reason: line, field, text.")
     ] = False,
@@ -100,7 +102,8 @@ def info_command(
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure
 
-        say(f"figure: {save(overview_figure(described), Path(plot))}")
+        with paper.drawing():
+            say(f"figure: {save(overview_figure(described), Path(plot))}")
     if as_json:
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
@@ -221,6 +224,7 @@ def generate_command(
         ),
     ] = None,
     reader: _ReaderOption = None,
+    paper: PaperOptions,
     force: _ReplaceOption = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
@@ -251,7 +255,8 @@ def generate_command(
         return
     put_text(likeness_text(source, made))
     if wanted.plot is not None:
-        say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
+        with paper.drawing():
+            say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
 
 def fetch_command(

@@ -11,7 +11,7 @@ from traces.figures.application.task_graph import level_colours
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores, rectangles
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short, title_panel
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
@@ -218,7 +218,7 @@ def schedule_figure(
         end = axes.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)), label="makespan")
         drawing.frame(unit, first_core)
         legend_above(figure, [*handles, end], min(len(handles) + 1, 8))
-        axes.set_title(short(title, 60), loc="left", weight="bold")
+        title_panel(axes, title, 60)
         remark(axes, f"makespan {right:.6g} {unit}; {len(ran):,} tasks, {n_cores:,} cores{left_out}")
     return figure
 

@@ -11,7 +11,7 @@ from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short, title_panel
 
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
@@ -99,7 +99,7 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Fi
             axes.set(xlim=(-0.6, n_levels - 0.4))
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
-        upper.set_title(short(title, 60), loc="left", weight="bold")
+        title_panel(upper, title, 60)
         remark(upper, _said(gflop, source, level))
     return figure
 
@@ -161,7 +161,7 @@ def _nodes_figure(
         axes.spines["left"].set_visible(False)
         handles = [*named_colours, *handles]
         legend_above(figure, handles, min(len(handles), 9 if width_in > 9 else 6))
-        axes.set_title(short(title, 40 if width_in < 9 else 60), loc="left", weight="bold")
+        title_panel(axes, title, 40 if width_in < 9 else 60)
         remark(axes, _said(gflop, source, places.level))
     return figure
 

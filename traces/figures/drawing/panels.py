@@ -33,8 +33,13 @@ def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> 
 
 def title_figure(figure: Figure, title: str, most: int = 200) -> None:
     """Write the title of a figure at the left, cut to ``most`` characters; nothing if it is empty."""
-    if title:
+    if title := canvas.shown_title(title):
         figure.suptitle(short(title, most), x=0.01, ha="left")
+
+
+def title_panel(axes: Axes, title: str, most: int) -> None:
+    """Write the title of a figure at the upper left of its first panel, cut to ``most`` characters."""
+    axes.set_title(short(canvas.shown_title(title), most), loc="left", weight="bold")
 
 
 def legend_above(
@@ -57,7 +62,7 @@ def legend_above(
         handlelength=handle,
         handleheight=1.1,
         columnspacing=1.4,
-        title=title or None,
+        title=canvas.shown_title(title) or None,
         title_fontproperties={"size": 9.5, "weight": "bold"},
     )
 

@@ -15,7 +15,7 @@ from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import mark_hosts
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, legend_above, remark, short
+from traces.figures.drawing.panels import counted, legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.intervals import Intervals, check_ends, within
 from traces.tables import DataFrame
@@ -280,7 +280,7 @@ def gantt_figure(
             legend_above(figure, handles, min(len(handles), 8), handle=1.1)
         else:
             said += "; colours recur"
-        axes.set_title(short(title, 50), loc="left", weight="bold")
+        title_panel(axes, title, 50)
         remark(axes, said)
     return figure
 

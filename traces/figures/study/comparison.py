@@ -78,7 +78,7 @@ def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, ti
     row_in = _ROW_IN if lying else max(2 * _ROW_IN, _POINT_IN * (len(values) + 2))
     label_in = _LINE_IN * max(panel.label.count("\n") + 1 for panel in panels)
     width_in = max(4.5, 0.3 + _LETTER_IN * max(map(len, names)) + _PANEL_IN * columns)
-    title = "\n".join(textwrap.wrap(title, int(width_in / 0.09)))
+    title = "\n".join(textwrap.wrap(canvas.shown_title(title), int(width_in / 0.09)))
     height_in = lines * (0.44 + label_in + row_in * len(names)) + 0.45 + 0.2 * (not lying) + 0.16 * title.count("\n")
     # The base takes the first style, so that a technique has the same style in most figures of a study.
     styles = [style(place + 1) for place in range(len(values))]

@@ -105,7 +105,7 @@ def cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
         handles, _ = axes.get_legend_handles_labels()
         if len(groups) > 1 and handles:
             legend_above(figure, handles, min(len(handles), 3), handle=3.4, title=title)
-        elif title:
+        elif title := canvas.shown_title(title):
             axes.set_title(title, weight="bold")
         for line, (colour, text) in enumerate(fits):  # costs grow with jobs, so this corner is free
             look: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7}

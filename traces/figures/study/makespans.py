@@ -74,7 +74,7 @@ def makespan_rows(
         # From zero, since bars are compared by length; with room for texts at the right.
         figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax(estimates)) or 1.0)
         figure.supxlabel(f"{cells.how.label}\n{corner}".rstrip(), fontsize=7.5)
-        if title:
+        if title := canvas.shown_title(title):
             figure.suptitle(title)
     return figure
 

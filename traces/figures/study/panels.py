@@ -49,7 +49,7 @@ def _rows_figure(
                 axes.locator_params(axis="x", nbins=4)
                 axes.tick_params(axis="x", labelsize=7)
         figure.supxlabel(f"{label}\n{remark}", fontsize=7.5)
-        if title:
+        if title := canvas.shown_title(title):
             figure.suptitle(title)
     return figure
 
