@@ -72,19 +72,9 @@ class ScheduleAxes:
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
         palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
         wide = (8 if len(ran) <= 2000 else 12) * self._right / self._width_px
-        draw_bars(
-            self._axes,
-            core.astype(np.int64),
-            self._x(start),
-            self._x(end),
-            colour.reshape(-1),
-            palette,
-            n_rows=self._n_cores,
-            limits=(0.0, self._right),
-            margin=self._margin,
-            wide=wide,
-            label="tasks",
-        )
+        columns = (core.astype(np.int64), self._x(start), self._x(end), colour.reshape(-1))
+        scale: Any = {"n_rows": self._n_cores, "limits": (0.0, self._right), "margin": self._margin}
+        draw_bars(self._axes, *columns, palette, **scale, wide=wide, label="tasks")
 
     def waits(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
         if len(core) > bars.SINGLE_BARS:  # which is more than can be seen: the longest
@@ -132,17 +122,8 @@ class ScheduleAxes:
             if fit < min(len(name), 5):
                 continue
             dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
-            self._axes.text(
-                middle[k],
-                core[k] + 0.5,
-                short(name, fit),
-                ha="center",
-                va="center_baseline",
-                fontsize=6.5,
-                color="white" if dark else "#222222",
-                zorder=3.3,
-                clip_on=True,
-            )
+            look: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 3.3, "clip_on": True}
+            self._axes.text(middle[k], core[k] + 0.5, short(name, fit), color="white" if dark else "#222222", **look)
 
     def frame(self, unit: str, first_core: Sequence[int]) -> None:
         self._axes.set_xlim(0, 1.008 * self._right)

@@ -108,18 +108,10 @@ def _draw(axes: Axes, panel: _Panel, styles: list[Style], apart: float) -> None:
         look = styles[value]
         mean, low, high = (float(column[row, value]) for column in (panel.mean, panel.low, panel.high))
         changed = low > panel.none or high < panel.none
-        axes.errorbar(
-            mean,
-            row + apart * (value - (len(styles) - 1) / 2),
-            xerr=[[mean - low], [high - mean]],
-            fmt=look.marker,
-            color=look.colour,
-            markerfacecolor=look.colour if changed else "white",
-            markersize=3.6,
-            elinewidth=1.0,
-            capsize=2.0,
-            zorder=3,
-        )
+        point: Any = {"fmt": look.marker, "color": look.colour, "markerfacecolor": look.colour if changed else "white"}
+        point |= {"markersize": 3.6, "elinewidth": 1.0, "capsize": 2.0, "zorder": 3}
+        y = row + apart * (value - (len(styles) - 1) / 2)
+        axes.errorbar(mean, y, xerr=[[mean - low], [high - mean]], **point)
     axes.set_xlabel(panel.label, fontsize=8)
     axes.locator_params(axis="x", nbins=5)
     axes.tick_params(axis="x", labelsize=7)
