@@ -43,7 +43,7 @@ from traces.base.time import NS_PER_S
 from traces.figures.application.chunk_sizes import chunk_owners_figure, chunk_sizes_figure, chunks_figure
 from traces.figures.application.imbalance import imbalance_figure
 from traces.figures.application.task_lengths import task_lengths_figure
-from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, new_figure, save, styled
+from traces.figures.drawing.canvas import GREY, INK, PALETTE, Figure, drawing, save
 from traces.figures.drawing.panels import Box
 from traces.figures.drawing.styles import UPSILON
 from traces.figures.run.core_heat import heat_figure
@@ -201,8 +201,7 @@ def task_lengths() -> Figures:
         axes.text(0.97, 0.92, cov, transform=axes.transAxes, ha="right", va="top")
         axes.spines[["top", "right"]].set_visible(False)
 
-    figure = new_figure(9.0, 6.4)
-    with styled():
+    with drawing(9.0, 6.4) as figure:
         panels = figure.subplots(3, 3).ravel()
         for axes, (spec, (most, bars)) in zip(panels, _DENSITIES.items(), strict=False):
             values = found(spec, 200_000)
@@ -242,10 +241,10 @@ def speeds() -> Figures:
     """What each kind of core speeds does to a machine of three cores in 240 s."""
     # Cores differ in colour, dash and width: they remain apart in grey, and where they lie on each other.
     looks = ((PALETTE[0], "solid", 2.2), (PALETTE[1], (0, (5, 1.5)), 1.5), (PALETTE[6], (0, (1.2, 1.2)), 1.4))
-    with tempfile.TemporaryDirectory() as folder, styled():
+    size = (7.6, 1.25 * len(_SPEEDS) + 0.7)
+    with tempfile.TemporaryDirectory() as folder, drawing(*size) as figure:
         file = Path(folder) / "speeds.csv"
         file.write_text(_SPEED_FILE, encoding="utf-8")
-        figure = new_figure(7.6, 1.25 * len(_SPEEDS) + 0.7)
         rows = figure.subplots(len(_SPEEDS), 1, sharex=True, sharey=True)
         for axes, (specs, cores) in zip(rows, _SPEEDS, strict=True):
             found = core_speeds([spec.replace("FILE.csv", str(file)) for spec in specs], 3, 1)
@@ -383,8 +382,7 @@ def evaluation() -> Figures:
 def draws() -> Figures:
     """The increase of the makespan in ``docs/data/two-level-paper-draws.csv``: imbalance, and on it the extra task."""
     rows = pd.read_csv(DATA / "two-level-paper-draws.csv")
-    with styled():
-        figure = new_figure(8.0, 5.6)
+    with drawing(8.0, 5.6) as figure:
         panels = rows.groupby(["tasks_per_core", "workload"], sort=False)
         order = sorted(panels.groups)
         for axes, (per_core, workload) in zip(figure.subplots(2, 2).flat, order, strict=True):
@@ -445,8 +443,7 @@ def demand_response() -> Figures:
     rows = rows[rows["metric"] == "wait"]
     found = {}
     for name, panels in {"states": ["states"], "techniques": ["all nodes alike", "every other node"]}.items():
-        with styled():
-            figure = new_figure(3.2 + 2.6 * len(panels), 3.6)
+        with drawing(3.2 + 2.6 * len(panels), 3.6) as figure:
             for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels, strict=True):
                 axes.grid(axis="y")
                 cases = rows[rows["table"] == panel].groupby("case", sort=False)
@@ -489,8 +486,7 @@ _PLACES: Final = {
 
 def life() -> Figures:
     """The states of a job, and how it comes from one to the next."""
-    with styled():
-        figure = new_figure(8.4, 3.6)
+    with drawing(8.4, 3.6) as figure:
         axes = figure.subplots()
         for (before, after), several in groupby(LIFE, key=lambda step: (step.before, step.after)):
             words = "\n".join(getattr(step.event, "name", str(step.event)).lower() for step in several)
@@ -556,11 +552,12 @@ PICTURES: Final = (
     Section("The power of a machine", "Of a run with `--power` or with limits to power.",
             _alike("demand-response-", "none", "submit", "hold", "dvfs", "stop-idle", "stop-off",
                    command="twolevel power DIR -o power.png"), power),
-    Section("A study", "`twolevel grid` and `twolevel study` draw them into `DIR/figures`; this command draws them again.",
+    Section("A study", "`twolevel grid` and `twolevel study` draw them into `DIR/figures`.",
             _drawn("study-", "makespan", "variation", "ratio", "imbalance", "cost", "comparison", "slowdown-boxes",
                    "queue-boxes", "decisions", "decision-cost"), studies),
     Section("Two runs", "", {"compare-chain.png": "twolevel compare DIR_A DIR_B --job 64 --out compared"},
             by="the example of the page on comparing"),
+    Section("The real Slurm", "", {"slurm-delays.png": "twolevel compare DIR_A DIR_B --out compared"}),
     Section("One loop, one graph", "", {"loop.png": _LOOP, "graph-schedule.png": _GRAPH}),
     Section("Task lengths", "", {"lengths.png": ""}, task_lengths),
     Section("Techniques", "", _alike("techniques", "", "-learning"), techniques),

@@ -28,7 +28,7 @@ WHY = tuple(reason.name.lower() for reason in Reason)
 #: Ends of jobs, or of attempts; ``JobRecords.state`` is an index of these words.
 STATES = tuple(ending.name.lower() for ending in Ending)
 
-_JOB_ID = RecordColumn("number of the job in the workload")
+_JOB_ID = RecordColumn("number of the job")
 
 
 @dataclass(frozen=True)

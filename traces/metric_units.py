@@ -3,18 +3,11 @@
 import math
 from dataclasses import dataclass
 
-#: Durations are shown in a unit from this many ns on (three of the unit).
-_UNITS_NS = ((86_400 * 10**9, "d"), (3600 * 10**9, "h"), (60 * 10**9, "min"), (10**9, "s"), (10**6, "ms"))
+#: Units of durations, ns.
+_UNITS_NS = {"d": 86_400 * 10**9, "h": 3600 * 10**9, "min": 60 * 10**9, "s": 10**9, "ms": 10**6}
 
 #: Suffixes of names that are units.
-_ENDINGS = (
-    ("_jobs_per_s", "jobs/s"),
-    ("_core_hours", "core h"),
-    ("_kwh", "kWh"),
-    ("_mwh", "MWh"),
-    ("_s", "s"),
-    ("_g", "g"),
-)
+_ENDINGS = {"_jobs_per_s": "jobs/s", "_core_hours": "core h", "_kwh": "kWh", "_mwh": "MWh", "_s": "s", "_g": "g"}
 
 #: Energies and powers are shown in a multiple of their units from this value on.
 _MULTIPLES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -53,14 +46,14 @@ def shown_as(metric: str, typical: float) -> Shown:
     """
     if metric.endswith("_ns"):
         size = abs(typical) if math.isfinite(typical) else 0.0
-        scale, unit = next(((float(ns), name) for ns, name in _UNITS_NS if size >= 3 * ns), (1.0, "ns"))
+        scale, unit = next(((float(ns), name) for name, ns in _UNITS_NS.items() if size >= 3 * ns), (1.0, "ns"))
         return Shown(_words(metric[:-3]), unit, scale)
     for ending, unit in _WITH_MULTIPLES:
         if metric.endswith(ending):
             size = abs(typical) if math.isfinite(typical) else 0.0
             scale, letter = next((one for one in _MULTIPLES if size >= one[0]), (1.0, ""))
             return Shown(_words(metric.removesuffix(ending)), letter + unit, scale)
-    for ending, unit in _ENDINGS:
+    for ending, unit in _ENDINGS.items():
         if metric.endswith(ending) and len(metric) > len(ending):
             return Shown(_words(metric.removesuffix(ending)), unit, 1.0)
     if any(word in metric for word in _FRACTIONS):

@@ -157,13 +157,7 @@ def rows_frame(columns: Any) -> DataFrame:
     import pandas as pd
 
     if isinstance(columns, Mapping) and any(isinstance(column, Values) for column in columns.values()):
-        types: dict[str, Any] = {
-            "whole": "Int64",
-            "seed": "UInt64",
-            "real": "float64",
-            "text": object,
-            "truth": "boolean",
-        }
+        types: Any = {"whole": "Int64", "seed": "UInt64", "real": "float64", "text": object, "truth": "boolean"}
         columns = {
             name: pd.Series(list(column.values), dtype=types[column.kind]) if isinstance(column, Values) else column
             for name, column in columns.items()

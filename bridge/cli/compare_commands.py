@@ -10,6 +10,7 @@ from bls.options import PUE, SIGNALS
 from bridge.cli.parameters import argument, option
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
+from bridge.options.paper import PaperOptions
 from bridge.standard_error import lined_up, say
 
 
@@ -35,6 +36,7 @@ def compare_command(
     ] = None,
     pue: Annotated[str | None, PUE] = None,
     out: Annotated[str | None, replace(OUT, help="Folder for the table, the record and the figures")] = OUT.default,
+    paper: PaperOptions,
     force: Annotated[bool, FORCE] = FORCE.default,
 ) -> None:
     """Compare two runs: jobs that started later in B than in A, the jobs they waited for, and jobs that delayed others.
@@ -81,7 +83,7 @@ def compare_command(
     else:
         print(lined_up(described), *(chain_table(compared, row) for row in rows), sep="\n\n")
     if target is not None:
-        with fresh_directory(target, force) as folder:
+        with fresh_directory(target, force) as folder, paper.drawing():
             moved = [ranked(compared, "start_delta_ns", 1, later=later) for later in (True, False)]
             drawn = next((found[-1] for found in (rows, *moved) if found), None)
             write_comparison(compared, *runs, folder, row=drawn, top=top, power=power)

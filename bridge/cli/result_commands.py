@@ -13,13 +13,16 @@ from bls.options import FAIR_START, POWER, PUE, SIGNALS
 from bridge.cli import INTERRUPTED
 from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
 from bridge.options.bundles import bundled
+from bridge.options.paper import PaperOptions
 from bridge.standard_error import lined_up, put, put_text, say
 
 if TYPE_CHECKING:
     from bridge.runs.afterwards import StoredRun
 
 
+@bundled
 def figures_command(
+    *,
     results: Annotated[str, argument("DIR", "Results of a run, a study or a grid.")],
     only: Annotated[
         list[str] | None,
@@ -31,8 +34,7 @@ def figures_command(
     ] = "svg,png",
     jobs: Annotated[str | None, option("NUMBERS", "Only these jobs of a run, e.g. 1542-1546.")] = None,
     cores: Annotated[str | None, option("NUMBERS", "Only these cores of a run, e.g. 64-127.")] = None,
-    width: Annotated[str | None, option("LENGTH", "Width of each figure, e.g. 3.5in, 89mm or 252pt.")] = None,
-    no_title: Annotated[bool, switch("--no-title", "Draw no titles; captions.txt has them.")] = False,
+    paper: PaperOptions,
 ) -> None:
     """Draw the figures of a run or a study, and write their captions; existing files are replaced."""
     from bridge.runs.directory import named_folder
@@ -41,7 +43,6 @@ def figures_command(
     from bridge.studies.study_record import RECORD
     from traces.base.errors import InputError, one_of
     from traces.figures.drawing.canvas import FORMATS
-    from traces.figures.drawing.for_paper import ForPaper
 
     folder = Path(results)
     formats = [word.strip() for word in form.split(",") if word.strip()]
@@ -51,14 +52,14 @@ def figures_command(
     if not formats:
         raise InputError(f"--format: empty; allowed: {', '.join(FORMATS)}")
     target = None if out is None else named_folder(out)
-    paper = ForPaper.of(width, not no_title, "--width")
+    how = paper.asked()
     if (folder / RECORD).is_file():
         if jobs is not None or cores is not None:
             raise InputError(f"--jobs, --cores: {folder} is a study; allowed with the results of a run")
-        drawn = draw_study_figures(folder, only or (), target, formats, paper=paper)
+        drawn = draw_study_figures(folder, only or (), target, formats, paper=how)
     else:
         part = {"jobs": jobs, "cores": cores}
-        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, paper=paper, **part)
+        drawn = draw_run_figures(folder, only or None, target or folder / "figures", formats, paper=how, **part)
     for path in drawn:
         put(path)
 
@@ -82,6 +83,7 @@ def power_command(
     ] = None,
     pue: Annotated[str | None, PUE] = None,
     jobs: Annotated[str | None, _JOBS] = None,
+    paper: PaperOptions,
 ) -> None:
     """Show the energy and power of a run, and compute costs, emissions and the power of the facility."""
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
@@ -106,7 +108,8 @@ def power_command(
     if output is not None:
         from bridge.runs.figures import draw_run_figure
 
-        put(draw_run_figure(Path(results), "power", Path(output)))
+        with paper.drawing():
+            put(draw_run_figure(Path(results), "power", Path(output)))
 
 
 @bundled
@@ -306,14 +309,18 @@ def platform_command(
     print(machine.to_toml(), end="")
 
 
+@bundled
 def gantt_command(
+    *,
     results: Annotated[str, argument("DIR", "Results of twolevel run --tasks.")],
     output: Annotated[str, option("FILE", "The figure: a png, svg or pdf file.", "--out", "-o")],
     jobs: Annotated[str | None, option("NUMBERS", "Job numbers, e.g. 1542-1546; default: all.")] = None,
     cores: Annotated[str | None, option("NUMBERS", "Cores, e.g. 64-127; default: all.")] = None,
     title: Annotated[str | None, option("TEXT", "Title of the chart; default: workload, policy × technique.")] = None,
+    paper: PaperOptions,
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.figures import draw_run_figure
 
-    put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))
+    with paper.drawing():
+        put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))

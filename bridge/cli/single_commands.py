@@ -24,6 +24,7 @@ from bridge.options.declared import (
     OUT,
     TRACE,
 )
+from bridge.options.paper import PaperOptions
 from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.standard_error import put_text, say
 from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
@@ -75,6 +76,7 @@ def loop_command(
     steps: Annotated[int, STEPS] = STEPS.default,
     chunks: Annotated[bool, CHUNKS] = CHUNKS.default,
     written: Written,
+    paper: PaperOptions,
 ) -> None:
     """Simulate one loop at the application level; write its tables, its record and its figure.
 
@@ -99,7 +101,7 @@ def loop_command(
     lengths_gflop = _tasks(arguments, written.seed)
     from bridge.single.records import loop_summary, write_loop
 
-    with fresh_directory(target, written.force) as folder:
+    with fresh_directory(target, written.force) as folder, paper.drawing():
         result = simulate_loop(lengths_gflop, options)
         write_loop(result, folder, arguments, trace=trace)
     put_text(loop_summary(result))
@@ -240,6 +242,7 @@ def graph_command(
     drawing: GraphDrawing,
     costs: GraphChunkCosts,
     written: Written,
+    paper: PaperOptions,
 ) -> None:
     """Simulate one task graph at the application level; write its tables, its record and its figures."""
     from bridge.runs.directory import check_target, fresh_directory, named_folder
@@ -277,7 +280,7 @@ def graph_command(
     found = source.read(options)
     from bridge.single.records import graph_summary, write_graph
 
-    with fresh_directory(target, written.force) as folder:
+    with fresh_directory(target, written.force) as folder, paper.drawing():
         result = simulate_graph(found, options)
         write_graph(result, folder, arguments, trace=trace)
     put_text(graph_summary(result))

@@ -18,6 +18,9 @@ from bridge.cli import INTERRUPTED
 from bridge.cli.parameters import argument, option, switch
 from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, bundled
+
+# Everything else is imported by the command that needs it, so that --help is quick.
+from bridge.options.paper import PaperOptions
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import put_text, say
 
@@ -44,6 +47,7 @@ def study_command(
     workers: Annotated[int | None, d.WORKERS] = d.WORKERS.default,
     cluster: ClusterOption = None,
     figures: Annotated[bool, switch("--figures/--no-figures", "Draw the figures of the study.")] = True,
+    paper: PaperOptions,
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
@@ -52,7 +56,8 @@ def study_command(
     from traces.base.errors import InputError
 
     try:
-        _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
+        with paper.drawing():
+            _run(load_study(file, data or ()), named_folder(out), workers, cluster, force=force, figures=figures)
     except InputError as error:
         # What is found late, as a metric that there is not, says its table only.
         raise InputError(f"{file}: {error.text}" if error.text.startswith("[") else error.text) from None
@@ -181,6 +186,7 @@ def grid_command(
     shake: Annotated[str | None, d.SHAKE] = d.SHAKE.default,
     shared: Annotated[Mapping[str, Any], OF_CELLS],
     workers: Annotated[int | None, replace(d.WORKERS, first=True)] = d.WORKERS.default,
+    paper: PaperOptions,
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Simulate every combination of policies, techniques and variations; write their tables and figures."""
@@ -190,7 +196,8 @@ def grid_command(
 
     text = grid_text(workload, bls, als, variation, seeds, shared, replicate, warmup, shake)
     study = parse_study(text, [Path.cwd()], "grid", "--{}")
-    _run(study, named_folder(out), workers, None, force=force, figures=True)
+    with paper.drawing():
+        _run(study, named_folder(out), workers, None, force=force, figures=True)
 
 
 @bundled

@@ -13,6 +13,7 @@ from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.cli.parameters import group
 from bridge.options import declared as d
 from bridge.options.generation import GenerationRequest
+from bridge.options.paper import PaperOptions
 from bridge.standard_error import put, put_text, say
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def info_command(
     select: Annotated[str, SELECT] = SELECT.default,
     reader: Annotated[str | None, d.READER] = None,
     plot: Annotated[str | None, d.PLOT] = None,
+    paper: PaperOptions,
     rejects: Annotated[bool, d.REJECTS] = False,
     as_json: Annotated[bool, d.JSON] = False,
 ) -> None:
@@ -80,7 +82,8 @@ def info_command(
         from traces.figures.drawing.canvas import save
         from traces.figures.workload.overview import overview_figure
 
-        say(f"figure: {save(overview_figure(described), Path(plot))}")
+        with paper.drawing():
+            say(f"figure: {save(overview_figure(described), Path(plot))}")
     if as_json:
         listed = {"rejected": [one._asdict() for one in fitting.rejected]} if rejects else {}
         print(json.dumps(described.as_dict() | listed, indent=2, ensure_ascii=False))
@@ -184,6 +187,7 @@ def generate_command(
     wanted: GenerationRequest,
     requests: Annotated[str | None, d.NODE_REQUESTS] = None,
     reader: Annotated[str | None, d.READER] = None,
+    paper: PaperOptions,
     force: Annotated[bool, d.REPLACE] = False,
 ) -> None:
     """Write a synthetic workload, modelled on another one or by a published model, as SWF; print distances to the other."""
@@ -214,7 +218,8 @@ def generate_command(
         return
     put_text(likeness_text(source, made))
     if wanted.plot is not None:
-        say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
+        with paper.drawing():
+            say(f"figure: {draw(source, made, Path(wanted.plot), (Path(wanted.like or '').name, target.name))}")
 
 
 def fetch_command(

@@ -70,7 +70,7 @@ def _with_tasks(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> Ledg
     elif (folder / ARCHIVE).is_file():
         path, row, columns = _of_archive(ledger, folder, record)
     else:
-        raise InputError(f"{TRACE_DETAIL}: {folder} has no tasks.parquet{no_tasks(record)}, or give {TRACE_DETAIL:job}")
+        raise InputError(f"{folder} has no tasks.parquet{no_tasks(record)}, or give {TRACE_DETAIL:job}")
     number, core = columns["task"], columns["core"]
     if len(number) and (number.min() < 0 or core.min() < 0 or core.max() >= ledger.machine.n_cores):
         raise InputError(f"{path}: has tasks or cores that do not exist in the run")
@@ -122,12 +122,10 @@ def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tupl
     if detail == TRACE_DETAIL.default:
         detail = automatic_detail(ledger.machine)
     if part or detail != "task":
-        raise InputError(f"{TRACE_DETAIL}: {folder} has no tasks.parquet, and {path} lacks some tasks{instead}")
+        raise InputError(f"{folder} has no tasks.parquet, and {path} lacks some tasks{instead}")
     found = read_tasks(path, ledger.machine.core_names, jobs.job_id.tolist())
     if found.messages:
-        raise InputError(
-            f"{TRACE_DETAIL}: {folder} has no tasks.parquet, and {path} does not name the jobs of its transfers{instead}"
-        )
+        raise InputError(f"{folder} has no tasks.parquet, and {path} does not name the jobs of its transfers{instead}")
     if (np.bincount(found.row, minlength=len(jobs)) != jobs.tasks).any():
         raise InputError(f"{path}: does not match the tasks of {folder / 'jobs.parquet'}")
     columns = {name: getattr(found, name) for name in ("task", "chunk", "core", "start_ns", "end_ns")}

@@ -110,9 +110,9 @@ def test_archives_of_which_tasks_cannot_be_read(here: Path) -> None:
     instead = "; simulate again with --tasks to keep one row per task, or give --trace-detail job"
     of_run = "is an OTF2 archive; allowed: the folder that twolevel run has written, here whole"
     for name, said in {
-        "part": f"--trace-detail: part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
-        "coarse": f"--trace-detail: coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
-        "sent": "--trace-detail: sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers"
+        "part": f"part has no tasks.parquet, and part/trace/traces.otf2 lacks some tasks{instead}",
+        "coarse": f"coarse has no tasks.parquet, and coarse/trace/traces.otf2 lacks some tasks{instead}",
+        "sent": "sent has no tasks.parquet, and sent/trace/traces.otf2 does not name the jobs of its transfers"
         + instead,
         "damaged": "damaged/trace/traces.otf2: OTF2 could not read the trace: ",
         "other": "other/trace/traces.otf2: has other cores or jobs than the run",

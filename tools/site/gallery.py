@@ -19,6 +19,15 @@ from tools.site.pages import DOCS, GROUPS, ROOT
 PAGE = DOCS / "reference" / "gallery.md"
 
 
+_HEAD = """# Gallery
+
+<!-- generated: python -m tools.site.gallery -->
+All pictures of these pages. A picture leads to its full size, its caption to its page. Commands draw such pictures of yours.
+"""
+
+_NAMED = "twolevel figures DIR --only"
+
+
 def _shown() -> dict[str, tuple[str, Path]]:
     # Picture → (its caption, its page): pages of the reference come first, pictures before links.
     folders = ["reference", *(name for name in GROUPS if name != "reference"), "."]
@@ -37,24 +46,24 @@ def _shown() -> dict[str, tuple[str, Path]]:
 def gallery() -> str:
     """The page."""
     shown = _shown()
-    lines = [
-        "# Gallery",
-        "",
-        "<!-- generated: python -m tools.site.gallery -->",
-        "All pictures of these pages. A picture leads to its full size, its caption to its page. A command after it draws",
-        "such a picture of your own results.",
-        "",
-    ]
+    lines = [_HEAD]
     for section in PICTURES:
         lines += [f"## {section.heading}", ""]
         by = f"`{section.made_by}`" if re.match("(python|make|twolevel) ", section.made_by) else section.made_by
         made = [] if section.made_by == "python -m tools.pictures" else [f"Made by {by}."]
+        commands = {*filter(None, section.pictures.values())}
+        same = len(commands) == 1 < len(section.pictures)
+        named = len(commands) > 1 and all(one.startswith(_NAMED) for one in commands)
+        made += [f"`{command}` draws them." for command in commands if same] + [f"`{_NAMED} NAME` draws one."] * named
         lines += [" ".join([section.about, *made]).strip(), ""] if section.about or made else []
         for name, command in section.pictures.items():
             words, page = shown[name]
             if len(words.split()) == 1:  # a page has a link to it only
                 words = f"{section.heading}: {words.strip('`')}"
-            caption = f"[{words}]({os.path.relpath(page, PAGE.parent)})" + (f": `{command}`" if command else "")
+            elif clauses := re.match(r"((?:\S+\s+){4,}?\S+?)[,:;]\s", words):
+                words = clauses[1]  # the first ones, of five words or more
+            own = "" if same or not command else command.removeprefix(f"{_NAMED} " * named)
+            caption = f"[{words}]({os.path.relpath(page, PAGE.parent)})" + (f": `{own}`" if own else "")
             lines += [f"[![{Path(name).stem}](../images/{name})](../images/{name})", "", caption, ""]
     return "\n".join(lines)
 

@@ -1,14 +1,23 @@
 """Invariants of the columns of every run's jobs."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from traces.base.errors import TwolevelError
+from traces.compiled import Array
 from traces.ledger import STATES, WHY, JobRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 
 
 class InvariantError(TwolevelError):
     """A fault of this project, or of an application simulator: a record that no correct run makes. The message names it."""
+
+
+def refuse(wrong: Array, words: Callable[[int], str]) -> None:
+    """Raise InvariantError for the first wrong row, which ``words`` describes by its index."""
+    if len(bad := np.flatnonzero(wrong)):
+        raise InvariantError(words(int(bad[0])))
 
 
 def check_jobs(jobs: JobRecords) -> None:

@@ -15,14 +15,12 @@ from traces.checks.core_bars import (
     first_task_outside,
     place_bars,
 )
-from traces.checks.jobs import InvariantError, check_jobs
+from traces.checks.jobs import InvariantError, check_jobs, refuse
 from traces.checks.transfers import check_transfers
 from traces.compiled import Array, own
 from traces.holdings import changing, core_spans, holdings
 from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
 from traces.records.declared import divides
-
-__all__ = ["CoreBars", "InvariantError", "check_ledger", "core_bars"]
 
 _LEAST = np.iinfo(np.int64).min
 
@@ -165,26 +163,25 @@ def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
     upto = np.zeros(len(tasks) + 1, np.int64)
     np.cumsum(tasks.core >= 0, out=upto[1:])
     ran = np.diff(upto[tasks.first])
-    if len(bad := np.flatnonzero((rows > 0) & (ran != jobs.tasks))):
-        raise InvariantError(
-            f"job {jobs.job_id[bad[0]]} has {ran[bad[0]]} rows of tasks that ran; it computed {jobs.tasks[bad[0]]} tasks"
-        )
-    if len(bad := np.flatnonzero((ran < rows) & (jobs.state == STATES.index("completed")))):
-        raise InvariantError(f"job {jobs.job_id[bad[0]]} completed, but {rows[bad[0]] - ran[bad[0]]} tasks never ran")
+    wrong, job_id = (rows > 0) & (ran != jobs.tasks), jobs.job_id
+    refuse(wrong, lambda k: f"job {job_id[k]} has {ran[k]} rows of tasks that ran; it computed {jobs.tasks[k]} tasks")
+    wrong = (ran < rows) & (jobs.state == STATES.index("completed"))
+    refuse(wrong, lambda k: f"job {job_id[k]} completed, but {rows[k] - ran[k]} tasks never ran")
 
 
 def _check_allocations(ledger: Ledger) -> None:
     jobs = ledger.jobs
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     owner = jobs.owner
-    if len(bad := np.flatnonzero((owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1]))):
-        raise InvariantError(f"job {jobs.job_id[owner[bad[0]]]}: its intervals of cores are not ascending and disjoint")
+    wrong = (owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1])
+    refuse(wrong, lambda k: f"job {jobs.job_id[owner[k]]}: its intervals of cores are not ascending and disjoint")
     held = np.zeros(len(jobs), np.int64)
     np.add.at(held, owner, hi - lo)
-    if len(bad := np.flatnonzero(held != jobs.held_cores)):
-        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it says {jobs.held_cores[bad[0]]}")
-    if len(bad := np.flatnonzero(jobs.started & (held < jobs.cores))) and not ledger.moldable:
-        raise InvariantError(f"job {jobs.job_id[bad[0]]} holds {held[bad[0]]} cores; it asks for {jobs.cores[bad[0]]}")
+    wrong = held != jobs.held_cores
+    refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it says {jobs.held_cores[k]}")
+    if not ledger.moldable:
+        wrong = jobs.started & (held < jobs.cores)
+        refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it asks for {jobs.cores[k]}")
 
 
 def _check_holdings(ledger: Ledger) -> None:
@@ -244,19 +241,20 @@ def _check_releases(ledger: Ledger) -> None:
     apart = np.zeros(len(jobs), np.bool_)
     for one in changing(ledger):
         apart[one.job] = True
-    if len(bad := np.flatnonzero(~_ever_given(ledger, job, core))):
-        raise InvariantError(f"job {jobs.job_id[job[bad[0]]]} releases core {core[bad[0]]}, which it was not given")
+    given = _ever_given(ledger, job, core)
+    refuse(~given, lambda k: f"job {jobs.job_id[job[k]]} releases core {core[k]}, which it was not given")
     held = core_spans(ledger, apart)
     wrong = held.end_ns < held.start_ns
     wrong[:-1] |= (
         (held.job[1:] == held.job[:-1]) & (held.core[1:] == held.core[:-1]) & (held.start_ns[1:] < held.end_ns[:-1])
     )
-    if len(bad := np.flatnonzero(wrong)):
-        k = bad[0]
-        raise InvariantError(
+    refuse(
+        wrong,
+        lambda k: (
             f"job {jobs.job_id[held.job[k]]} is given core {held.core[k]}, which it holds, or releases it, which it does not "
             f"hold, at {held.start_ns[k]} to {held.end_ns[k]} ns"
-        )
+        ),
+    )
     if tasks is None or not apart.any():
         return
     owner = tasks.job
@@ -273,9 +271,11 @@ def _check_releases(ledger: Ledger) -> None:
     at_span[order] = place
     mine = at_span[spans.shape[1] :]
     found = (mine >= 0) & (held.job[mine] == owner) & (held.core[mine] == on)
-    if len(bad := np.flatnonzero(~found | (tasks.end_ns[ran] > held.end_ns[mine]))):
-        k = bad[0]
-        raise InvariantError(
-            f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {tasks.start_ns[ran[k]]} to {tasks.end_ns[ran[k]]} "
+    start_ns, end_ns = tasks.start_ns[ran], tasks.end_ns[ran]
+    refuse(
+        ~found | (end_ns > held.end_ns[mine]),
+        lambda k: (
+            f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {start_ns[k]} to {end_ns[k]} "
             "ns, while the job does not hold the core for all of this time"
-        )
+        ),
+    )

@@ -104,8 +104,8 @@ class JobEvents(RecordKind):
         """The columns of its table."""
         found = {
             "row": RecordColumn("the job's row in `jobs.parquet`, from 0"),
-            "job_id": RecordColumn("number of the job in the workload"),
-            "attempt": RecordColumn("number of the attempt at it, from 0"),
+            "job_id": RecordColumn("its number"),
+            "attempt": RecordColumn("its attempt, from 0"),
         }
         for name, one in cls._own().items():
             if one.table == "row":
@@ -214,12 +214,12 @@ def of_kind(events: Iterable[JobEvents], kind: type[K]) -> K:
 
 
 def instant_text(ns: int) -> str:
-    """Format hours, minutes and seconds, exactly."""
+    """Format hours, minutes and seconds, exactly: ``10:59:25`` or, within a second, ``10:59:25.500000000``."""
     seconds, part = divmod(ns, NS_PER_S)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
     text = f"{hours}:{minutes:02d}:{seconds:02d}"
-    return f"{text}.{part:09d}".rstrip("0") if part else text
+    return f"{text}.{part:09d}" if part else text
 
 
 def counted(n: int, word: str) -> str:

@@ -8,27 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from traces.compiled import Array
+from traces.records import events
 from traces.records.declared import column
-from traces.records.events import (
-    INT64,
-    NAMED,
-    UINT64,
-    Happening,
-    JobEvents,
-    Points,
-    at_once,
-    cores_named,
-    counted,
-    instant_text,
-    of_kind,
-)
 from traces.records.widths import WidthRecords
 
 if TYPE_CHECKING:
     from traces.ledger import JobRecords
 
 
-class ReleaseRecords(JobEvents):
+class ReleaseRecords(events.JobEvents):
     """One row per core that a job releases before its end, sorted as ``JobRecords``, then by core, then by instant.
 
     The core was part of the job's allocation, or given to it later (``WidthRecords``); from this instant on it is free for
@@ -38,8 +26,8 @@ class ReleaseRecords(JobEvents):
     name = "releases"
     shown = "a running job gives cores back"
     attributes = (
-        ("releasing job", "number of the running job that gives cores back", INT64),
-        ("released", "how many cores it gives back", UINT64),
+        ("releasing job", "number of the running job that gives cores back", events.INT64),
+        ("released", "how many cores it gives back", events.UINT64),
     )
     missing = "no releases: no core was given back before its job's end (coordination release)"
     instant: ClassVar[str] = "released_ns"
@@ -55,22 +43,22 @@ class ReleaseRecords(JobEvents):
         """Each event takes one core from its job."""
         return np.full(len(self), -1)
 
-    def points(self, jobs: JobRecords) -> Points:
+    def points(self, jobs: JobRecords) -> events.Points:
         """Group the cores that one job releases at one instant."""
-        at, job, sums = at_once(self.released_ns, self.job, np.ones(len(self)))
-        return Points(at, [jobs.job_id[job], *sums])
+        at, job, sums = events.at_once(self.released_ns, self.job, np.ones(len(self)))
+        return events.Points(at, [jobs.job_id[job], *sums])
 
-    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+    def sentences(self, job: int, numbers: Array, others: Collection[events.JobEvents]) -> Iterator[events.Happening]:
         """The releases at the first instants, with reasons, and the number of cores that followed."""
         mine = np.flatnonzero(self.job == job)
         mine = mine[np.argsort(self.released_ns[mine], kind="stable")]
         at, instants = self.released_ns[mine], np.unique(self.released_ns[mine])
-        widths = of_kind(others, WidthRecords)
-        for ns in instants[:NAMED].tolist():
+        widths = events.of_kind(others, WidthRecords)
+        for ns in instants[: events.NAMED].tolist():
             cores = self.core[mine][at == ns]
             why = widths.reason_of_release(job, cores) or "no longer needed"
-            yield Happening(ns, f"released {cores_named(cores)}, {why}")
-        if len(instants) > NAMED:
-            later = counted(int(np.count_nonzero(at > instants[NAMED - 1])), "core")
+            yield events.Happening(ns, f"released {events.cores_named(cores)}, {why}")
+        if len(instants) > events.NAMED:
+            later = events.counted(int(np.count_nonzero(at > instants[events.NAMED - 1])), "core")
             last = int(instants[-1])
-            yield Happening(last, f"released {later} more, the last at {instant_text(last)}", dated=False)
+            yield events.Happening(last, f"released {later} more, the last at {events.instant_text(last)}", dated=False)

@@ -8,25 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from traces.compiled import Array
+from traces.records import events
 from traces.records.declared import column
-from traces.records.events import (
-    NAMED,
-    RUNNING_JOB,
-    UINT64,
-    Happening,
-    JobEvents,
-    Points,
-    at_once,
-    cores_named,
-    counted,
-    instant_text,
-)
 
 if TYPE_CHECKING:
     from traces.ledger import JobRecords, Ledger
 
 
-class WidthRecords(JobEvents):
+class WidthRecords(events.JobEvents):
     """One row each time a running job gets a core, is asked for one, or requests another number of cores, sorted as
     ``JobRecords``, then by instant, requests first.
 
@@ -37,10 +26,10 @@ class WidthRecords(JobEvents):
     name = "widths"
     shown = "a running job gets cores, is asked for cores, or requests another number of cores"
     attributes = (
-        RUNNING_JOB,
-        ("given", "how many cores it is given", UINT64),
-        ("asked", "how many cores it is asked for", UINT64),
-        ("wished", "number of cores that it requests, 0 if as before", UINT64),
+        events.RUNNING_JOB,
+        ("given", "how many cores it is given", events.UINT64),
+        ("asked", "how many cores it is asked for", events.UINT64),
+        ("wished", "number of cores that it requests, 0 if as before", events.UINT64),
     )
     missing = "no changes of widths: no job was malleable (malleable, resize)"
     holds: ClassVar[bool] = True
@@ -66,11 +55,11 @@ class WidthRecords(JobEvents):
         """One core for each that a job gets; cores that it is asked for it still holds."""
         return (self.change > 0).astype(np.int64)
 
-    def points(self, jobs: JobRecords) -> Points:
+    def points(self, jobs: JobRecords) -> events.Points:
         """Group the changes of one job at one instant."""
         requested = np.where(self.change == 0, self.core, 0)
-        at, job, sums = at_once(self.command_ns, self.job, self.change > 0, self.change < 0, requested)
-        return Points(at, [jobs.job_id[job], *sums])
+        at, job, sums = events.at_once(self.command_ns, self.job, self.change > 0, self.change < 0, requested)
+        return events.Points(at, [jobs.job_id[job], *sums])
 
     def given_by(self, job: Array, at_ns: Array) -> Array:
         """Return the number of cores that each of some jobs had got by an instant, besides its initial ones."""
@@ -99,19 +88,19 @@ class WidthRecords(JobEvents):
             return ""
         return "as it was asked to" if self.change[mine].all() else "as it requested fewer"
 
-    def sentences(self, job: int, numbers: Array, others: Collection[JobEvents]) -> Iterator[Happening]:
+    def sentences(self, job: int, numbers: Array, others: Collection[events.JobEvents]) -> Iterator[events.Happening]:
         """The changes at the first instants, and the number of others."""
         mine = np.flatnonzero(self.job == job)
         instants = np.unique(self.command_ns[mine])
-        for ns in instants[:NAMED].tolist():
+        for ns in instants[: events.NAMED].tolist():
             now = mine[self.command_ns[mine] == ns]
             for n in self.core[now[self.change[now] == 0]].tolist():
-                yield Happening(ns, f"requested {counted(n, 'core')}")
+                yield events.Happening(ns, f"requested {events.counted(n, 'core')}")
             for change, verb in ((1, "given"), (-1, "asked for")):
                 cores = np.sort(self.core[now[self.change[now] == change]])
                 if len(cores):
-                    yield Happening(ns, f"{verb} {cores_named(cores)}")
-        if len(instants) > NAMED:
-            more, last = counted(len(instants) - NAMED, "time"), int(instants[-1])
+                    yield events.Happening(ns, f"{verb} {events.cores_named(cores)}")
+        if len(instants) > events.NAMED:
+            more, last = events.counted(len(instants) - events.NAMED, "time"), int(instants[-1])
             what = "given cores, or asked for some," if self.change[mine].all() else "requested others, or got them,"
-            yield Happening(last, f"{what} {more} more, the last at {instant_text(last)}", dated=False)
+            yield events.Happening(last, f"{what} {more} more, the last at {events.instant_text(last)}", dated=False)

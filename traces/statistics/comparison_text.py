@@ -47,19 +47,8 @@ def comparison_table(comparisons: DataFrame, *, paired_by: str = "seed") -> str:
     units = {metric: _unit(comparisons[comparisons["metric"] == metric], metric) for metric in metrics}
     option = comparisons["option"].iloc[0]
     several = [] if len(metrics) == 1 else ["metric"]
-    head = [
-        *varied,
-        option,
-        *several,
-        f"{paired_by}s",
-        "base mean",
-        "mean",
-        "difference",
-        "ratio",
-        "effect",
-        "greater",
-        "",
-    ]
+    numbers = ("base mean", "mean", "difference", "ratio", "effect", "greater", "")
+    head = [*varied, option, *several, f"{paired_by}s", *numbers]
     lines = [head]
     records: list[dict[str, Any]] = comparisons.to_dict("records")  # type: ignore[assignment]
     for row in records:

@@ -143,15 +143,6 @@ def _latex(head: Sequence[str], cells: Sequence[Sequence[str]], note: str, left:
     def line(row: Sequence[str]) -> str:
         return " & ".join("".join(_ESCAPED.get(character, character) for character in cell) for cell in row) + r" \\"
 
-    return "\n".join(
-        [
-            f"% {note}",
-            rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}",
-            r"\hline",
-            line(head),
-            r"\hline",
-            *map(line, cells),
-            r"\hline",
-            r"\end{tabular}",
-        ]
-    )
+    begin = rf"\begin{{tabular}}{{{'l' * left}{'r' * (len(head) - left)}}}"
+    rows = [line(head), r"\hline", *map(line, cells)]
+    return "\n".join([f"% {note}", begin, r"\hline", *rows, r"\hline", r"\end{tabular}"])

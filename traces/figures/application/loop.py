@@ -10,7 +10,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short
+from traces.figures.drawing.panels import legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import time_unit
 
 #: Chunks of a core alternate between two shades; the other colours differ from both, also in grey.
@@ -114,7 +114,7 @@ def loop_figure(
             "end of the loop": end,
         }
         legend_above(figure, list(named.values()), 4, labels=list(named))
-        upper.set_title(short(title, 70), loc="left", weight="bold")
+        title_panel(upper, title, 70)
         counted = f"{len(chunks.core):,} chunks, {int(np.sum(chunks.size)):,} tasks, {n_cores:,} cores"
         remark(upper, f"makespan {right:.6g} {unit}; {counted}")
     return figure

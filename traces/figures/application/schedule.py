@@ -11,7 +11,7 @@ from traces.figures.application.task_graph import level_colours
 from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import draw_bars, mark_cores, rectangles
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short, title_panel
 from traces.figures.drawing.time_axis import time_unit
 from traces.waits import graph_waits
 
@@ -72,19 +72,9 @@ class ScheduleAxes:
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
         palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
         wide = (8 if len(ran) <= 2000 else 12) * self._right / self._width_px
-        draw_bars(
-            self._axes,
-            core.astype(np.int64),
-            self._x(start),
-            self._x(end),
-            colour.reshape(-1),
-            palette,
-            n_rows=self._n_cores,
-            limits=(0.0, self._right),
-            margin=self._margin,
-            wide=wide,
-            label="tasks",
-        )
+        columns = (core.astype(np.int64), self._x(start), self._x(end), colour.reshape(-1))
+        scale: Any = {"n_rows": self._n_cores, "limits": (0.0, self._right), "margin": self._margin}
+        draw_bars(self._axes, *columns, palette, **scale, wide=wide, label="tasks")
 
     def waits(self, core: Array, begin_ns: Array, end_ns: Array) -> Any:
         if len(core) > bars.SINGLE_BARS:  # which is more than can be seen: the longest
@@ -132,17 +122,8 @@ class ScheduleAxes:
             if fit < min(len(name), 5):
                 continue
             dark = colours[task] @ (0.299, 0.587, 0.114) < 0.55
-            self._axes.text(
-                middle[k],
-                core[k] + 0.5,
-                short(name, fit),
-                ha="center",
-                va="center_baseline",
-                fontsize=6.5,
-                color="white" if dark else "#222222",
-                zorder=3.3,
-                clip_on=True,
-            )
+            look: Any = {"ha": "center", "va": "center_baseline", "fontsize": 6.5, "zorder": 3.3, "clip_on": True}
+            self._axes.text(middle[k], core[k] + 0.5, short(name, fit), color="white" if dark else "#222222", **look)
 
     def frame(self, unit: str, first_core: Sequence[int]) -> None:
         self._axes.set_xlim(0, 1.008 * self._right)
@@ -218,7 +199,7 @@ def schedule_figure(
         end = axes.axvline(right, color=canvas.PALETTE[1], linewidth=1.6, linestyle=(0, (4, 2)), label="makespan")
         drawing.frame(unit, first_core)
         legend_above(figure, [*handles, end], min(len(handles) + 1, 8))
-        axes.set_title(short(title, 60), loc="left", weight="bold")
+        title_panel(axes, title, 60)
         remark(axes, f"makespan {right:.6g} {unit}; {len(ran):,} tasks, {n_cores:,} cores{left_out}")
     return figure
 

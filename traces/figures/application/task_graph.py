@@ -11,7 +11,7 @@ from traces.compiled import Array
 from traces.figures.application.graph_levels import GraphPlaces, graph_places, task_levels
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
-from traces.figures.drawing.panels import legend_above, remark, short
+from traces.figures.drawing.panels import legend_above, remark, short, title_panel
 
 
 def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
@@ -32,6 +32,9 @@ NAMED_TASKS = 60
 CRITICAL_COLOUR, EDGE_COLOUR = "#D4006A", "#7A7A7A"
 
 _CURVE_POINTS = 12
+
+_NAME: Any = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 6, "zorder": 4}
+_NAME |= {"bbox": {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3}}
 
 
 def task_graph_figure(
@@ -99,7 +102,7 @@ def _levels_figure(gflop: Array, source: Array, target: Array, title: str) -> Fi
             axes.set(xlim=(-0.6, n_levels - 0.4))
         lower.set_xlabel("level (most edges that lead to a task)")
         lower.locator_params(axis="x", integer=True)
-        upper.set_title(short(title, 60), loc="left", weight="bold")
+        title_panel(upper, title, 60)
         remark(upper, _said(gflop, source, level))
     return figure
 
@@ -132,36 +135,20 @@ def _nodes_figure(
         on_path = np.zeros(len(gflop), bool)
         if critical is not None:
             on_path[np.asarray(critical, np.int64)] = True
-        axes.scatter(
-            places.level,
-            places.height,
-            s=sizes**2,
-            c=colours,
-            edgecolors=[CRITICAL_COLOUR if one else "white" for one in on_path.tolist()],
-            linewidths=np.where(on_path, 1.5, 0.4).tolist(),
-            zorder=3,
-            label="tasks",
-        )
+        edges_of = [CRITICAL_COLOUR if one else "white" for one in on_path.tolist()]
+        look: Any = {"edgecolors": edges_of, "linewidths": np.where(on_path, 1.5, 0.4).tolist()}
+        axes.scatter(places.level, places.height, s=sizes**2, c=colours, zorder=3, label="tasks", **look)
         if named:
             for k in range(len(gflop)):
-                axes.annotate(
-                    short(names[k] if names else str(k), max(6, int(aside / 3.9))),
-                    (places.level[k], places.height[k]),
-                    xytext=(0, -sizes[k] / 2 - 1.5),
-                    textcoords="offset points",
-                    ha="center",
-                    va="top",
-                    fontsize=6,
-                    zorder=4,
-                    bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3},
-                )
+                name = short(names[k] if names else str(k), max(6, int(aside / 3.9)))
+                axes.annotate(name, (places.level[k], places.height[k]), (0, -sizes[k] / 2 - 1.5), **_NAME)
         axes.set(xlim=(-0.6, n_levels - 0.4), ylim=(tall / 2 + 0.25, -tall / 2 - 0.25), yticks=[])
         axes.locator_params(axis="x", integer=True)
         axes.set_xlabel("level (most edges that lead to a task)")
         axes.spines["left"].set_visible(False)
         handles = [*named_colours, *handles]
         legend_above(figure, handles, min(len(handles), 9 if width_in > 9 else 6))
-        axes.set_title(short(title, 40 if width_in < 9 else 60), loc="left", weight="bold")
+        title_panel(axes, title, 40 if width_in < 9 else 60)
         remark(axes, _said(gflop, source, places.level))
     return figure
 

@@ -72,15 +72,9 @@ def delay_chain_figure(frame: DataFrame, *, late: str, title: str = "") -> Figur
             )
         for row, delta in enumerate(shown["start_delta_ns"].tolist()):
             sign = "+" if delta > 0 else "−" if delta < 0 else ""
+            look: Any = {"textcoords": "offset points", "va": "center", "fontsize": 7, "annotation_clip": False}
             panels[1].annotate(
-                sign + format_ns(abs(delta)),
-                (1, row),
-                (5, 0),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                va="center",
-                fontsize=7,
-                annotation_clip=False,
+                sign + format_ns(abs(delta)), (1, row), (5, 0), xycoords=("axes fraction", "data"), **look
             )
         panels[1].set_title("start in B − A", loc="right", fontsize=7, color=canvas.INK)
         part = f"the last {len(shown)} of {len(frame)} jobs; " if len(frame) > len(shown) else ""
@@ -118,16 +112,11 @@ def _draw(axes: Axes, bars: _Bars, low: float) -> None:
 
 
 def _legend(figure: Figure) -> None:
-    figure.legend(
-        handles=[
-            canvas.Patch(color=_WAIT, label="wait"),
-            canvas.Patch(label="run", **_RUN),
-            canvas.Patch(label="extra run time", **_OVER),
-            canvas.Patch(facecolor="none", edgecolor="none", label="↓ started when the job above ended"),
-        ],
-        loc="outside upper right",
-        ncols=4,
-        fontsize=7.5,
-        handlelength=1.6,
-        columnspacing=1.2,
-    )
+    handles = [
+        canvas.Patch(color=_WAIT, label="wait"),
+        canvas.Patch(label="run", **_RUN),
+        canvas.Patch(label="extra run time", **_OVER),
+        canvas.Patch(facecolor="none", edgecolor="none", label="↓ started when the job above ended"),
+    ]
+    look: Any = {"loc": "outside upper right", "ncols": 4, "fontsize": 7.5, "handlelength": 1.6, "columnspacing": 1.2}
+    figure.legend(handles=handles, **look)

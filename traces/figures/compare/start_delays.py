@@ -1,5 +1,7 @@
 """Delay of each job's start in one run relative to another, against its start."""
 
+from typing import Any
+
 import numpy as np
 
 from traces.base.errors import InputError
@@ -33,34 +35,20 @@ def start_delays_figure(frame: DataFrame, *, title: str = "") -> Figure:
         axes = figure.subplots()
         axes.axhline(0, color=canvas.GREY, linewidth=0.8, zorder=1)
         for which, (label, marker, colour, filled) in zip((delta > 0, delta < 0, delta == 0), _KINDS, strict=True):
-            axes.plot(
-                at[which] / _HOUR_NS,
-                delta[which] / _HOUR_NS,
-                linestyle="none",
-                marker=marker,
-                markersize=3.6,
-                markeredgewidth=0.7,
-                markeredgecolor=colour,
-                markerfacecolor=colour if filled else "white",
-                label=f"{label}: {int(which.sum()):,}",
-                rasterized=len(frame) > _MOST_MARKS,
-                zorder=2,
-            )
+            look: Any = {"marker": marker, "markeredgecolor": colour, "markerfacecolor": colour if filled else "white"}
+            look |= {"linestyle": "none", "markersize": 3.6, "markeredgewidth": 0.7, "zorder": 2}
+            x, y, name = at[which] / _HOUR_NS, delta[which] / _HOUR_NS, f"{label}: {int(which.sum()):,}"
+            axes.plot(x, y, label=name, rasterized=len(frame) > _MOST_MARKS, **look)
         axes.margins(y=0.13)
         low, high = axes.get_xlim()
         for extreme, above in ((int(np.argmax(delta)), True), (int(np.argmin(delta)), False)):
             if not (delta[extreme] > 0 if above else delta[extreme] < 0):
                 continue
-            x = float(at[extreme] / _HOUR_NS)
-            axes.annotate(
-                f"job {job[extreme]}: {'+' if above else '−'}{format_ns(abs(int(delta[extreme])))}",
-                (x, float(delta[extreme] / _HOUR_NS)),
-                (0, 5 if above else -5),
-                textcoords="offset points",
-                ha="right" if x > low + 0.8 * (high - low) else "left",
-                va="bottom" if above else "top",
-                fontsize=7.5,
-            )
+            at_h, delta_h = float(at[extreme] / _HOUR_NS), float(delta[extreme] / _HOUR_NS)
+            text = f"job {job[extreme]}: {'+' if above else '−'}{format_ns(abs(int(delta[extreme])))}"
+            side = "right" if at_h > low + 0.8 * (high - low) else "left"
+            look = {"ha": side, "va": "bottom" if above else "top", "fontsize": 7.5, "textcoords": "offset points"}
+            axes.annotate(text, (at_h, delta_h), (0, 5 if above else -5), **look)
         axes.set(xlabel="start in A [h]", ylabel="start in B − start in A [h]")
         axes.grid(axis="y")
         figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=3)

@@ -161,18 +161,10 @@ def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[
     ticks = ticks[:: -(-len(ticks) // _MOST_TICKS)]
     _number(axes, ticks, rows)
     every = -(-(len(bounds) - 1) // 32)
+    look: Any = {"rotation": 0 if len(bounds) > 9 else -90, "va": "center", "ha": "left", "fontsize": 8, "color": INK}
     for k in range(0, len(bounds) - 1, every):
-        axes.text(
-            1.008,
-            (bounds[k] + bounds[k + 1]) / 2,
-            host_names[int(host[bounds[k]])],
-            transform=axes.get_yaxis_transform(),
-            rotation=0 if len(bounds) > 9 else -90,
-            va="center",
-            ha="left",
-            fontsize=8,
-            color=INK,
-        )
+        middle, name = (bounds[k] + bounds[k + 1]) / 2, host_names[int(host[bounds[k]])]
+        axes.text(1.008, middle, name, transform=axes.get_yaxis_transform(), **look)
 
 
 def mark_cores(axes: Axes, n_cores: int, first_core: Sequence[int], right: float) -> None:

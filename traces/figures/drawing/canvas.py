@@ -85,8 +85,15 @@ class _ShownFigure(Figure):
         return data.getvalue()
 
 
-#: Axes of the user whose place the next figure takes (``traces.figures.drawing.for_paper.placed``); the last entry counts.
+#: Set by ``traces.figures.drawing.for_paper``: axes of the user whose place the next figure takes; width (inches or None) and
+#: titles of figures; the last entry counts.
 PLACE: list[Any] = []
+PAPER: list[tuple[float | None, bool]] = [(None, True)]
+
+
+def shown_title(title: str) -> str:
+    """The title that a figure gets; empty if figures are drawn without titles."""
+    return title if PAPER[-1][1] else ""
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
@@ -164,7 +171,7 @@ def save_all(figure: Figure, paths: Sequence[Path], width_in: float | None = Non
     """Write one figure into several files, each in the format of its suffix, and lay it out only once. ``width_in`` gives it
     another width in inches. Raises InputError if a suffix is unknown, or a file cannot be written."""
     forms = [figure_format(path) for path in paths]
-    if width_in is not None:
+    if (width_in := width_in or PAPER[-1][0]) is not None:
         _resize(figure, width_in)
     with matplotlib.rc_context(_STYLE), _laid_out(figure):
         for path, form in zip(paths, forms, strict=True):

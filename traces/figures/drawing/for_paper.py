@@ -53,6 +53,18 @@ def placed(axes: Any) -> Iterator[None]:
         canvas.PLACE.pop()
 
 
+@contextmanager
+def drawn_for(paper: ForPaper) -> Iterator[None]:
+    """A context in which figures have this width, and titles only if they are wanted."""
+    from traces.figures.drawing import canvas
+
+    canvas.PAPER.append((paper.width_in, paper.titled))
+    try:
+        yield
+    finally:
+        canvas.PAPER.pop()
+
+
 def write_captions(folder: Path, captions: Mapping[str, str]) -> Path:
     """Write the captions of figures, by the names of their files without suffix, into one file of a folder. Captions of other
     figures that the file holds are kept. Returns the file."""

@@ -33,8 +33,13 @@ def panel_grid(figure: Figure, n: int, columns: int, *, sharex: bool = True) -> 
 
 def title_figure(figure: Figure, title: str, most: int = 200) -> None:
     """Write the title of a figure at the left, cut to ``most`` characters; nothing if it is empty."""
-    if title:
+    if title := canvas.shown_title(title):
         figure.suptitle(short(title, most), x=0.01, ha="left")
+
+
+def title_panel(axes: Axes, title: str, most: int) -> None:
+    """Write the title of a figure at the upper left of its first panel, cut to ``most`` characters."""
+    axes.set_title(short(canvas.shown_title(title), most), loc="left", weight="bold")
 
 
 def legend_above(
@@ -48,18 +53,11 @@ def legend_above(
 ) -> None:
     """Add a legend above the panels, with an optional title above it. ``handle`` is the length of a sample in letters; a
     tuple among the handles is drawn as samples side by side. ``labels`` are by default those of the handles."""
-    figure.legend(
-        handles=list(handles),
-        labels=labels if labels is not None else [one.get_label() for one in handles],
-        handler_map={tuple: canvas.HandlerTuple(ndivide=None, pad=0.0)},
-        loc="outside upper center",
-        ncols=columns,
-        handlelength=handle,
-        handleheight=1.1,
-        columnspacing=1.4,
-        title=title or None,
-        title_fontproperties={"size": 9.5, "weight": "bold"},
-    )
+    names = labels if labels is not None else [one.get_label() for one in handles]
+    title_look = {"title": canvas.shown_title(title) or None, "title_fontproperties": {"size": 9.5, "weight": "bold"}}
+    look: dict[str, Any] = {"ncols": columns, "handlelength": handle, "handleheight": 1.1, "columnspacing": 1.4}
+    look["handler_map"] = {tuple: canvas.HandlerTuple(ndivide=None, pad=0.0)}
+    figure.legend(handles=list(handles), labels=names, loc="outside upper center", **look, **title_look)
 
 
 def remark(axes: Axes, text: str) -> None:
@@ -84,14 +82,8 @@ def draw_intervals(
     known = np.isfinite(low)
     ends = np.stack([mean - low, high - mean])[:, known]
     x, y, ends_of = (mean, at, "xerr") if lying else (at, mean, "yerr")
-    look: dict[str, Any] = {
-        "fmt": "none",
-        "ecolor": colour,
-        "elinewidth": 0.9,
-        "capsize": 1.8,
-        "zorder": 3,
-        ends_of: ends,
-    }
+    look: dict[str, Any] = {"fmt": "none", "ecolor": colour, "elinewidth": 0.9, "capsize": 1.8, "zorder": 3}
+    look[ends_of] = ends
     axes.errorbar(x[known], y[known], **look)
 
 

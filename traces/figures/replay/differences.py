@@ -1,5 +1,7 @@
 """Differences of submits, starts and durations of jobs from a reference: RM-Replay's Figure 6."""
 
+from typing import Any
+
 import numpy as np
 
 from traces.base.errors import InputError
@@ -41,11 +43,8 @@ def differences_figure(differences: DataFrame, *, reference: str, title: str = "
             axes.grid()
         panels[0].set(ylim=(-0.02, 1.02), ylabel="share of jobs")
         legend_above(figure, panels[0].get_legend_handles_labels()[0], min(len(sides), 3), handle=3.2, title=title)
-        figure.supxlabel(
-            f"later or longer than in {reference} is to the right; axes are logarithmic beyond 1 min",
-            fontsize=7,
-            color=canvas.GREY,
-        )
+        text = f"later or longer than in {reference} is to the right; axes are logarithmic beyond 1 min"
+        figure.supxlabel(text, fontsize=7, color=canvas.GREY)
     return figure
 
 
@@ -54,16 +53,9 @@ def _curve(axes: Axes, values: Array, place: int, label: str) -> None:
     values = np.sort(values).astype(np.float64)
     share = np.arange(1, len(values) + 1) / len(values)
     edge = 2.0 * max(abs(values[0]), abs(values[-1]), _LEAST_NS)
-    axes.step(
-        np.concatenate([[-edge, values[0]], values, [edge]]),
-        np.concatenate([[0.0, 0.0], share, [1.0]]),
-        where="post",
-        color=look.colour,
-        linestyle=look.dash,
-        linewidth=1.4,
-        label=label,
-        zorder=3,
-    )
+    x, y = np.concatenate([[-edge, values[0]], values, [edge]]), np.concatenate([[0.0, 0.0], share, [1.0]])
+    line: Any = {"color": look.colour, "linestyle": look.dash, "linewidth": 1.4, "label": label, "zorder": 3}
+    axes.step(x, y, where="post", **line)
 
 
 def _axis(axes: Axes, most_ns: float) -> None:

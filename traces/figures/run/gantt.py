@@ -15,7 +15,7 @@ from traces.figures.drawing import bars, canvas
 from traces.figures.drawing.bars import mark_hosts
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, counted_values
-from traces.figures.drawing.panels import counted, legend_above, remark, short
+from traces.figures.drawing.panels import counted, legend_above, remark, title_panel
 from traces.figures.drawing.time_axis import TimeAxis, time_axis
 from traces.intervals import Intervals, check_ends, within
 from traces.tables import DataFrame
@@ -23,6 +23,8 @@ from traces.tables import DataFrame
 _FONT_PT = 6.5
 # Width of a digit, height of a line (in font sizes), and margin of a number.
 _DIGIT, _LINE, _AROUND_PT = 0.64, 0.8, 3.0
+_JOB_NUMBER: Any = {"ha": "left", "va": "center_baseline", "fontsize": _FONT_PT, "gid": "job", "zorder": 3}
+_JOB_NUMBER |= {"clip_on": True, "in_layout": False}
 # Smallest block with an edge, in points.
 _EDGE_PT = 2.5
 # Bars per sorted block.
@@ -134,19 +136,9 @@ def name_blocks(
         ):
             continue
         dark = float(palette[blocks.colour[k]] @ (0.299, 0.587, 0.114)) < 0.55
-        axes.text(
-            float(axis.at(int(blocks.start_ns[k] + _AROUND_PT / 2 * point[0]))),
-            float(bounds[part] + bounds[part + 1] - 1) // 2 + 0.5,  # the middle of a row
-            str(job),
-            ha="left",
-            va="center_baseline",
-            fontsize=_FONT_PT,
-            color="white" if dark else "black",
-            gid="job",
-            clip_on=True,
-            in_layout=False,
-            zorder=3,
-        )
+        x = float(axis.at(int(blocks.start_ns[k] + _AROUND_PT / 2 * point[0])))
+        y = float(bounds[part] + bounds[part + 1] - 1) // 2 + 0.5  # the middle of a row
+        axes.text(x, y, str(job), color="white" if dark else "black", **_JOB_NUMBER)
 
 
 #: Most jobs in a legend; with more, colours recur.
@@ -280,7 +272,7 @@ def gantt_figure(
             legend_above(figure, handles, min(len(handles), 8), handle=1.1)
         else:
             said += "; colours recur"
-        axes.set_title(short(title, 50), loc="left", weight="bold")
+        title_panel(axes, title, 50)
         remark(axes, said)
     return figure
 

@@ -6,6 +6,7 @@ This is the RM-Replay paper's Figure 10 (M. Martinasso, M. Gila, M. Bianco, S. A
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Figure
 from traces.figures.drawing.panels import LEGEND, Box, draw_boxes, name_rows, title_figure
+
+#: Look of the numbers of jobs.
+_NUMBER: Any = {"textcoords": "offset points", "va": "center", "fontsize": 7.5, "zorder": 4}
+_NUMBER |= {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 0.6}}
 
 
 @dataclass(frozen=True)
@@ -46,16 +51,7 @@ def slowdown_share_figure(logs: Sequence[Affected], *, threshold: float, title: 
                 # Alternating heights, so that equal samples stay visible.
                 heights = row + 0.09 * (np.arange(len(points)) % 3 - 1)
                 left.plot(points, heights, linestyle="none", marker="o", markersize=2.2, color=canvas.INK, zorder=3)
-                left.annotate(
-                    f"{one.counts[row].mean():,.0f}",
-                    (float(points.max()), row),
-                    (5, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=7.5,
-                    bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-                    zorder=4,
-                )
+                left.annotate(f"{one.counts[row].mean():,.0f}", (float(points.max()), row), (5, 0), **_NUMBER)
             name_rows(left, one.estimates)
             left.set_xlim(0, 1.2 * float(share.max()) or 1.0)
             left.set_xlabel(f"jobs with a slowdown > {threshold:g} [% of {one.jobs:,}]")

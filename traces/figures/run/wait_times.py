@@ -11,16 +11,7 @@ from traces.compiled import Array
 from traces.figures.drawing import canvas
 from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.frames import arrays, final_rows, runs
-from traces.figures.drawing.panels import (
-    LEGEND,
-    Box,
-    counted,
-    draw_boxes,
-    name_rows,
-    remark,
-    short,
-    title_figure,
-)
+from traces.figures.drawing.panels import LEGEND, Box, counted, draw_boxes, name_rows, remark, short, title_figure
 from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
 from traces.tables import DataFrame

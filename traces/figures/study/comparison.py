@@ -78,7 +78,7 @@ def comparison_figure(comparisons: DataFrame, *, workload: str | None = None, ti
     row_in = _ROW_IN if lying else max(2 * _ROW_IN, _POINT_IN * (len(values) + 2))
     label_in = _LINE_IN * max(panel.label.count("\n") + 1 for panel in panels)
     width_in = max(4.5, 0.3 + _LETTER_IN * max(map(len, names)) + _PANEL_IN * columns)
-    title = "\n".join(textwrap.wrap(title, int(width_in / 0.09)))
+    title = "\n".join(textwrap.wrap(canvas.shown_title(title), int(width_in / 0.09)))
     height_in = lines * (0.44 + label_in + row_in * len(names)) + 0.45 + 0.2 * (not lying) + 0.16 * title.count("\n")
     # The base takes the first style, so that a technique has the same style in most figures of a study.
     styles = [style(place + 1) for place in range(len(values))]
@@ -108,18 +108,10 @@ def _draw(axes: Axes, panel: _Panel, styles: list[Style], apart: float) -> None:
         look = styles[value]
         mean, low, high = (float(column[row, value]) for column in (panel.mean, panel.low, panel.high))
         changed = low > panel.none or high < panel.none
-        axes.errorbar(
-            mean,
-            row + apart * (value - (len(styles) - 1) / 2),
-            xerr=[[mean - low], [high - mean]],
-            fmt=look.marker,
-            color=look.colour,
-            markerfacecolor=look.colour if changed else "white",
-            markersize=3.6,
-            elinewidth=1.0,
-            capsize=2.0,
-            zorder=3,
-        )
+        point: Any = {"fmt": look.marker, "color": look.colour, "markerfacecolor": look.colour if changed else "white"}
+        point |= {"markersize": 3.6, "elinewidth": 1.0, "capsize": 2.0, "zorder": 3}
+        y = row + apart * (value - (len(styles) - 1) / 2)
+        axes.errorbar(mean, y, xerr=[[mean - low], [high - mean]], **point)
     axes.set_xlabel(panel.label, fontsize=8)
     axes.locator_params(axis="x", nbins=5)
     axes.tick_params(axis="x", labelsize=7)

@@ -21,6 +21,10 @@ _WIDE = 8.0
 #: Points of a fitted line.
 _BENDS = 60
 
+#: Look of points and whiskers.
+_POINT: Any = {"linestyle": "none", "markersize": 4.5, "markeredgecolor": "white", "markeredgewidth": 0.4}
+_POINT |= {"elinewidth": 1.0, "capsize": 2.5, "zorder": 3}
+
 #: Most sizes that a logarithmic axis names.
 _NAMED = 8
 
@@ -57,34 +61,13 @@ def cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
             of_group = style(place)
             mean = group.mean
             ends = np.array([[times.min(), times.max()] for times in group.wall_s]).T
-            axes.errorbar(
-                group.jobs,
-                mean,
-                np.abs(ends - mean),
-                linestyle="none",
-                marker=of_group.marker,
-                markersize=4.5,
-                markeredgecolor="white",
-                markeredgewidth=0.4,
-                color=of_group.colour,
-                elinewidth=1.0,
-                capsize=2.5,
-                label=None if len(group.jobs) > 1 else name or None,
-                zorder=3,
-            )
+            point: Any = {"color": of_group.colour, "marker": of_group.marker, "label": name or None}
+            alone = point if len(group.jobs) == 1 else point | {"label": None}
+            axes.errorbar(group.jobs, mean, np.abs(ends - mean), **alone, **_POINT)
             if len(group.jobs) > 1:
                 x, y = _line(group)
                 text = _fit_text(group)
-                axes.plot(
-                    x,
-                    y,
-                    color=of_group.colour,
-                    linestyle=of_group.dash,
-                    marker=of_group.marker,
-                    markersize=0,
-                    linewidth=1.2,
-                    label=name or None,
-                )
+                axes.plot(x, y, linestyle=of_group.dash, linewidth=1.2, markersize=0, **point)
                 fits.append((of_group.colour, ": ".join(part for part in (name, text) if part)))
         if logarithmic:
             axes.set(xscale="log", yscale="log")
@@ -105,7 +88,7 @@ def cost_figure(costs: DataFrame, *, title: str = "") -> Figure:
         handles, _ = axes.get_legend_handles_labels()
         if len(groups) > 1 and handles:
             legend_above(figure, handles, min(len(handles), 3), handle=3.4, title=title)
-        elif title:
+        elif title := canvas.shown_title(title):
             axes.set_title(title, weight="bold")
         for line, (colour, text) in enumerate(fits):  # costs grow with jobs, so this corner is free
             look: Any = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "top", "fontsize": 7}

@@ -21,6 +21,9 @@ BEST = ("lowest", "highest")
 #: Panels per line.
 _PER_LINE = 3
 
+#: Look of values next to bars.
+_VALUE: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6.5, "gid": canvas.VALUE}
+
 _ROW_IN, _PANEL_IN, _LETTER_IN = 0.19, 3.0, 0.065
 
 
@@ -60,21 +63,13 @@ def makespan_rows(
             axes.barh(range(len(names)), np.nan_to_num(mean), 0.74, color=colours)
             draw_intervals(axes, np.arange(len(names)), (mean, low, high), lying=True)
             for at in np.flatnonzero(np.isfinite(mean)).tolist():
-                axes.annotate(
-                    "  ".join(part for part in (four_digits(mean[at]), after[at]) if part),
-                    (float(np.nanmax([mean[at], high[at]])), at),
-                    xytext=(3, 0),
-                    textcoords="offset points",
-                    va="center_baseline",
-                    fontsize=6.5,
-                    weight="bold" if best[at] else "normal",
-                    in_layout=False,
-                    gid=canvas.VALUE,
-                )
+                text = "  ".join(part for part in (four_digits(mean[at]), after[at]) if part)
+                look = _VALUE | {"va": "center_baseline", "weight": "bold" if best[at] else "normal"}
+                axes.annotate(text, (float(np.nanmax([mean[at], high[at]])), at), (3, 0), in_layout=False, **look)
         # From zero, since bars are compared by length; with room for texts at the right.
         figure.axes[0].set_xlim(0, _room(over) * float(np.nanmax(estimates)) or 1.0)
         figure.supxlabel(f"{cells.how.label}\n{corner}".rstrip(), fontsize=7.5)
-        if title:
+        if title := canvas.shown_title(title):
             figure.suptitle(title)
     return figure
 
@@ -165,18 +160,8 @@ def _labels(values: Array) -> list[list[str]]:
 
 def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
     """Write above a bar and its whisker."""
-    axes.annotate(
-        text,
-        (x, height),
-        xytext=(0, 2.5),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=6.5,
-        linespacing=1.1,
-        weight="bold" if text.endswith(BEST) else "normal",
-        gid=canvas.VALUE,
-    )
+    look = _VALUE | {"ha": "center", "va": "bottom", "weight": "bold" if text.endswith(BEST) else "normal"}
+    axes.annotate(text, (x, height), (0, 2.5), linespacing=1.1, **look)
 
 
 def beside_best(cells: Combinations, variation: int) -> list[list[str]]:

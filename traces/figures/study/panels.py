@@ -1,6 +1,7 @@
 """Panels of batch policies for figures of studies: techniques against the variation, and legends."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def _rows_figure(
                 axes.locator_params(axis="x", nbins=4)
                 axes.tick_params(axis="x", labelsize=7)
         figure.supxlabel(f"{label}\n{remark}", fontsize=7.5)
-        if title:
+        if title := canvas.shown_title(title):
             figure.suptitle(title)
     return figure
 
@@ -119,16 +120,9 @@ def lines_figure(
                 known = np.isfinite(mean)
                 look = style(j)
                 places = at + (j - (len(techniques) - 1) / 2) * step
-                axes.plot(
-                    places[known],
-                    mean[known],
-                    color=look.colour,
-                    linestyle=look.dash,
-                    linewidth=1.2,
-                    marker=look.marker,
-                    markersize=3.8,
-                    label=technique if place == 0 else None,
-                )
+                line: Any = {"color": look.colour, "linestyle": look.dash, "marker": look.marker}
+                line |= {"linewidth": 1.2, "markersize": 3.8, "label": technique if place == 0 else None}
+                axes.plot(places[known], mean[known], **line)
                 draw_intervals(axes, places, (mean, low, high), colour=look.colour)
             axes.set_title(batches[place], weight="bold")
             axes.set_xticks(at, labels=[f"{one:g}" for one in variations])

@@ -1,7 +1,7 @@
 """Comparison of dispatchers that plan with constraint programming: Figures 4 to 7 of the PCP'20 paper (arXiv:2009.10348)."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,18 +79,9 @@ def planning_ratios_figure(
                 (~is_made, PALETTE[1], "x", "its model is too large"),
             ):
                 if chosen.any():
-                    axes.plot(
-                        at[chosen],
-                        ratio[chosen],
-                        linestyle="none",
-                        marker=marker,
-                        markersize=2.4,
-                        markeredgewidth=0.6,
-                        alpha=0.5,
-                        color=colour,
-                        label=label,
-                        rasterized=True,
-                    )
+                    look: Any = {"color": colour, "marker": marker, "label": label, "alpha": 0.5}
+                    look |= {"linestyle": "none", "markersize": 2.4, "markeredgewidth": 0.6, "rasterized": True}
+                    axes.plot(at[chosen], ratio[chosen], **look)
             axes.axhline(line, color=canvas.GREY, linewidth=0.8, linestyle="dotted", zorder=1)
             axes.set(xscale="log", xlabel=label_below)
             axes.set_title(f"{name}, PCP'20 / PCP'19" + (" − 1 [ppm]" if name == "Z" else ""), loc="left")
