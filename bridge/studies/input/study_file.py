@@ -40,14 +40,14 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     Parameters
     ----------
     path : str or Path
-        The file. What it names is looked for in its folder,
+        The file; its folder is searched for the files that it names.
     data : sequence of str or Path
-        and in these.
+        Further folders.
 
     Raises
     ------
     InputError
-        If it cannot be read, a key is unknown, or a value is not allowed; the message begins with the file and the key.
+        If it cannot be used; the message begins with the file and the key.
     """
     text = read_text(path, "study file", "TOML")
     folders = [Path(path).resolve().parent]
