@@ -30,7 +30,7 @@ TABLES: Mapping[str, tuple[Conflict, ...]] = {
     "Both levels": (both.DECIDED, *both.SCENARIO, *both.READY),
     "Execution and results": (*both.PROCESSES, *both.RUN, *(row for row in both.TYPED if row.first.name != _STREAMED)),
     "Streams": (*(row for row in both.TYPED if row.first.name == _STREAMED), *batch.STREAM),
-    "Replays": both.REPLAY,
+    "Replays": both.REPLAY + both.REPLAYED_JOBS,
     "Cells of a study that Slurm schedules": both.SLURM_CELLS,
     "Options that need another one": both.COMPANIONS,
 }

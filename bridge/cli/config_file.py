@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bridge.options.declared import NO_FORMATS, TRACE_FORMATS
-from bridge.studies.input.named_files import is_command, is_path, located, located_command
+from bridge.studies.input.named_files import located_value
 from bridge.studies.input.run_options import GivenOption, Value, of_part, once, parts, value_of, with_origin
 from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
@@ -81,12 +81,5 @@ def _located(key: str, value: Any, folder: Path) -> Any:
     # Named files are searched in the folder of this file, as in studies.
     if key in _NO_INPUT:
         return value
-    if isinstance(value, tuple):
-        return [located(one, [folder]) for one in value]
-    if is_command(key):
-        return located_command(value, [folder])
-    return (
-        located(value, [folder], whole=key in ("workload", "token-file") or is_path(key, value))
-        if isinstance(value, str)
-        else value
-    )
+    found = located_value(key, value, [folder])
+    return list(found) if isinstance(found, tuple) else found

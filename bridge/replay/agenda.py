@@ -14,10 +14,10 @@ from bls.constraints.job_constraints import JobConstraints, planned_outages
 from bls.constraints.outages import NEVER, Outages
 from bls.machine.platform import Platform
 from bls.metrics.schedule import Downtime
-from bls.options import DEPENDENCIES
 from bls.workloads.workload import Workload
 from bridge.replay.book import ReplayedRows
-from traces.base.errors import InputError
+from bridge.scenarios.conflicts import REPLAYED_JOBS
+from traces.base.options import check
 from traces.compiled import Array
 
 #: Kinds of events: a row ends; a host goes down or comes back; a host is drained, or no longer; a job of the workload is
@@ -81,8 +81,7 @@ class Dependents:
     """Which job waits for which other one, by row of the workload. Raises InputError if a job waits for several."""
 
     def __init__(self, found: Dependencies | None) -> None:
-        if found is not None and found.several:
-            raise InputError(f"{DEPENDENCIES}: jobs that wait for several others cannot be replayed; allowed: one each")
+        check(REPLAYED_JOBS, found)
         self._found = found
         #: Jobs that are not submitted before the job that they wait for, by that job.
         self.held_back: dict[int, list[int]] = {}

@@ -223,6 +223,7 @@ def draw_run_figures(
 def _tables(folder: Path, names: Sequence[str] | None) -> dict[str, Any]:
     # The tables that the figures need; without named figures, some may be missing. For tasks it is the path: each figure reads
     # only its own columns of what may be millions of rows.
+    hosts(folder)  # a folder that is no result is reported first
     needed = {RUN_FIGURES[name].needs: name for name in reversed(names or list(RUN_FIGURES))}
     tables: dict[str, Any] = {}
     for what, name in sorted(needed.items()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from bridge.couplings import Applications, BatchLevel, RunWatch, Watch, check_ex
 from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
-from bridge.runs.shared_outcomes import lasting_as_in, outcomes_of
 from bridge.scenarios.conflicts import RUN, check_used
 from bridge.scenarios.machine import given_platform, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario, check_ready
@@ -74,6 +73,27 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
     pace = Pace()
     while simulator.advance(pace.ends()) != BatchStatus.DONE:
         watch(simulator.ended, simulator.now_ns)
+
+
+def _lasting_as_in(workload: Workload, result: Result) -> Workload:
+    """The workload with the run times of its jobs in a result."""
+    jobs = result.ledger.jobs
+    return replace(workload, run_ns=jobs.end_ns - jobs.start_ns)
+
+
+def _outcomes_of(result: Result) -> Applications:
+    """The outcomes of the applications of a result, as its coupling returned them; without records of tasks."""
+    jobs, notes = result.ledger.jobs, result.application_notes
+    return Applications(
+        jobs.tasks,
+        jobs.chunks,
+        jobs.length_gflop,
+        notes.loops,
+        None if notes.chosen is None else notes.chosen[1],
+        notes.ahead_chunks,
+        None,
+        graphs=notes.graphs,
+    )
 
 
 def ledger_of(scenario: ReadyScenario, level: BatchLevel, applications: Applications) -> Ledger:
@@ -237,7 +257,7 @@ def run(
     watch : Watch
         Called with the progress; a ``bridge.couplings.RunWatch`` also gets the run itself.
     like : Result, optional
-        The result of a scenario with the same applications and outcomes (``bridge.runs.shared_outcomes``): they are not
+        The result of a scenario with the same applications and outcomes (``bridge.studies.unit.same_anywhere``): they are not
         simulated again, and records of tasks are not kept.
     check : bool
         Whether to check the states of the engines in this process during the run, at most about 1,000 times, and the ledger
@@ -282,7 +302,7 @@ def _simulated(
     check: bool,
 ) -> Result:
     began, coupling_name = working_s(), execution.coupling
-    lasting = None if like is None else lasting_as_in(scenario.workload, like)
+    lasting = None if like is None else _lasting_as_in(scenario.workload, like)
     simulator = batch_simulator(scenario, scenario.observers, lasting, stranger=execution.als_command is not None)
     if check:
         few = max(1, len(scenario.workload) // _CHECKS)
@@ -293,7 +313,7 @@ def _simulated(
         watch.begin(scenario, simulator, coupling_name)
     if like is not None:
         _run_batch_level(simulator, watch)
-        applications = outcomes_of(like)
+        applications = _outcomes_of(like)
     elif scenario.technique is None:
         _run_batch_level(simulator, watch)
         applications = nothing_done(scenario, simulator)

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from bls.constraints.outages import drainable
+from bls.constraints.outages import drainable as drain_hosts
 from bridge.couplings.inline import InlineRun
 from bridge.runs.kernels import prepare_run
 from bridge.runs.result import Result
@@ -49,7 +49,8 @@ class Simulation:
             raise InputError("als: recorded: no application is simulated; allowed: a technique")
         check(RUN, ResultRequest(scenario, Execution(), keep_tasks))
         if drainable:
-            scenario = _with_drains(scenario)
+            outages = drain_hosts(scenario.constraints.outages, scenario.platform.n_hosts)
+            scenario = replace(scenario, constraints=replace(scenario.constraints, outages=outages))
         prepare_run(applications=True)
         self.scenario, self._drainable = scenario.for_one_run(), drainable
         self._simulator = batch_simulator(self.scenario, self.scenario.observers)
@@ -131,9 +132,3 @@ class Simulation:
         """Simulate the rest; return the result of the whole run."""
         self.run()
         return result_of(self.scenario, self._simulator, self._run.applications(), {"name": "inline"})
-
-
-def _with_drains(scenario: ReadyScenario) -> ReadyScenario:
-    constraints = scenario.constraints
-    outages = drainable(constraints.outages, scenario.platform.n_hosts)
-    return replace(scenario, constraints=replace(constraints, outages=outages))

@@ -370,6 +370,17 @@ SLURM_CELLS: Final[tuple[Conflict, ...]] = tuple(
     if place.option.name not in (*(one.name for one in REPLAYED), b.SLACK.name, *NOT_OF_CELLS, *WITHOUT_EFFECT, *OF_ENGINE)
 )
 
+#: Of the dependencies of jobs to replay, if any (``bls.constraints.dependencies.Dependencies``).
+REPLAYED_JOBS: Final[tuple[Conflict, ...]] = (
+    Conflict(
+        has(
+            f"{b.DEPENDENCIES} on several jobs", lambda found: found is not None and found.several, str(b.DEPENDENCIES),
+            dependencies=True, several=True,
+        ),
+        has("a replay", lambda _: True), reason="jobs that wait for several others cannot be replayed", allowed="one each"
+    ),
+)
+
 # Options that change nothing without another one; of the values that each run of an experiment is given, by their keys.
 
 

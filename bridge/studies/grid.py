@@ -48,30 +48,16 @@ _FIXED_PARTS = ("workload", "machine", "execution", "seed")
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes of a study. Every combination is a cell.
+    """The axes of a study. Every combination is a cell; a single value is one of an axis."""
 
-    Attributes
-    ----------
-    bls, als : str, object or sequence of these
-        Batch policies and application techniques: names, ``FILE.py:NAME``, or objects.
-    variation : float or sequence of float
-        Task variation factors.
-    options : Scenario
-        All other options, the same in all cells.
-    backfill : str or sequence of str
-        Kinds of backfilling; empty: the kind in ``options``.
-    seeds : sequence of int
-        Seeds of every cell. In all cells of one seed and variation a job has the same tasks. Empty: the seed in ``options``.
-    others : mapping of str to sequence
-        Values of further options that vary, by keyword: ``{"tasks_per_core": (1, 8)}``.
-    """
-
-    bls: Sequence[Any]
-    als: Sequence[Any]
-    variation: Sequence[float]
-    options: Scenario
-    backfill: Sequence[str] = ()
+    bls: Sequence[Any]  # batch policies: names, ``FILE.py:NAME``, or objects
+    als: Sequence[Any]  # application techniques, the same
+    variation: Sequence[float]  # task variation factors
+    options: Scenario  # all other options, the same in all cells
+    backfill: Sequence[str] = ()  # kinds of backfilling; empty: the kind in ``options``
+    # in all cells of one seed and variation a job has the same tasks; empty: the seed in ``options``
     seeds: Sequence[int] = ()
+    # values of further options that vary, by keyword: ``{"tasks_per_core": (1, 8)}``
     others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -224,13 +210,9 @@ def run_grid(
         Whether to show the progress on stderr.
     known_jobs : ndarray of int64, optional
         All job numbers that a file of requests may name; with the name of a workload, its jobs.
-    replicate : str, optional
-        Run every cell for each window of this length of the workload, as ``"7d"``: ``seed`` of a row is the window's number.
-        All windows, or, if the grid has several seeds, the windows of these numbers.
-    warmup : str, optional
-        Simulate jobs for this time before each window without counting them, as ``"1d"``.
-    shake : str, optional
-        Submit each job up to this time later, as ``"1min"``, drawn for each seed; seed 0 leaves the log unchanged.
+    replicate, warmup, shake : str, optional
+        As the keys of a study (docs/reference/studies.md#weeks-as-replications): the length of windows, as ``"7d"``;
+        the uncounted time before each, as ``"1d"``; the longest random delay of submits, as ``"1min"``.
 
     Returns
     -------

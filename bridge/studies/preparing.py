@@ -26,8 +26,7 @@ from bridge.studies.input.named_files import (
     find_file,
     is_command,
     is_path,
-    located,
-    located_command,
+    located_value,
     names_in,
 )
 from bridge.studies.replicates import nothing_drawn, replicate, with_windows
@@ -144,15 +143,14 @@ def _function(source: WorkloadSource) -> str:
 def settled(study: Study) -> Study:
     """The study with the seeds of its windows; with one seed, and ``exact``, if nothing is random. Raises InputError."""
     study = with_windows(study, workload_path)
+
+    def names(cell: Cell) -> dict[str, object]:  # as in the record of a run
+        scenario = options_of(study, cell, study.seeds[0]).scenario
+        return {**scenario.names(), **scenario.execution.names()}
+
     with contextlib.chdir(study.folders[0]):
-        exact = nothing_drawn(study, lambda cell: _names(study, cell))
+        exact = nothing_drawn(study, names)
     return replace(study, seeds=study.seeds[:1], exact=True) if exact else study
-
-
-def _names(study: Study, cell: Cell) -> dict[str, object]:
-    # The options of a cell for a run's record.
-    found = options_of(study, cell, study.seeds[0])
-    return {**found.scenario.names(), **found.scenario.execution.names()}
 
 
 def workload_path(source: WorkloadSource, study: Study) -> Path:
@@ -178,16 +176,7 @@ def workload_path(source: WorkloadSource, study: Study) -> Path:
 
 def options_of(study: Study, cell: Cell, seed: int) -> o.Drawn:
     """The options of a cell, with paths of files."""
-    given: dict[str, o.Value] = {}
-    for name, value in cell.given.items():
-        if isinstance(value, str) and is_command(name):
-            given[name] = located_command(value, study.folders)
-        elif isinstance(value, str):
-            given[name] = located(value, study.folders, whole=is_path(name, value))
-        elif isinstance(value, tuple):
-            given[name] = tuple(located(one, study.folders) for one in value)
-        else:
-            given[name] = value
+    given = {name: located_value(name, value, study.folders) for name, value in cell.given.items()}
     keep_decisions = "decisions" in study.keep
     return o.drawn(given, seed, beside_techniques=study.simulates_applications, keep_decisions=keep_decisions)
 

@@ -140,7 +140,10 @@ def run_study(
         if force or not _is_study(folder):
             _check_target(folder)
             preparation.check(range(len(study.cells)))  # before anything is written
-            _make(folder)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
         with Journal(folder, again=force) as journal:
             if (
                 force
@@ -205,13 +208,6 @@ def _check_target(folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         raise InputError(f"{OUT}: {folder} exists and is not a result of twolevel study; choose another folder")
     check_target(folder, False)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{OUT}: {folder} cannot be made: {error.strerror}") from None
 
 
 def _check_same(preparation: Preparation, journal: Journal) -> int:

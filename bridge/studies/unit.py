@@ -16,11 +16,12 @@ from als.metrics.graphs import GRAPH_METRICS
 from als.metrics.loops import distributions
 from bls.machine.platform import Platform
 from bls.metrics.batch import UNFAIRNESS
+from bls.policies.contract import OtherProgram, directs
+from bls.policies.orders import Reject
 from bls.workloads.workload import Workload
 from bridge.runs.directory import CELL, fresh_directory, write_record
 from bridge.runs.record import write_run
 from bridge.runs.result import Result
-from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.scenario import Scenario
@@ -44,6 +45,41 @@ class NoRoomError(TwolevelError):
     """The disk is full. Finished cells are kept."""
 
     exit_code = 2
+
+
+def same_anywhere(scenario: ReadyScenario) -> bool:
+    """Whether the outcome of each application depends neither on the cores that its job gets nor on when it starts: all cores
+    are alike and keep their speed, nothing is sent between hosts, no job is cut and no core is released. Runs that differ only
+    in policy, backfilling or allocator then have the same run times."""
+    options, workload, speeds = scenario.options, scenario.workload, scenario.platform.core_speed_gflops
+    return (
+        scenario.technique is not None
+        and not isinstance(scenario.policy, Reject)
+        and not isinstance(
+            scenario.policy, OtherProgram
+        )  # such a program states only in its hello whether it directs running jobs
+        and not directs(scenario.policy)
+        and bool((speeds == speeds[0]).all())
+        and not options.application.speeds
+        and options.application.latency_ns == 0
+        and not scenario.sends
+        and not options.batch.kill_at_walltime
+        and not options.batch.releases  # releases are requested when a job starts
+        and not (options.batch.resizing or options.batch.molds)
+        and options.batch.estimates in ("requested", "application")  # others may read recorded run times
+        and (scenario.power is None or not scenario.power.slows)
+        and options.batch.failures is None
+        and options.batch.windows is None
+        and not bool(workload.run_unknown.any())
+        and not bool((workload.cancel_ns >= 0).any())
+        and not bool(workload.preset.any())
+    )
+
+
+def all_completed(result: Result) -> bool:
+    """Whether every job ran exactly once, to its end: only then are all run times known."""
+    jobs = result.ledger.jobs
+    return len(jobs) == len(result.scenario.workload) and not bool(jobs.state.any())
 
 
 class LikeRuns:

@@ -13,12 +13,11 @@ from bls import Platform, Workload, sample_path
 from bls.machine.platform import HostGroup
 from bls.scheduler_options import Rules
 from bridge.runs.result import Result
-from bridge.runs.shared_outcomes import all_completed, same_anywhere
 from bridge.runs.simulation import run
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map
 from bridge.scenarios.ready import ReadyScenario, load_workload
 from bridge.scenarios.scenario import Application, Scenario
-from bridge.studies.unit import all_metrics
+from bridge.studies.unit import all_completed, all_metrics, same_anywhere
 
 PLATFORM = Platform((HostGroup(count=2, cores=8, speed_gflops=16.0),))
 

@@ -16,7 +16,7 @@ from bls.machine.partitions import Partition, Switch
 from bls.stream import check_streamed
 from bridge.options.output import RunOutput
 from bridge.runs.afterwards import FairStarts
-from bridge.scenarios.conflicts import COMPANIONS, REPLAY, SLURM_CELLS, TYPED, check_used
+from bridge.scenarios.conflicts import COMPANIONS, REPLAY, REPLAYED_JOBS, SLURM_CELLS, TYPED, check_used
 from bridge.schedulers import decided
 from bridge.spelling import on_command_line
 from tools import conflicts
@@ -94,6 +94,9 @@ def refused(row: Conflict, given: dict[str, Any]) -> None:
         check(TYPED, values(bridge.Scenario()) | values(RunOutput()) | given)
     elif row in SLURM_CELLS:
         check(SLURM_CELLS, given)
+    elif row in REPLAYED_JOBS:
+        ready = bridge.ReadyScenario.of(jobs, machine, decided(bridge.Scenario.flat(**given)))
+        check(REPLAYED_JOBS, ready.constraints.dependencies)
     elif row in REPLAY:
         check(REPLAY, given)
     elif row in COMPANIONS:

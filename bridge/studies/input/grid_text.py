@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from als.lengths import takes_variation
@@ -53,7 +53,11 @@ def grid_text(
         if len(set(values)) < len(values):
             raise InputError(f"--{name}: {shown(','.join(map(str, values)))} has one twice")
     given_replicates(replicate, warmup, shake, "--{}".format)
-    chosen = [shared["seed"]] if seeds is None else _seeds(seeds)
+    chosen: Sequence[int] = [shared["seed"]]
+    if seeds is not None:
+        word = seeds.strip()
+        number = word.isascii() and word.isdecimal() and len(seeds) < 9
+        chosen = seeds_of(parse_whole(word) if number else seeds, "--seeds")
     lines = [
         "[study]",
         *([f"seeds = {_toml(list(chosen))}"] if replicate is None or seeds is not None else []),
@@ -69,11 +73,6 @@ def grid_text(
     for part, table in tables.items():
         lines += ["", f"[{part}]", *(f"{name} = {_toml(given)}" for name, given in table.items())]
     return "\n".join([*lines, ""])
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    word = text.strip()
-    return seeds_of(parse_whole(word) if word.isascii() and word.isdecimal() and len(text) < 9 else text, "--seeds")
 
 
 def _words(text: str) -> list[str]:

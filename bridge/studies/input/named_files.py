@@ -16,7 +16,7 @@ from traces.base.plugins import is_number
 #: Options whose whole text is a file's name, or may be.
 _PATHS = (
     *("platform", "applications", "requests", "windows", "failures", "malleable"),
-    *("limits", "allowed", "job-power", "signals", "slurm-conf"),
+    *("limits", "allowed", "job-power", "signals", "slurm-conf", "workload", "token-file"),
 )
 
 #: Options whose text is a command line, of which each word may be a file's name.
@@ -122,6 +122,17 @@ def located_command(text: str, folders: Sequence[Path]) -> str:
     """A command line with the names of files made absolute, so that it means the same in any folder."""
     words = list(_command_words(text, folders))
     return shlex.join(str(path or word) for word, path in words) if any(path for _, path in words) else text
+
+
+def located_value(option: str, value: Any, folders: Sequence[Path]) -> Any:
+    """The value of an option with the names of files made absolute."""
+    if isinstance(value, tuple):
+        return tuple(located(one, folders) for one in value)
+    if not isinstance(value, str):
+        return value
+    if is_command(option):
+        return located_command(value, folders)
+    return located(value, folders, whole=is_path(option, value))
 
 
 class FileSums:

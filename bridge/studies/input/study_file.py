@@ -40,14 +40,14 @@ def load_study(path: str | Path, data: Sequence[str | Path] = ()) -> Study:
     Parameters
     ----------
     path : str or Path
-        The file. What it names is looked for in its folder,
+        The file; its folder is searched for the files that it names.
     data : sequence of str or Path
-        and in these.
+        Further folders.
 
     Raises
     ------
     InputError
-        If it cannot be read, a key is unknown, or a value is not allowed; the message begins with the file and the key.
+        If it cannot be used; the message begins with the file and the key.
     """
     text = read_text(path, "study file", "TOML")
     folders = [Path(path).resolve().parent]
@@ -83,7 +83,9 @@ def parse_study(
         Cell(source, {**run, **theirs, **ours}) for source, theirs in workloads for ours in _cells(given, axes)
     )
     _check_slurm(given, cells)
-    metrics, replicates = _metrics(head.get("metrics", "all")), _replicates(head)
+    named = head.get("metrics", "all")
+    metrics = None if named == "all" else tuple(_texts(named, "[study] metrics"))
+    replicates = _replicates(head)
     return Study(
         name=_text(head.get("name", name), "[study] name"),
         description=_text(head.get("description", ""), "[study] description"),
@@ -271,10 +273,6 @@ def _axis(name: str, values: object, where: str) -> list[o.Value]:
     return axis
 
 
-def _metrics(given: object) -> tuple[str, ...] | None:
-    return None if given == "all" else tuple(_texts(given, "[study] metrics"))
-
-
 def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> ComparedOption:
     _check_keys(given, _COMPARE, where.strip())
     if "option" not in given:
@@ -284,13 +282,8 @@ def _comparison(given: Table, where: str, metrics: tuple[str, ...] | None) -> Co
     if "base" not in given:
         raise InputError(f"{where}base: missing; allowed: a value of {Mention(option, option.replace('-', '_'))}")
     base = o.checked_value(option, given["base"], f"{where}base")
-    chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else list(_compared(metrics))
+    usual = COMPARED if metrics is None else tuple(name for name in COMPARED if name in metrics) or metrics
+    chosen = _texts(given["metrics"], f"{where}metrics") if "metrics" in given else usual
     if (drawn := given.get("drawn", "ratio")) not in _DRAWN:
         raise InputError(f"{where}drawn: {shown(drawn)}; allowed: {' or '.join(_DRAWN)}")
     return ComparedOption(option, base, tuple(chosen), drawn)
-
-
-def _compared(metrics: tuple[str, ...] | None) -> tuple[str, ...]:
-    if metrics is None:
-        return COMPARED
-    return tuple(name for name in COMPARED if name in metrics) or metrics
