@@ -106,8 +106,7 @@ class NodeController:
         for connection, received in self._open:
             over = self._receive(connection, received)
             if len(received) > _ADDRESS_BYTES:
-                rest = received[_ADDRESS_BYTES:]
-                for raw in m.whole_messages(rest):
+                for raw in m.whole_messages(received[_ADDRESS_BYTES:]):
                     self._answer(connection, node_of(received), raw)
                     answered += 1
                     over = True

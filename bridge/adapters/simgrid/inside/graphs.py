@@ -82,8 +82,7 @@ class PlannedPart(GraphData):
             for core, sequence in enumerate(self._sequences):
                 for task in sequence:
                     self.at[task] = core
-            begin_ns = world.now_ns()
-            self._ready_ns = [begin_ns] * self.tasks
+            self._ready_ns = [world.now_ns()] * self.tasks
         for task in self._sequences[c]:
             free_ns = world.now_ns()
             for _ in self.producers[task]:
