@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -169,11 +168,11 @@ class LiveFile:
             path.unlink(missing_ok=True)
 
 
-def read_live(folder: Path, *, read: Callable[[Path], bytes] = Path.read_bytes) -> Live | None:
+def read_live(folder: Path) -> Live | None:
     """Content of the file in this folder; None if there is none. Raises InputError if it cannot be read."""
     path = folder / FILE
     try:
-        text = read(path)
+        text = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

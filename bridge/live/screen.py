@@ -46,8 +46,7 @@ class LiveScreen:
         self._stream, self._console = stream, console_on(stream)
         # A terminal that cannot move the cursor up counts as none.
         self.terminal = stream.isatty() and not self._console.is_dumb_terminal
-        #: Shortest time between updates, s.
-        self.every_s = 0.25 if self.terminal else 1.0
+        self.every_s = 0.25 if self.terminal else 1.0  # shortest time between updates, s
         self._display = Display(
             console=self._console, screen=whole, transient=True, auto_refresh=False, vertical_overflow="crop"
         )

@@ -3,16 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from bridge.protocol import messages as m
 from bridge.protocol.job_rules import RULES
-from bridge.protocol.messages import (
-    APPLICATION_MESSAGES,
-    EdgeSlice,
-    Hello,
-    Lengths,
-    SimulateJob,
-    Welcome,
-    other_version,
-)
 from bridge.protocol.open_job import OpenJob
 from bridge.protocol.session import Book, LocalProtocolError
 from bridge.protocol.tables import JOB_TABLE, ConnectionState, JobEvent, JobState, Role, steps
@@ -37,18 +29,18 @@ class ApplicationBook(Book):
     """The jobs on the connection of an application. ``hello``: the hello that was sent or accepted."""
 
     peer = Role.APPLICATION
-    messages = APPLICATION_MESSAGES
+    messages = m.APPLICATION_MESSAGES
     strange = frozenset({ConnectionState.AWAIT_HELLO, ConnectionState.AWAIT_WELCOME})
 
     def __init__(self) -> None:
-        self.hello: Hello | None = None
+        self.hello: m.Hello | None = None
         self._jobs: dict[int, OpenJob] = {}
         self._states: dict[int, JobState] = {}  # of open and cancelled jobs
         self.latest_step: JobStep | None = None  # among all jobs
 
     def unwelcome(self, greeting: Greeting) -> str:
         """See ``Book``; refused are schedulers, and other versions."""
-        return IS_SCHEDULER if greeting.role == "scheduler" else other_version(greeting)
+        return IS_SCHEDULER if greeting.role == "scheduler" else m.other_version(greeting)
 
     def job_of(self, message: Message) -> int | None:
         return getattr(message, "job", None)
@@ -73,9 +65,9 @@ class ApplicationBook(Book):
         key = self.job_of(message)
         if key is not None:
             return self._judge_job(message, key)
-        if isinstance(message, Hello):
+        if isinstance(message, m.Hello):
             self.hello = message
-        elif isinstance(message, Welcome):
+        elif isinstance(message, m.Welcome):
             if self.hello is None or message.version != self.hello.version:
                 raise BrokenRule(f"welcome has version {message.version}; the hello had another")
         else:  # the bridge's last message
@@ -93,7 +85,7 @@ class ApplicationBook(Book):
         if accepted:
             if job:
                 RULES[type(message)](message, job)
-            elif isinstance(message, SimulateJob):
+            elif isinstance(message, m.SimulateJob):
                 assert self.hello is not None  # the connection is ready
                 self._jobs[key] = OpenJob.begin(message, self.hello)
             if after is JobState.ABSENT:
@@ -115,18 +107,18 @@ class ApplicationBook(Book):
             job.validate(self._states[key])
 
 
-def _of_start(message: SimulateJob, job: OpenJob | None) -> JobEvent:
+def _of_start(message: m.SimulateJob, job: OpenJob | None) -> JobEvent:
     return JobEvent.START if message.recipe is not None else JobEvent.START_LENGTHS
 
 
-def _of_lengths(message: Lengths, job: OpenJob | None) -> JobEvent:
+def _of_lengths(message: m.Lengths, job: OpenJob | None) -> JobEvent:
     given = len(message.length_gflop) // 8 + (job.lengths if job else 0)
     if not job or given != job.start.tasks:
         return JobEvent.LENGTHS
     return JobEvent.LENGTHS_BEFORE_EDGES if job.announced_edges else JobEvent.LAST_LENGTHS
 
 
-def _of_edges(message: EdgeSlice, job: OpenJob | None) -> JobEvent:
+def _of_edges(message: m.EdgeSlice, job: OpenJob | None) -> JobEvent:
     given = len(message.source) // 4 + (job.edges if job else 0)
     return JobEvent.LAST_EDGES if job and given == job.announced_edges else JobEvent.EDGES
 
@@ -137,8 +129,8 @@ def _unsplit(event: JobEvent) -> Callable[[Any, OpenJob | None], JobEvent]:
 
 #: The event of each message about a job: some kinds are split by their content and by earlier messages.
 _EVENTS: Final[dict[type[Message], Callable[[Any, OpenJob | None], JobEvent]]] = {
-    SimulateJob: _of_start,
-    Lengths: _of_lengths,
-    EdgeSlice: _of_edges,
-    **{APPLICATION_MESSAGES.types[event.value]: _unsplit(event) for event in JobEvent if " " not in event.value},
+    m.SimulateJob: _of_start,
+    m.Lengths: _of_lengths,
+    m.EdgeSlice: _of_edges,
+    **{m.APPLICATION_MESSAGES.types[event.value]: _unsplit(event) for event in JobEvent if " " not in event.value},
 }

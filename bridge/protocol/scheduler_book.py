@@ -8,31 +8,21 @@ from typing import Any, Final
 import numpy as np
 
 from bridge.protocol import scheduler_messages as m
+from bridge.protocol import tables as t
 from bridge.protocol.packing import unpack_int32
 from bridge.protocol.scheduler_messages import SCHEDULER_MESSAGES, SCHEDULER_ROLE, SCHEDULER_VERSION
 from bridge.protocol.session import Book
-from bridge.protocol.tables import (
-    DECIDED_REJECT,
-    DECIDED_START,
-    SCHEDULED_JOB_TABLE,
-    SUBMITTED_HELD,
-    SUBMITTED_WAITING,
-    ConnectionState,
-    Role,
-    ScheduledJob,
-    steps,
-)
 from bridge.protocol.vocabulary import BrokenRule, Greeting, Message, name_of
 from traces.base.errors import shown
 
-_STEPS: Final = steps(SCHEDULED_JOB_TABLE)
+_STEPS: Final = t.steps(t.SCHEDULED_JOB_TABLE)
 
 #: Why a job that is not waiting cannot be started or rejected.
 _NOT_WAITING: Final = {
-    ScheduledJob.HELD: "waits for another job",
-    ScheduledJob.CHOSEN: "this answer already starts",
-    ScheduledJob.REJECTED: "this answer already rejects",
-    ScheduledJob.RUNNING: "runs",
+    t.ScheduledJob.HELD: "waits for another job",
+    t.ScheduledJob.CHOSEN: "this answer already starts",
+    t.ScheduledJob.REJECTED: "this answer already rejects",
+    t.ScheduledJob.RUNNING: "runs",
 }
 
 #: Fields of ``machine`` that state which directions of a scheduler the run supports.
@@ -52,16 +42,16 @@ class _Known:
     """State of a job that has not left."""
 
     job: m.Submitted
-    state: ScheduledJob
+    state: t.ScheduledJob
 
 
 class SchedulerBook(Book):
     """The jobs on the connection of a scheduler, and the decision under way. ``decision``: the number of the latest
     question. ``directs``: the directions that the scheduler's hello announces; None before the hello."""
 
-    peer = Role.SCHEDULER
+    peer = t.Role.SCHEDULER
     messages = SCHEDULER_MESSAGES
-    strange = frozenset({ConnectionState.AWAIT_HELLO})
+    strange = frozenset({t.ConnectionState.AWAIT_HELLO})
 
     def __init__(self) -> None:
         self.directs: tuple[str, ...] | None = None
@@ -79,10 +69,10 @@ class SchedulerBook(Book):
             return ""
         return f"version {greeting.version} of the scheduler role is not supported; supported: {SCHEDULER_VERSION}"
 
-    def job_state(self, job: int) -> ScheduledJob:
+    def job_state(self, job: int) -> t.ScheduledJob:
         """State of a job."""
         known = self._jobs.get(job)
-        return ScheduledJob.ABSENT if known is None else known.state
+        return t.ScheduledJob.ABSENT if known is None else known.state
 
     def judge(self, message: Message) -> bool:
         rule = _RULES.get(type(message))
@@ -115,7 +105,7 @@ class SchedulerBook(Book):
         after = _STEPS[before].get(event)
         if after is None:
             raise BrokenRule(f"{event} of job {key} is not allowed while the job is {before!s}")
-        if after is ScheduledJob.ABSENT:
+        if after is t.ScheduledJob.ABSENT:
             del self._jobs[key]
         else:
             self._jobs[key].state = after
@@ -123,8 +113,8 @@ class SchedulerBook(Book):
     def _judge_submit(self, message: m.Submitted) -> None:
         if message.job in self._jobs:
             raise BrokenRule(f"job {message.job} is submitted twice")
-        event = SUBMITTED_HELD if message.eligible_ns is None else SUBMITTED_WAITING
-        state = _STEPS[ScheduledJob.ABSENT][event]
+        event = t.SUBMITTED_HELD if message.eligible_ns is None else t.SUBMITTED_WAITING
+        state = _STEPS[t.ScheduledJob.ABSENT][event]
         if not message.min_cores <= message.cores <= message.max_cores:
             raise BrokenRule(
                 f"submitted: job {message.job} requests {message.cores} cores, and may have {message.min_cores} to "
@@ -156,12 +146,12 @@ class SchedulerBook(Book):
             if instant <= self._now_ns:
                 raise BrokenRule(f"it asks to decide at {instant} ns; allowed: later than now, {self._now_ns}")
         for one in message.reject:
-            self._take_up(one.job, "reject", DECIDED_REJECT)
+            self._take_up(one.job, "reject", t.DECIDED_REJECT)
             if not one.reason.strip():
                 raise BrokenRule(f"it rejects {self._named(one.job)} without a reason; allowed: 1 to 200 characters")
         spans: list[tuple[int, int, int]] = []
         for chosen in message.start:
-            self._take_up(chosen.job, "start", DECIDED_START)
+            self._take_up(chosen.job, "start", t.DECIDED_START)
             spans += self._placed(chosen)
         spans.sort()
         for (_, end, one_key), (begin, _, other) in pairwise(spans):
@@ -197,13 +187,13 @@ class SchedulerBook(Book):
         if name != "speeds" and len(set(keys)) < len(keys):
             twice = next(key for place, key in enumerate(keys) if key in keys[:place])
             raise BrokenRule(f"it {how} {self._named(twice)} twice; allowed: once")
-        states = (ScheduledJob.RUNNING,) if name == "hints" else (ScheduledJob.RUNNING, ScheduledJob.CHOSEN)
+        states = (t.ScheduledJob.RUNNING,) if name == "hints" else (t.ScheduledJob.RUNNING, t.ScheduledJob.CHOSEN)
         for one in said:
             known = self._jobs.get(one.job)
             if known is None or known.state not in states:
                 raise BrokenRule(
                     f"it {how} {self._named(one.job)}, which is not running; allowed: running jobs"
-                    + (", or jobs that it starts" if ScheduledJob.CHOSEN in states else "")
+                    + (", or jobs that it starts" if t.ScheduledJob.CHOSEN in states else "")
                 )
 
     def _judge_hint(self, hinted: m.HintJob) -> None:
@@ -216,7 +206,7 @@ class SchedulerBook(Book):
                 f"it hints to {self._named(hinted.job)}: waiting: nil; allowed: the job that waits for these cores"
             )
         known = self._jobs.get(hinted.waiting)
-        if known is None or known.state is not ScheduledJob.WAITING:
+        if known is None or known.state is not t.ScheduledJob.WAITING:
             why = "does not exist" if known is None else _NOT_WAITING[known.state]
             raise BrokenRule(
                 f"it hints to {self._named(hinted.job)} that {self._named(hinted.waiting)} waits, which {why}; "
@@ -256,7 +246,7 @@ class SchedulerBook(Book):
         return f"job {key}" if number == key else f"job {key} (number {number})"
 
     def _waiting(self) -> str:
-        waiting = [str(key) for key, known in self._jobs.items() if known.state is ScheduledJob.WAITING]
+        waiting = [str(key) for key, known in self._jobs.items() if known.state is t.ScheduledJob.WAITING]
         return (", ".join(waiting[:5]) or "none") + (" …" if len(waiting) > 5 else "")
 
 

@@ -6,7 +6,6 @@ Both ends check every message, sent or received, by the tables of ``bridge.proto
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import ClassVar, Final, Generic, TypeVar
 
 from bridge.protocol.framing import MAX_FRAME, MAX_FRAME_BEFORE_HELLO, READ_AT_MOST, FrameError, FrameReader, frame
@@ -30,13 +29,7 @@ class LocalProtocolError(RuntimeError):
     """This side requested something that the protocol forbids: a bug of ours. Nothing has changed."""
 
 
-class Pause(Enum):
-    """No message now."""
-
-    NEED_DATA = "need data"
-
-
-NEED_DATA: Final = Pause.NEED_DATA  # there is no complete message: the session needs more bytes
+NEED_DATA: Final = None  # there is no complete message: the session needs more bytes
 
 
 @dataclass(frozen=True)
@@ -144,7 +137,7 @@ class Session(Generic[_Book]):
             else:
                 raise LocalProtocolError(f"take the events first: {error}") from error
 
-    def next_event(self) -> Message | Refusal | ConnectionClosed | Pause:
+    def next_event(self) -> Message | Refusal | ConnectionClosed | None:
         """The next message, checked; or a Refusal, the end, or ``NEED_DATA``. At the bridge end the first message has the right
         token and version, and is to be accepted or refused. Raises ProtocolError, also at every later call, if the other side
         broke the protocol."""

@@ -13,8 +13,7 @@ from traces.base.errors import shown
 class Message(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type", tag=str.lower):
     """Base of all messages: frozen, built from keywords. Field units and ranges are in ``PROTOCOL.md``."""
 
-    #: Whether fields may contain maps.
-    has_maps: ClassVar[bool] = False
+    has_maps: ClassVar[bool] = False  # whether fields may contain maps
 
 
 class Greeting(Struct, frozen=True, tag_field="type", tag="hello"):

@@ -68,12 +68,9 @@ class ReplayedRows:
             why=Reason.NEVER,
         )
         self.held: dict[int, list[tuple[int, int]]] = {}
-        #: The row of the latest attempt of each job number in Slurm.
-        self.row_of: dict[int, int] = {}
-        #: Slurm's number of a row's job.
-        self.number: dict[int, int] = {}
-        #: The row of the latest attempt of each job, by the workload's row.
-        self.latest = list(range(n))
+        self.row_of: dict[int, int] = {}  # the row of the latest attempt of each job number in Slurm
+        self.number: dict[int, int] = {}  # Slurm's number of a row's job
+        self.latest = list(range(n))  # the row of the latest attempt of each job, by the workload's row
         self.running: set[int] = set()
         self.ended = self.waiting = 0
 

@@ -270,8 +270,7 @@ def known(table: Mapping[str, Key], name: str, of: str = "slurm.conf 22.05") -> 
     """The key with a name in any case. Raises InputError if Slurm has no such key."""
     found = table.get(name.lower())
     if found is None:
-        names = [key.name for key in table.values()]
-        near = did_you_mean(name, names)
+        near = did_you_mean(name, [key.name for key in table.values()])
         taken = ", ".join(sorted(key.name for key in table.values() if key.form is not None))
         raise InputError(f"{_said(name)}: is not a key of {of}{near}; allowed: {taken}")
     return found

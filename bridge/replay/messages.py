@@ -162,8 +162,7 @@ def opened(raw: bytes, version: int) -> tuple[int, FieldReader]:
     if plugin != _AUTH_NONE:
         raise SlurmMessageError(f"authentication by plug-in {plugin}, not auth/none")
     head.number(4), head.number(4), head.text()
-    body = FieldReader(head.bytes(length))
-    return kind, body
+    return kind, FieldReader(head.bytes(length))
 
 
 def answered_code(raw: bytes, version: int) -> int:
@@ -185,8 +184,7 @@ def launch_of(body: FieldReader) -> SlurmLaunch:
     body.text(), body.text()  # interval of accounting, container
     body.bytes(2 + 2 + 2 + 2)  # binding, CPUs per task, restarts, reserved cores
     cpus: list[int] = []
-    groups = body.number(4)
-    if groups:
+    if body.number(4):  # groups of nodes
         each, nodes = body.numbers(2), body.numbers(4)
         for count, times in zip(each, nodes, strict=True):
             cpus += [count] * times

@@ -10,16 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from bridge.replay.messages import (
-    FieldReader,
-    Kind,
-    SlurmLaunch,
-    framed,
-    launch_of,
-    opened,
-    stopped_job,
-    whole_messages,
-)
+from bridge.replay import messages as m
 
 
 @contextmanager
@@ -62,7 +53,12 @@ _FIRST_ADDRESS = 10 << 24  # the nodes' addresses count up from here; nothing is
 _BACKLOG = 4096  # largest number of connections of slurmctld to nodes without an answer
 
 #: Kinds that end a job on its nodes, if it has not ended.
-_ENDS = (Kind.REQUEST_KILL_TIMELIMIT, Kind.REQUEST_TERMINATE_JOB, Kind.REQUEST_ABORT_JOB, Kind.REQUEST_KILL_PREEMPTED)
+_ENDS = (
+    m.Kind.REQUEST_KILL_TIMELIMIT,
+    m.Kind.REQUEST_TERMINATE_JOB,
+    m.Kind.REQUEST_ABORT_JOB,
+    m.Kind.REQUEST_KILL_PREEMPTED,
+)
 
 
 def node_address(node: int) -> str:
@@ -78,10 +74,10 @@ def node_of(address: bytes | bytearray) -> int:
 class Happenings(NamedTuple):
     """Functions to be called at events; by default nothing is done."""
 
-    launched: Callable[[SlurmLaunch], object] = lambda launch: None  # Slurm starts a job
+    launched: Callable[[m.SlurmLaunch], object] = lambda launch: None  # Slurm starts a job
     # Slurm ends a job on a node, by its number, and with a message of this kind; returns whether the node answers that
     # nothing of it is left, instead of that it will end it
-    ended: Callable[[int, Kind, int], bool] = lambda job, kind, node: True
+    ended: Callable[[int, m.Kind, int], bool] = lambda job, kind, node: True
     wanted: Callable[[int], object] = lambda node: None  # Slurm requests the registration of a node
 
 
@@ -93,10 +89,8 @@ class NodeController:
         self.handlers = Happenings()
         self._listener = listening(folder, "nodes", _BACKLOG)
         self._open: list[tuple[socket.socket, bytearray]] = []
-        #: Whether there was any connection at the last call of :meth:`serve`.
-        self.spoken_to = False
-        #: Number of messages of each kind.
-        self.messages: dict[int, int] = {}
+        self.spoken_to = False  # whether there was any connection at the last call of :meth:`serve`
+        self.messages: dict[int, int] = {}  # number of messages of each kind
 
     def serve(self) -> int:
         """Answer all messages that have arrived; return their number."""
@@ -112,8 +106,7 @@ class NodeController:
         for connection, received in self._open:
             over = self._receive(connection, received)
             if len(received) > _ADDRESS_BYTES:
-                rest = received[_ADDRESS_BYTES:]
-                for raw in whole_messages(rest):
+                for raw in m.whole_messages(received[_ADDRESS_BYTES:]):
                     self._answer(connection, node_of(received), raw)
                     answered += 1
                     over = True
@@ -145,7 +138,7 @@ class NodeController:
             received += part
 
     def _answer(self, connection: socket.socket, node: int, raw: bytes) -> None:
-        kind, body = opened(raw, self._version)
+        kind, body = m.opened(raw, self._version)
         self.messages[kind] = self.messages.get(kind, 0) + 1
         answer = self._said(kind, body, node)
         try:
@@ -153,21 +146,21 @@ class NodeController:
         except ConnectionError:  # it does not wait for an answer
             return
 
-    def _said(self, kind: int, body: FieldReader, node: int) -> bytes:
-        if kind == Kind.REQUEST_PING:
+    def _said(self, kind: int, body: m.FieldReader, node: int) -> bytes:
+        if kind == m.Kind.REQUEST_PING:
             load_and_free_memory = struct.pack(">IQ", 0, 0)
-            return framed(self._version, Kind.RESPONSE_PING_SLURMD, load_and_free_memory)
-        if kind == Kind.REQUEST_BATCH_JOB_LAUNCH:
-            self.handlers.launched(launch_of(body))
+            return m.framed(self._version, m.Kind.RESPONSE_PING_SLURMD, load_and_free_memory)
+        if kind == m.Kind.REQUEST_BATCH_JOB_LAUNCH:
+            self.handlers.launched(m.launch_of(body))
         elif kind in _ENDS:
-            over = self.handlers.ended(stopped_job(body), Kind(kind), node)
+            over = self.handlers.ended(m.stopped_job(body), m.Kind(kind), node)
             return self._return_code(_ALREADY_COMPLETE if over else 0)
-        elif kind == Kind.REQUEST_NODE_REGISTRATION_STATUS:
+        elif kind == m.Kind.REQUEST_NODE_REGISTRATION_STATUS:
             self.handlers.wanted(node)
         return self._return_code(0)
 
     def _return_code(self, code: int) -> bytes:
-        return framed(self._version, Kind.RESPONSE_SLURM_RC, struct.pack(">I", code))
+        return m.framed(self._version, m.Kind.RESPONSE_SLURM_RC, struct.pack(">I", code))
 
 
 class Cleaning:

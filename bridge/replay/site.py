@@ -159,8 +159,7 @@ def _name(text: str) -> str:
 
 
 def _generic(text: str) -> dict[str, int]:
-    # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name.
-    found: dict[str, int] = {}
+    found: dict[str, int] = {}  # As gpu:tesla:4,gpu:2(S:0-1): the amount for each name.
     for word in re.sub(r"\([^)]*\)", "", text).split(","):
         if not word:
             continue

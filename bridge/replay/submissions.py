@@ -148,8 +148,7 @@ def submissions(
     workload = scenario.workload
     notes: Counter[str] = Counter()
     users, user = distinct(workload.user)
-    own = os.geteuid()
-    ids = [own if number < 0 else FIRST_USER + at for at, number in enumerate(users.tolist())]
+    ids = [os.geteuid() if number < 0 else FIRST_USER + at for at, number in enumerate(users.tolist())]
     partitions = _partitions(scenario, found, words, notes)
     priorities, ranked = _priorities(workload, words, found, notes) if recorded_priorities else (None, ())
     features = {feature for node in found.nodes for feature in node.features}

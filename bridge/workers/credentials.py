@@ -104,8 +104,7 @@ class Certificate:
 
 def _check_replaceable(path: str) -> None:
     try:
-        status = os.lstat(path)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(os.lstat(path).st_mode):
             raise InputError(f"{CERTIFICATE}: {shown_path(path)} exists and is not a file; allowed: a new file")
         with open(path, "rb") as file:
             text = file.read(_MOST_BYTES + 1)
@@ -122,8 +121,7 @@ def _check_replaceable(path: str) -> None:
 
 def _is_of_run(pem: bytes) -> bool:
     """Whether a certificate is self-signed by a run."""
-    words = ["x509", "-noout", "-subject", "-issuer", "-nameopt", "RFC2253"]
-    read = _openssl(str(CERTIFICATE), words, pem)
+    read = _openssl(str(CERTIFICATE), ["x509", "-noout", "-subject", "-issuer", "-nameopt", "RFC2253"], pem)
     return read.returncode == 0 and read.stdout.decode().split("\n") == [
         f"subject=CN={_SUBJECT}",
         f"issuer=CN={_SUBJECT}",

@@ -95,8 +95,7 @@ class _Host:
         self._connection = connection
         complete = False
         try:
-            admitted = await self._admitted(connection)
-            over = await self._prepare(connection, admitted, pem)
+            over = await self._prepare(connection, await self._admitted(connection), pem)
             complete = (over or await self._serve(connection)).complete
         finally:
             try:

@@ -29,18 +29,6 @@ _PAUSE_S: Final = 0.2  # time to wait if a connection could not be accepted beca
 _BACKLOG: Final = 1024  # number of connections that the kernel queues before they are accepted
 
 
-class _Handshake:
-    """A connection whose TLS handshake is not finished."""
-
-    def __init__(self, task: asyncio.Task[None]) -> None:
-        self._task, self.sent_away = task, False
-
-    def abort(self) -> None:
-        """Close it at once."""
-        self.sent_away = True
-        self._task.cancel()
-
-
 class HostListener(Listener):
     """The socket to which other hosts, and their application processes, connect.
 
@@ -131,8 +119,14 @@ class HostListener(Listener):
         assert task is not None
         self._visitors[task] = None
         name = f"a connection from {_peer(plug)}"
-        handshake = _Handshake(task)
-        self._receive(task, handshake)
+        sent_away = False
+
+        def send_away() -> None:
+            nonlocal sent_away
+            sent_away = True
+            task.cancel()
+
+        self._receive(task, send_away)
         try:
             async with asyncio.timeout(listener.HELLO_S):
                 reader, writer = await self._secured(plug)
@@ -141,14 +135,14 @@ class HostListener(Listener):
         except (OSError, TlsError) as error:
             reason = f"no TLS: {why_not(error)}"
         except asyncio.CancelledError:
-            if not handshake.sent_away:
+            if not sent_away:
                 return  # the run has ended
             reason = f"no TLS handshake, and more than {self._most_strangers()} wait"
         else:
             await self._secured_visit(task, reader, writer)
             return
         finally:
-            if self._strangers.get(task) is handshake:
+            if self._strangers.get(task) is send_away:
                 del self._strangers[task]
         self._refuse(name, reason)
 
@@ -179,10 +173,10 @@ class HostListener(Listener):
         connection = Connection(Session[Any](kind, Role.BRIDGE, token), reader, writer)
         self._writers.add(writer)
         self._connections[task] = connection
-        self._strangers[task] = connection  # instead of its handshake
+        self._strangers[task] = connection.abort  # instead of its handshake
         try:
             if not await self._attend(task, connection, ""):
-                self._receive(task, connection)  # until it has ended
+                self._receive(task, connection.abort)  # until it has ended
             with contextlib.suppress(OSError, TimeoutError):
                 async with asyncio.timeout(PARTING_TLS_S):
                     await writer.wait_closed()

@@ -13,7 +13,7 @@ import struct
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final
 
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import READ_AT_MOST
@@ -74,14 +74,6 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-class Stranger(Protocol):
-    """A connection without a hello."""
-
-    def abort(self) -> None:
-        """Close it at once."""
-        ...
-
-
 class Listener:
     """The socket to which application processes connect.
 
@@ -103,7 +95,7 @@ class Listener:
         self._token, self._admit, self._serve, self._awaited, self._wrong = token, admit, serve, awaited, wrong
         self._server: asyncio.Server | None = None
         self._folder: Scratch | None = None
-        self._strangers: dict[asyncio.Task[None], Stranger] = {}  # the oldest first
+        self._strangers: dict[asyncio.Task[None], Callable[[], None]] = {}  # how to close each; the oldest first
         self._connections: dict[asyncio.Task[None], Connection] = {}
         self._quiet = False
         self.refused = 0  # number of connections that were not admitted
@@ -158,14 +150,14 @@ class Listener:
         ours = self._whose(writer)
         self._connections[task] = connection
         if not ours:
-            self._receive(task, connection)
+            self._receive(task, connection.abort)
         await self._attend(task, connection, ours)
 
-    def _receive(self, task: asyncio.Task[None], stranger: Stranger) -> None:
+    def _receive(self, task: asyncio.Task[None], abort: Callable[[], None]) -> None:
         """Add an unknown connection; of too many, the one that has been silent longest is closed."""
         while len(self._strangers) >= self._most_strangers():
-            self._strangers.pop(next(iter(self._strangers))).abort()
-        self._strangers[task] = stranger
+            self._strangers.pop(next(iter(self._strangers)))()
+        self._strangers[task] = abort
 
     def _most_strangers(self) -> int:
         """Number of strangers that may be connected at once."""

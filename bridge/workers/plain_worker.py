@@ -13,21 +13,9 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from bridge.protocol import messages as m
 from bridge.protocol.application_book import ApplicationBook
 from bridge.protocol.framing import HEADER_BYTES, READ_AT_MOST, frame
-from bridge.protocol.messages import (
-    PROTOCOL_VERSION,
-    Change,
-    Hello,
-    Quit,
-    Recipe,
-    Resume,
-    SimulateJob,
-    Suspended,
-    Welcome,
-    decode,
-    encode,
-)
 from bridge.protocol.packing import pack_float64
 from bridge.protocol.session import Session
 from bridge.protocol.tables import Role
@@ -71,14 +59,14 @@ class PlainWorker:
             received += data
             while len(received) >= (stop := HEADER_BYTES + int.from_bytes(received[:HEADER_BYTES], "big")):
                 try:
-                    message = decode(received[HEADER_BYTES:stop], Role.BRIDGE)
+                    message = m.decode(received[HEADER_BYTES:stop], Role.BRIDGE)
                 except MessageError:
                     message = None
-                if isinstance(message, Quit):
+                if isinstance(message, m.Quit):
                     return
-                if isinstance(message, Welcome):
+                if isinstance(message, m.Welcome):
                     welcome = received[:stop]
-                elif isinstance(message, SimulateJob) and (answers := self._peer.plain_answers(message)) is not None:
+                elif isinstance(message, m.SimulateJob) and (answers := self._peer.plain_answers(message)) is not None:
                     _send(plug, *answers)
                 else:
                     self._hand_over(plug, hello, welcome, received)
@@ -104,7 +92,7 @@ class PlainWorker:
 def _send(plug: socket.socket, *messages: Message) -> None:
     # A closed connection is noticed by reading: there may be a last message.
     with contextlib.suppress(OSError):
-        plug.sendall(b"".join(frame(encode(message)) for message in messages))
+        plug.sendall(b"".join(frame(m.encode(message)) for message in messages))
 
 
 def _received(plug: socket.socket) -> bytes:
@@ -114,23 +102,23 @@ def _received(plug: socket.socket) -> bytes:
         return b""
 
 
-def _start(job: int, technique: str, program: str, *, changes: bool) -> SimulateJob:
+def _start(job: int, technique: str, program: str, *, changes: bool) -> m.SimulateJob:
     recipe: dict[str, Any] = dict.fromkeys(("mean_gflop", "speed_gflops", "bytes_per_gflop"), 1.0)
     recipe |= {"seed": 0, "cores": 1, "n": 8, "total_gflop": 8.0, "core_gflop": 2.0}
     none: dict[str, Any] = dict.fromkeys(
         ("parts", "latency_ns", "core_host", "network", "tasks", "resizes", "wishes", "stop_ns")
     )
     zero: dict[str, Any] = dict.fromkeys(("attempt", "start_ns", "overhead_ns", "resize_ns"), 0)
-    return SimulateJob(
+    return m.SimulateJob(
         job=job,
         core_speed_gflops=pack_float64([1.0, 2.0, 1.0, 1.0]),
         technique=technique,
         master=False,
         records=changes or job // 2 % 2 == 1,
         releases=False,
-        recipe=Recipe(job_number=job, variation=0.25 * (job % 2), program=program, **recipe),
+        recipe=m.Recipe(job_number=job, variation=0.25 * (job % 2), program=program, **recipe),
         until_ns=_S if changes else None,
-        changes=(Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if changes else (),
+        changes=(m.Change(at_ns=_S // 2, core=0, speed_gflops=2.0),) if changes else (),
         hints=(),
         scales=(),
         **none,
@@ -140,14 +128,14 @@ def _start(job: int, technique: str, program: str, *, changes: bool) -> Simulate
 
 async def _bridge(connection: BlockingConnection, technique: str, program: str) -> None:
     try:
-        assert isinstance(await connection.receive(), Hello)
-        connection.send(Welcome(version=PROTOCOL_VERSION, run=_TOKEN))
+        assert isinstance(await connection.receive(), m.Hello)
+        connection.send(m.Welcome(version=m.PROTOCOL_VERSION, run=_TOKEN))
         for job, changes in enumerate((*[False] * (_OTHERS if program else _LOOPS), True)):
             connection.send(_start(job, technique, program, changes=changes))
             while connection.session.book.open_jobs():
-                if isinstance(await connection.receive(), Suspended):
-                    connection.send(Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
-        connection.send(Quit())
+                if isinstance(await connection.receive(), m.Suspended):
+                    connection.send(m.Resume(job=job, until_ns=None, changes=(), stop_ns=2 * _S))
+        connection.send(m.Quit())
         await connection.receive()
     finally:  # otherwise the other end would wait forever
         connection.close()

@@ -46,20 +46,10 @@ class JobSchedulers:
         """Add future speeds of cores, none before the present instant."""
         self._changes = sorted([*self._changes, *changes], key=lambda change: change.at_ns)
 
-    def loop(self, part: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
-        """Begin a loop, whose tasks have this mean and this standard deviation."""
-        self._pass_to(now_ns)
-        self._begin(part, n_tasks, mean_gflop, sigma_gflop)
-        self._facts[f.STEP] = float(part // len(self._drawn.phases))
-
-    def round(self, part: int, number: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
-        """Begin round ``number`` of a graph."""
+    def begin(self, part: int, number: int, now_ns: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
+        """Begin a loop (``number`` −1) or a round of a graph, whose tasks have this mean and this standard deviation."""
         self._pass_to(now_ns)
         self._repeats += number > 0
-        self._begin(part, n_tasks, mean_gflop, sigma_gflop)
-        self._facts[f.STEP] = float(part // len(self._drawn.phases) + self._repeats)
-
-    def _begin(self, part: int, n_tasks: int, mean_gflop: float, sigma_gflop: float) -> None:
         self._phase, self._tasks = part % len(self._drawn.phases), n_tasks
         technique = self._technique
         if not technique.learns:
@@ -67,6 +57,7 @@ class JobSchedulers:
         if technique.moments:
             a_core = float(self._speed.sum()) / len(self._speed)
             self._facts[f.MEAN_S], self._facts[f.SIGMA_S] = mean_gflop / a_core, sigma_gflop / a_core
+        self._facts[f.STEP] = float(part // len(self._drawn.phases) + (self._repeats if number >= 0 else 0))
 
     @property
     def _technique(self) -> Technique:

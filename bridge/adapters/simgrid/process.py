@@ -95,18 +95,14 @@ class JobProcess:
         """Answer the process until it is suspended, at an instant from the job's start, or has ended, with its results.
         Raises InputError or PluginError if a technique or a planner is at fault, and PeerError if SimGrid is."""
         asked = self._asked
-        questions: dict[str, Callable[..., Any]] = {
-            "ask": asked.size,
-            "plan": asked.sequences,
-            "order": asked.positions,
-        }
-        events: dict[str, Callable[..., None]] = {"loop": asked.loop, "round": asked.round}
+        questions: dict[str, Callable[..., Any]]
+        questions = {"ask": asked.size, "plan": asked.sequences, "order": asked.positions}
         while True:
             said, *values = self._received()
             if said in questions:
                 self._send(questions[said](*values))
-            elif said in events:
-                events[said](*values)
+            elif said == "begin":
+                asked.begin(*values)
             elif said == "suspended":
                 return values[0], None
             elif said == "stuck":

@@ -53,8 +53,7 @@ def finished(folder: Path, scenario: ReadyScenario, arguments: Mapping[str, Any]
     if (folder / FOLDER).exists() and not force:
         raise InputError(f"{OUT}: {folder / FOLDER} exists; replace it with {FORCE}")
     frame = read_jobs(folder / "jobs.parquet")
-    killed = int(record["metrics"].get("state_killed") or 0)
-    return of_table(SLURM, frame, killed), record["replay"]
+    return of_table(SLURM, frame, int(record["metrics"].get("state_killed") or 0)), record["replay"]
 
 
 def put_report(folder: Path, write: Callable[[Path], None]) -> None:

@@ -46,8 +46,7 @@ class Side:
     cores: Array
     killed: int  # number of jobs cut at their limit; -1 if unknown
     not_run: int  # jobs that never started, or whose start the log does not state
-    # number of starts, including jobs that were cut and queued again; -1 if unknown
-    attempts: int = -1
+    attempts: int = -1  # number of starts, including jobs that were cut and queued again; -1 if unknown
     # bool (n,), jobs that were running at time 0: they have no wait and are not counted, but they occupy the machine. None:
     # no job
     preset: Array | None = None

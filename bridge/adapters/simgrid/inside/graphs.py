@@ -82,8 +82,7 @@ class PlannedPart(GraphData):
             for core, sequence in enumerate(self._sequences):
                 for task in sequence:
                     self.at[task] = core
-            begin_ns = world.now_ns()
-            self._ready_ns = [begin_ns] * self.tasks
+            self._ready_ns = [world.now_ns()] * self.tasks
         for task in self._sequences[c]:
             free_ns = world.now_ns()
             for _ in self.producers[task]:
@@ -246,7 +245,7 @@ class RoundsPart(GraphData):
         self._round_left = self._round_tasks = len(self._waiting)
         self._requests = 0
         lengths = [self.world.length[self.first + self._at_position[place]] for place in self._waiting]
-        put("round", self.number, self._round, self.world.now_ns(), self._round_tasks, *moments(lengths))
+        put("begin", self.number, self._round, self.world.now_ns(), self._round_tasks, *moments(lengths))
         self._shares = BUSY in self._does
 
     def _end_round(self) -> None:

@@ -123,7 +123,7 @@ class LoopPart(SimulatedPart):
             if not self._begun:
                 self._begun = True
                 lengths = world.length[self._first : self._first + self._tasks]
-                put("loop", self._number, world.now_ns(), self._tasks, *moments(lengths))
+                put("begin", self._number, -1, world.now_ns(), self._tasks, *moments(lengths))
             last, self._last[c] = self._last[c], LastChunk()
             size, place = ask("ask", c, self._requests, self._left, world.chunks, world.now_ns(), *last)
         if size == 0:
