@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.bundles import QuickCommand, QuickGroup, bundled
 from bridge.options.declared import FORCE, OUT, SAME_AS, TRACE_CORES, TRACE_DETAIL
 from bridge.options.output import RunOutput

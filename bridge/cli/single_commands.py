@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, SPEEDS, STEPS, VARIATION
 from bls.options import TOPOLOGY
 from bridge.options.bundles import bundled
@@ -25,7 +24,9 @@ from bridge.options.declared import (
     TRACE,
 )
 from bridge.options.single import ChunkCosts, CoreOptions, Written
+from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
+from traces.base.errors import InputError
 from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ def loop_command(
 
     With --chunks, only print the chunk sizes of a technique.
     """
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
     from bridge.single.loop_run import LoopOptions, simulate_loop
     from bridge.single.own_cores import given_speeds
@@ -115,7 +115,6 @@ def _check_chunks(
     written: Written,
 ) -> None:
     # Whatever says how a loop runs is of no use where its chunks are only printed.
-    from traces.base.errors import InputError
 
     read = {str(LENGTHS_FILE): tasks.lengths_file, str(OUT): written.out, **tasks.drawing, str(LENGTH_UNIT): tasks.unit}
     given = {name: value is not None for name, value in read.items()} | {str(CORE_SPEED): len(set(speed_gflops)) > 1}
@@ -139,7 +138,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
     from als.chunk_sequence import chunk_sequence
     from als.schedulers import loop_technique
     from als.techniques import Technique
-    from traces.base.errors import InputError
 
     if n is None:
         raise InputError(f"{N_TASKS}: missing; allowed: the number of tasks")
@@ -151,7 +149,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
 
 def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
-    from traces.base.errors import InputError
 
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
@@ -242,13 +239,11 @@ def graph_command(
     written: Written,
 ) -> None:
     """Simulate one task graph at the application level; write its tables, its record and its figures."""
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
     from bridge.single.graph_options import GraphOptions
     from bridge.single.graph_run import simulate_graph
     from bridge.single.graph_source import GraphSource
     from bridge.single.own_cores import given_speeds
-    from traces.base.errors import InputError
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     source = GraphSource(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, group, option, switch
 from bridge.options.declared import FETCH_TIMEOUT, WORKLOAD
 from bridge.options.generation import GenerationRequest
+from bridge.runs.directory import check_file
 from bridge.standard_error import put, put_text, say
+from traces.base.errors import InputError, one_of, shown
 
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
@@ -66,7 +67,6 @@ def info_command(
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload_files import machine_of_log, read, rejects_lines
-    from bridge.runs.directory import check_file
     from bridge.scenarios.machine import given_platform, platform_for
     from bridge.scenarios.remarks import log_words
 
@@ -175,7 +175,6 @@ def export_command(
 ) -> None:
     """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
-    from traces.base.errors import one_of
 
     if form not in EXPORTS:
         raise one_of("form of export", form, EXPORTS, "--format")
@@ -204,8 +203,6 @@ def generate_command(
         save,
         write_requests,
     )
-    from bridge.runs.directory import check_file
-    from traces.base.errors import InputError
 
     target = checked_output(output, force)
     check_wanted(wanted)
@@ -242,7 +239,6 @@ def fetch_command(
 
     from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
     from bridge.live.progress import Progress
-    from traces.base.errors import InputError, shown
 
     if name is None:
         print(json.dumps(catalogue_rows(), indent=2, ensure_ascii=False) if as_json else catalogue_table())
