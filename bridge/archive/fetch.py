@@ -37,14 +37,14 @@ class FetchError(TwolevelError):
     """A failure of the server or the network: the log was not sent, or something else was."""
 
 
-class Damaged(Exception):
-    """A fault of the file: it is not a complete gzip file, or contains no SWF."""
-
-
 class Unpacked:
-    """Unpacks a gzip file block by block and keeps its checksum and its beginning."""
+    """Unpacks a gzip file from ``url`` block by block and keeps its checksum and its beginning.
 
-    def __init__(self) -> None:
+    Raises FetchError if it is not a complete gzip file, or contains no SWF.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.sum = hashlib.sha256()
         self.head = bytearray()
         self.size_bytes = 0
@@ -67,37 +67,28 @@ class Unpacked:
                     text = self._member.decompress(self._member.unconsumed_tail, _AT_ONCE)
                     self._keep(text)
             except zlib.error as error:
-                raise Damaged(f"the gzip file is damaged: {error}") from None
+                raise FetchError(f"{self._url}: the gzip file is damaged: {error}") from None
             block = self._member.unused_data
 
     def finish(self) -> None:
         """Check that the file is complete after its last block."""
         if not self._member.eof:
-            raise Damaged("the gzip file is truncated")
+            raise FetchError(f"{self._url}: the gzip file is truncated")
         first = bytes(self.head).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if not first or first not in b";+-.0123456789":
-            raise Damaged("the gzip file contains no SWF: it begins with neither a comment nor a job")
+            raise FetchError(f"{self._url}: the gzip file contains no SWF: it begins with neither a comment nor a job")
 
     def _keep(self, text: bytes) -> None:
         self.sum.update(text)
         self.size_bytes += len(text)
         most = min(MAX_TEXT_BYTES, max(MOST_TIMES * self._packed_bytes, _FREE_TEXT_BYTES))
         if self.size_bytes > most:
-            raise Damaged(
-                f"the gzip file contains no log: its first {self._packed_bytes:,} bytes unpack to more than {most:,} bytes "
-                "of text"
+            raise FetchError(
+                f"{self._url}: the gzip file contains no log: its first {self._packed_bytes:,} bytes unpack to more than "
+                f"{most:,} bytes of text"
             )
         if len(self.head) < _HEADER:
             self.head += text[: _HEADER - len(self.head)]
-
-
-@contextmanager
-def reported(url: str) -> Iterator[None]:
-    """Report damage as an error of the server."""
-    try:
-        yield
-    except Damaged as error:
-        raise FetchError(f"{url}: {error}") from None
 
 
 def check_kind(block: bytes, response: HTTPResponse, url: str) -> None:
@@ -183,7 +174,7 @@ def download(
     url = _url(log, base_url)
     place = _place(log, target, force)
     with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):
-        unpacked = Unpacked()
+        unpacked = Unpacked(url)
         whole = hashlib.sha256()
         size = 0
         for block in _blocks(response, url, timeout_s, watch):
@@ -191,14 +182,12 @@ def download(
                 check_kind(block, response, url)
             size += len(block)
             whole.update(block)
-            with reported(url):
-                unpacked.feed(block)
+            unpacked.feed(block)
             with _writing(place):
                 file.write(block)
         if not size:
             raise FetchError(f"{url}: the server sent an empty file")
-        with reported(url):
-            unpacked.finish()
+        unpacked.finish()
         checked = check_sum(log, url, whole.hexdigest(), unpacked.sum.hexdigest(), sha256)
         with _writing(place):
             file.flush()

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, SPEEDS, STEPS, VARIATION
+from als.options import (
+    ALS,
+    ASSIGNMENT,
+    CORES,
+    LATENCY,
+    LENGTHS,
+    N_TASKS,
+    NETWORK,
+    ORDER,
+    OVERHEAD,
+    STEPS,
+    VARIATION,
+)
 from bls.options import TOPOLOGY
-from bridge.options.bundles import bundled
+from bridge.options.bundles import bundled, declaration
 from bridge.options.declared import (
     CHUNKS,
     CORE_SPEED,
-    FORCE,
     FORMAT,
     GRAPH,
     GRAPH_ALS,
     GRAPH_TASKS,
-    HOSTS,
     LENGTH_UNIT,
     LENGTHS_FILE,
     MEAN,
-    OUT,
-    TRACE,
 )
 from bridge.options.single import ChunkCosts, CoreOptions, Written
 from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
 from traces.base.errors import InputError
-from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
+from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED, Option
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -87,7 +96,7 @@ def loop_command(
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     if chunks:
-        _check_chunks(tasks, speed_gflops, cores, costs, steps, written)
+        _check_chunks(speed_gflops, steps, tasks, cores, costs, written)
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
@@ -106,29 +115,22 @@ def loop_command(
     say(f"results: {target}")
 
 
-def _check_chunks(
-    tasks: LoopTasks,
-    speed_gflops: tuple[float, ...],
-    cores: CoreOptions,
-    costs: ChunkCosts,
-    steps: int,
-    written: Written,
-) -> None:
-    # Whatever says how a loop runs is of no use where its chunks are only printed.
+def _given(*bundles: Any) -> Iterator[str]:
+    # The names of the options of these dataclasses that have another value than by default.
+    for bundle in bundles:
+        hints = get_type_hints(type(bundle), include_extras=True)
+        yield from (
+            str(declaration(hints[one.name])) for one in fields(bundle) if getattr(bundle, one.name) != one.default
+        )
 
-    read = {str(LENGTHS_FILE): tasks.lengths_file, str(OUT): written.out, **tasks.drawing, str(LENGTH_UNIT): tasks.unit}
-    given = {name: value is not None for name, value in read.items()} | {str(CORE_SPEED): len(set(speed_gflops)) > 1}
-    costly = (
-        (OVERHEAD, costs.overhead),
-        (LATENCY, costs.latency),
-        (HOSTS, cores.hosts),
-        (ASSIGNMENT, costs.assignment),
+
+def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) -> None:
+    # Options of how a loop runs have no effect if only its chunks are printed.
+    used = {str(option) for option in (N_TASKS, CORES, SEED)} | (
+        {str(CORE_SPEED)} if len(set(speed_gflops)) == 1 else set()
     )
-    written_too = ((STEPS, steps), (TRACE, written.trace), (FORCE, written.force))
-    given |= {str(option): value != option.default for option, value in (*costly, *written_too)}
-    given |= {str(SPEEDS): bool(cores.speeds)}
-    for name, is_given in given.items():
-        if is_given:
+    for name in [*_given(*bundles), *([str(STEPS)] if steps != STEPS.default else [])]:
+        if name not in used:
             raise InputError(
                 f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
             )

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 import bridge.archive.fetch
 from bls.workloads import read_workload
 from bls.workloads.archive import catalogue, find_log
-from bridge.archive.fetch import Damaged, Download, FetchError, Unpacked, _Redirects, download, summary
+from bridge.archive.fetch import Download, FetchError, Unpacked, _Redirects, download, summary
 from traces.base.errors import InputError
 
 # One of which no sum is known, and one of which one is.
@@ -347,7 +347,7 @@ def test_more_bytes_or_text_than_any_log_has(server: Server, tmp_path: Path, mon
 def test_what_is_unpacked_is_never_held_but_for_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridge.archive.fetch, "MOST_TIMES", 10_000)
     data, text = bomb(10_000), TEXT + (b";" * 2047 + b"\n") * 10_000
-    unpacked = Unpacked()
+    unpacked = Unpacked("url")
     tracemalloc.start()
     unpacked.feed(data)
     unpacked.feed(data)
@@ -367,12 +367,12 @@ def test_unpacking_is_what_the_gzip_module_does(noise: bytes, members: int, size
             whole = gzip.GzipFile(fileobj=io.BytesIO(data)).read()
         except (OSError, EOFError, zlib.error):
             whole = None
-        unpacked = Unpacked()
+        unpacked = Unpacked("url")
         try:
             for start in range(0, len(data), size):
                 unpacked.feed(data[start : start + size])
             unpacked.finish()
-        except Damaged:
+        except FetchError:
             assert not whole  # nothing unpacked is no log
         else:
             assert whole is not None
