@@ -158,8 +158,8 @@ def test_others_that_can_give_the_same() -> None:
     assert theirs.releases.equals(ours.releases)
 
 
-def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
-    """Job 1 holds all cores, and job 3 waits for one: job 1 is told, and serves that one last."""
+def test_the_cause_is_a_hint_if_the_releasing_job_had_one() -> None:
+    """Job 1 holds all cores, and job 3 waits for one: job 1 gets a hint, and serves that one last."""
     rows = ((1, 0, 20, 4, 40), (3, 1, 5, 1, 10))
     without, hinted = (
         small(*rows, als="ss", rules=Rules(coordination=way), tasks_per_core=2) for way in ("release", "hint")
@@ -176,7 +176,7 @@ def test_the_cause_is_a_hint_where_who_released_was_told() -> None:
     )
 
 
-def test_records_of_what_jobs_were_told_are_checked() -> None:
+def test_records_of_commands_to_jobs_are_checked() -> None:
     ledger = simulated(als="ss", rules=HINT).ledger
     hints = ledger.hints
     assert hints is not None

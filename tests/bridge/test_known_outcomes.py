@@ -64,7 +64,7 @@ def sixty_jobs() -> Workload:
     ),
 )
 @settings(max_examples=25)
-def test_they_are_as_simulated_anew(
+def test_they_are_as_simulated_again(
     seed: int,
     als: str,
     variation: float,
@@ -163,7 +163,7 @@ def scenario(**options: Any) -> ReadyScenario:
 
 
 def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
-    """They are drained behind the events of an instant: the file says 1 ns later."""
+    """They are drained after the events of an instant: the file says 1 ns later."""
     text = "host,down_s,up_s,state\n0,100.000000001,400,drain\n2,100.000000001,400,drain\n"
     (tmp_path / "drains.csv").write_text(text)
     expected = run(scenario(constraints=ConstraintOptions(failures=str(tmp_path / "drains.csv"))))
@@ -178,7 +178,7 @@ def test_drained_hosts_are_as_if_a_file_had_said_so(tmp_path: Path) -> None:
 
 
 def test_hosts_that_are_drained_fail_by_their_model_as_before(tmp_path: Path) -> None:
-    """A file says all that the model draws, and the drains 1 ns later than they are told."""
+    """A file says all that the model draws, and the drains 1 ns later than their commands."""
     model = OutageModel(40 * S, 3 * S, 1)
     said = modelled_outages(model, 3, 512)
     hosts = np.repeat(np.arange(3), 512)

@@ -168,9 +168,9 @@ def test_the_toy_says_why_it_was_refused(tmp_path: Path) -> None:
         listener.bind(str(tmp_path / "s"))
         listener.listen()
         listener.settimeout(60)
-        told = {"TWOLEVEL_ADDRESS": f"unix:{tmp_path / 's'}", "TWOLEVEL_TOKEN": "guessed", "TWOLEVEL_WORKER": "w3"}
+        stated = {"TWOLEVEL_ADDRESS": f"unix:{tmp_path / 's'}", "TWOLEVEL_TOKEN": "guessed", "TWOLEVEL_WORKER": "w3"}
         command = [sys.executable, str(TOY)]
-        with subprocess.Popen(command, env={**os.environ, **told}, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(command, env={**os.environ, **stated}, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = listener.accept()
             with connection:
                 connection.settimeout(60)
@@ -323,14 +323,14 @@ def test_strangers_that_are_silent_or_find_a_fault_and_processes_that_come_late(
         door = Listener(TOKEN, judge, nobody)
         reader, writer = await connect(await door.open(kind))
         writer.write(words)
-        told = await asyncio.wait_for(reader.read(), PATIENCE_S)
+        stated = await asyncio.wait_for(reader.read(), PATIENCE_S)
         writer.close()
         await door.close()
-        return told, door.refused
+        return stated, door.refused
 
-    told, refused = asyncio.run(visit(hello(), lambda hello: OVER, "unix"))
+    stated, refused = asyncio.run(visit(hello(), lambda hello: OVER, "unix"))
     assert (refused, caplog.text) == (0, "")
-    assert b"the run is over" in told
+    assert b"the run is over" in stated
     assert asyncio.run(visit(hello(), broken, "tcp")) == (b"", 1)
     assert "ZeroDivisionError: 'a bug'" in caplog.text
     monkeypatch.setattr(listener, "HELLO_S", 0.0)

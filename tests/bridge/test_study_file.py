@@ -49,8 +49,8 @@ def test_cells_are_every_combination_in_order_and_then_the_single_ones() -> None
             ("recorded", "fcfs", 0.0),
         )
     ]
-    told = [(one.workload.name, one.value("als"), one.value("bls"), one.value("variation")) for one in found.cells]
-    assert told == expected
+    shown = [(one.workload.name, one.value("als"), one.value("bls"), one.value("variation")) for one in found.cells]
+    assert shown == expected
     assert {one.value("tasks-per-core") for one in found.cells} == {2}
     assert [one.value("select") for one in found.cells] == ["all"] * 5 + ["first:100"] * 5
     assert found.columns == ("bls", "backfill", "als", "variation", "tasks-per-core", "select")

@@ -166,7 +166,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """A browser that goes on to the next page hears no more of this one."""
+        """A browser that goes on to the next page needs no more of this one."""
 
 
 @pytest.fixture(scope="session")

@@ -360,6 +360,6 @@ def test_ticks_are_round_apart_and_all_different() -> None:
         assert len(set(labels)) == len(labels), (step, labels)
         distances = [b - a for a, b in pairwise(places)]
         assert distances
-        assert max(distances) - min(distances) <= 4e-16 * places[-1] + 1e-9  # what a float of that size tells apart
+        assert max(distances) - min(distances) <= 4e-16 * places[-1] + 1e-9  # what a float of that size distinguishes
         assert min(distances) >= 0.999 * step
         assert bool(found["anchor"]) == labels[0].startswith("+")
