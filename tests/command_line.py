@@ -72,6 +72,6 @@ def succeeds(*words: object) -> Ran:
 
 def everything_in(folder: Path) -> dict[str, int]:
     """Every file and folder below a folder, hidden ones too, with the time of its last change (ns); but not what Python keeps
-    of a plug-in that it has loaded, where it is not told to keep nothing."""
+    of a plug-in that it has loaded, unless it is to keep nothing."""
     paths = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in paths}

@@ -1,27 +1,26 @@
 """Download a log of the Parallel Workloads Archive: complete, readable and with the expected checksum, or not at all.
-The file is written under a temporary name in the target's folder, checked, and then renamed, so a partial file never has
-the final name. Downloads are not resumed. The catalogue's checksum is that of the unpacked text
+Downloads are not resumed. The catalogue's checksum is that of the unpacked text
 (``bls.workloads.archive.ArchivedLog.text_sha256``); a checksum given by the user is that of the file, as printed by
 ``sha256sum FILE``."""
 
 import hashlib
 import os
 import re
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from bls.workloads.archive import ArchivedLog, catalogue, catalogue_rows, catalogue_table, find_log, thanks
 from bridge.options.declared import FETCH_TIMEOUT
+from bridge.runs.directory import check_file, fresh_file
 from traces.base.errors import InputError, TwolevelError, shown
 
 #: Limits of a log: its unpacked size, and the ratio of unpacked to packed size of logs above a certain size.
@@ -37,14 +36,14 @@ class FetchError(TwolevelError):
     """A failure of the server or the network: the log was not sent, or something else was."""
 
 
-class Damaged(Exception):
-    """A fault of the file: it is not a complete gzip file, or contains no SWF."""
-
-
 class Unpacked:
-    """Unpacks a gzip file block by block and keeps its checksum and its beginning."""
+    """Unpacks a gzip file from ``url`` block by block and keeps its checksum and its beginning.
 
-    def __init__(self) -> None:
+    Raises FetchError if it is not a complete gzip file, or contains no SWF.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.sum = hashlib.sha256()
         self.head = bytearray()
         self.size_bytes = 0
@@ -67,37 +66,28 @@ class Unpacked:
                     text = self._member.decompress(self._member.unconsumed_tail, _AT_ONCE)
                     self._keep(text)
             except zlib.error as error:
-                raise Damaged(f"the gzip file is damaged: {error}") from None
+                raise FetchError(f"{self._url}: the gzip file is damaged: {error}") from None
             block = self._member.unused_data
 
     def finish(self) -> None:
         """Check that the file is complete after its last block."""
         if not self._member.eof:
-            raise Damaged("the gzip file is truncated")
+            raise FetchError(f"{self._url}: the gzip file is truncated")
         first = bytes(self.head).removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if not first or first not in b";+-.0123456789":
-            raise Damaged("the gzip file contains no SWF: it begins with neither a comment nor a job")
+            raise FetchError(f"{self._url}: the gzip file contains no SWF: it begins with neither a comment nor a job")
 
     def _keep(self, text: bytes) -> None:
         self.sum.update(text)
         self.size_bytes += len(text)
         most = min(MAX_TEXT_BYTES, max(MOST_TIMES * self._packed_bytes, _FREE_TEXT_BYTES))
         if self.size_bytes > most:
-            raise Damaged(
-                f"the gzip file contains no log: its first {self._packed_bytes:,} bytes unpack to more than {most:,} bytes "
-                "of text"
+            raise FetchError(
+                f"{self._url}: the gzip file contains no log: its first {self._packed_bytes:,} bytes unpack to more than "
+                f"{most:,} bytes of text"
             )
         if len(self.head) < _HEADER:
             self.head += text[: _HEADER - len(self.head)]
-
-
-@contextmanager
-def reported(url: str) -> Iterator[None]:
-    """Report damage as an error of the server."""
-    try:
-        yield
-    except Damaged as error:
-        raise FetchError(f"{url}: {error}") from None
 
 
 def check_kind(block: bytes, response: HTTPResponse, url: str) -> None:
@@ -181,9 +171,14 @@ def download(
         raise InputError(f"--sha256: {shown(sha256)}; allowed: 64 hexadecimal digits")
     FETCH_TIMEOUT.check(timeout_s)
     url = _url(log, base_url)
-    place = _place(log, target, force)
-    with closing(_ask(url, timeout_s)) as response, _beside(place) as (partial, file):
-        unpacked = Unpacked()
+    place = target / log.file if os.path.isdir(target) else target
+    check_file(place, force)
+    with (
+        closing(_ask(url, timeout_s)) as response,
+        fresh_file(place, force) as partial,
+        open(partial, "xb") as file,
+    ):
+        unpacked = Unpacked(url)
         whole = hashlib.sha256()
         size = 0
         for block in _blocks(response, url, timeout_s, watch):
@@ -191,20 +186,14 @@ def download(
                 check_kind(block, response, url)
             size += len(block)
             whole.update(block)
-            with reported(url):
-                unpacked.feed(block)
-            with _writing(place):
-                file.write(block)
+            unpacked.feed(block)
+            file.write(block)
         if not size:
             raise FetchError(f"{url}: the server sent an empty file")
-        with reported(url):
-            unpacked.finish()
+        unpacked.finish()
         checked = check_sum(log, url, whole.hexdigest(), unpacked.sum.hexdigest(), sha256)
-        with _writing(place):
-            file.flush()
-            os.fsync(file.fileno())
-            _check_target(place, force)  # the name may have been taken meanwhile
-            os.replace(partial, place)
+        file.flush()
+        os.fsync(file.fileno())
     sums, thanked = (whole.hexdigest(), unpacked.sum.hexdigest()), _THANKS.findall(bytes(unpacked.head))
     owed = "; ".join(one_line(found.decode("utf-8", "replace")) for found in thanked)
     return Download(log, place, url, size, *sums, checked, owed)
@@ -235,48 +224,6 @@ def _url(log: ArchivedLog, base_url: str | None) -> str:
     if not usable or not base.isascii() or not base.isprintable() or " " in base or parts.query or parts.fragment:
         raise InputError(f"--base-url: {shown(base)}; allowed: http://HOST/FOLDER or https://HOST/FOLDER")
     return f"{base.rstrip('/')}/{log.path}"
-
-
-def _place(log: ArchivedLog, target: Path, force: bool) -> Path:
-    with _writing(target):
-        place = target / log.file if target.is_dir() else target
-        _check_target(place, force)
-    return place
-
-
-def _check_target(place: Path, force: bool) -> None:
-    if place.is_dir():
-        raise InputError(f"{place}: is a folder; choose another name")
-    if not force and (place.exists() or place.is_symlink()):
-        raise InputError(f"{place} exists; choose another name, or replace it with --force")
-    if not place.parent.is_dir():
-        raise InputError(f"{place}: cannot be written: {place.parent} is not a folder")
-
-
-@contextmanager
-def _beside(place: Path) -> Iterator[tuple[Path, IO[bytes]]]:
-    # A new file in the same folder, so that renaming is atomic; it is always removed at the end.
-    partial = place.with_name(f".{place.name}.partial-{secrets.token_hex(4)}")
-    with _writing(place):
-        file = open(partial, "xb")  # noqa: SIM115  closed below, which reports a full disk
-    try:
-        try:
-            yield partial, file
-        finally:
-            with _writing(place):
-                file.close()
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _writing(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{shown(str(place), 200)}: cannot be written: {reason}") from None
 
 
 class _Redirects(HTTPRedirectHandler):

@@ -17,6 +17,7 @@ import typer
 from bridge.cli import INTERRUPTED
 from bridge.cli.run_commands import command_line
 from bridge.standard_error import say
+from traces.base.errors import TwolevelError
 from traces.base.process import INTERRUPTS
 from traces.base.written_file import code_of, of_system
 
@@ -137,8 +138,6 @@ def _run(words: list[str], debug: bool) -> Any:
     except ImportError as error:
         return _fault(f"{error}; twolevel doctor says what is wrong with the installation", 1)
     except Exception as error:
-        from traces.base.errors import TwolevelError
-
         if not isinstance(error, TwolevelError | OSError):
             raise
         if debug:

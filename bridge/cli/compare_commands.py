@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import PUE, SIGNALS
 from bridge.cli.parameters import argument, option
 from bridge.options.bundles import bundled
 from bridge.options.declared import FORCE, OUT, TOP
 from bridge.options.paper import PaperOptions
+from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import lined_up, say
+from traces.base.errors import InputError
 
 
 @bundled
@@ -48,9 +49,7 @@ def compare_command(
     from bridge.compare.record import METRICS, compare_runs, differing, job_rows, read_run, write_comparison
     from bridge.compare.words import ONE_SAMPLE, chain_table, delay_lines, overrun_lines, runs_rows, summary_rows
     from bridge.runs.afterwards import Afterwards
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.scenarios.randomness import draws
-    from traces.base.errors import InputError
 
     top = TOP.check(top)
     rates = None if reward is None else parse_rates(reward)
@@ -96,7 +95,6 @@ def _power(
     # What limits to power have cost and saved, to print and to write, where both runs know of power.
     from bridge.compare.power import METRICS, index_rows, power_indexes, reward_row, rewards
     from bridge.runs.afterwards import StoredRun
-    from traces.base.errors import InputError
 
     found = None
     if "power" in a.record and "power" in b.record:

@@ -9,6 +9,7 @@ import typer
 
 from bridge.cli.parameters import switch
 from bridge.standard_error import say
+from traces.base.errors import InputError
 
 
 def warm_up_command(
@@ -18,7 +19,6 @@ def warm_up_command(
 ) -> None:
     """Compile the kernels of this version now, so that no run has to wait for them."""
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
-    from traces.base.errors import InputError
     from traces.compiled import jit_enabled
     from traces.kernels.shipped import units
     from traces.kernels.store import cache_directory, has, unit_names, why_unused

@@ -1,4 +1,7 @@
-"""Declarations of commands: parameters of one command in one line each, parameters of several, and groups of commands."""
+"""Declarations of commands: parameters of one command in one line each, parameters of several, and groups of commands.
+
+Commands import most of what they need when they are called, so that ``--help`` is quick.
+"""
 
 from collections.abc import Callable
 from typing import Annotated, Any

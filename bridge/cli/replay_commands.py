@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from als import options as a
 from bridge.cli.run_commands import say_jobs
 from bridge.options.bundles import TakenOptions, bundled
 from bridge.options.declared import FORCE, OUT, TRACE, TRACE_DETAIL, WORKLOAD
 from bridge.options.declared import TASKS_TABLE as TASKS
 from bridge.options.slurm import ReportOptions, SlurmOptions
+from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.scenarios.conflicts import REPLAYED
 from bridge.scenarios.scenario import RECORDED, Scenario
 from bridge.standard_error import lined_up, say
-from traces.base.options import SEED, values
+from traces.base.options import SEED, check, values
 
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
@@ -57,13 +57,11 @@ def replay_command(
     from bridge.replay.chosen import SlurmChoice, replay_options
     from bridge.replay.installed import installed_slurm
     from bridge.replay.report.asked import FOLDER, finished, given_plan, put_report
-    from bridge.runs.directory import check_target, named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
     from bridge.scenarios.conflicts import TYPED, check_used
     from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
-    from traces.base.options import check
 
     planned = given_plan(report, slurm.rate, slurm.phase)
     target = named_folder(out)
@@ -120,7 +118,6 @@ def _replay(
     from bridge.replay.report.asked import FOLDER
     from bridge.replay.report.sides import SLURM, of_result
     from bridge.replay.run import write_replay
-    from bridge.runs.directory import fresh_directory
 
     with fresh_directory(target, force) as folder, Progress(len(scenario.workload)) as watch:
         own = folder / "slurm"
@@ -142,7 +139,6 @@ def _replay(
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.conflicts import REPLAY
     from bridge.scenarios.machine import platform_for
-    from traces.base.options import check
 
     machine = chosen.machine()
     check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})

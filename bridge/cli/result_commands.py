@@ -14,7 +14,9 @@ from bridge.cli import INTERRUPTED
 from bridge.cli.parameters import AS_JSON, REPLACE_FILE, RUN, argument, option, switch
 from bridge.options.bundles import bundled
 from bridge.options.paper import PaperOptions
+from bridge.runs.directory import check_file, fresh_file, named_folder
 from bridge.standard_error import lined_up, put, put_text, say
+from traces.base.errors import InputError, one_of
 
 if TYPE_CHECKING:
     from bridge.runs.afterwards import StoredRun
@@ -37,11 +39,9 @@ def figures_command(
     paper: PaperOptions,
 ) -> None:
     """Draw the figures of a run or a study, and write their captions; existing files are replaced."""
-    from bridge.runs.directory import named_folder
     from bridge.runs.figures import draw_run_figures
     from bridge.studies.drawing import draw_study_figures
     from bridge.studies.study_record import RECORD
-    from traces.base.errors import InputError, one_of
     from traces.figures.drawing.canvas import FORMATS
 
     folder = Path(results)
@@ -89,7 +89,6 @@ def power_command(
     from bls.power.costs import COST_METRICS, FACILITY_METRICS
     from bls.power.words import METRICS, cost_rows
     from bridge.runs.afterwards import Afterwards, StoredRun
-    from traces.base.errors import InputError
 
     run, afterwards = StoredRun(Path(results)), Afterwards.given(signals, pue)
     _check_jobs(jobs, signals is not None, "--signals")
@@ -141,7 +140,6 @@ def _put_metrics(values: Mapping[str, object]) -> None:
 
 
 def _check_jobs(jobs: str | None, computed: bool, option: str) -> None:
-    from traces.base.errors import InputError
 
     if jobs is not None and not computed:
         raise InputError(f"--jobs: without {option} there are no values of single jobs; add {option}")
@@ -177,8 +175,6 @@ def table_command(
 ) -> None:
     """Print a table of metrics for a paper: one row per combination, means over seeds with 95 % confidence intervals."""
     from bridge.front.tables import table
-    from bridge.runs.directory import check_file, fresh_file
-    from traces.base.errors import one_of
     from traces.statistics.metric_table import FORMATS
 
     if form not in FORMATS:
@@ -223,9 +219,7 @@ def report_command(
 ) -> None:
     """Write a report of a result: one HTML file for a browser, which needs no network."""
     from bridge.front.results import page_maker
-    from bridge.runs.directory import check_file, fresh_file
     from bridge.studies.study_record import RECORD as STUDY
-    from traces.base.errors import InputError
 
     folder = Path(results)
     if other is not None and output is None:
@@ -248,7 +242,6 @@ def report_command(
 
 def _follow(folder: Path, target: Path, *, force: bool) -> None:
     # The first page is made as any other; later ones replace it.
-    from bridge.runs.directory import fresh_file
     from bridge.studies.page import state_of, study_page
     from bridge.studies.results import follow
 

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-# Everything else is imported by the command that needs it, so that --help is quick.
-from als.options import ALS, ASSIGNMENT, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, SPEEDS, STEPS, VARIATION
+from als.options import (
+    ALS,
+    ASSIGNMENT,
+    CORES,
+    LATENCY,
+    LENGTHS,
+    N_TASKS,
+    NETWORK,
+    ORDER,
+    OVERHEAD,
+    STEPS,
+    VARIATION,
+)
 from bls.options import TOPOLOGY
-from bridge.options.bundles import bundled
+from bridge.options.bundles import bundled, declaration
 from bridge.options.declared import (
     CHUNKS,
     CORE_SPEED,
-    FORCE,
     FORMAT,
     GRAPH,
     GRAPH_ALS,
     GRAPH_TASKS,
-    HOSTS,
     LENGTH_UNIT,
     LENGTHS_FILE,
     MEAN,
-    OUT,
-    TRACE,
 )
 from bridge.options.paper import PaperOptions
 from bridge.options.single import ChunkCosts, CoreOptions, Written
+from bridge.runs.directory import check_target, fresh_directory, named_folder
 from bridge.standard_error import put_text, say
-from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, Option
+from traces.base.errors import InputError
+from traces.base.options import CORE_GFLOPS, LINK_BANDWIDTH, LINK_LATENCY, MEMORY_BANDWIDTH, SEED, Option
 
 if TYPE_CHECKING:
     from traces.compiled import Array
@@ -82,14 +92,13 @@ def loop_command(
 
     With --chunks, only print the chunk sizes of a technique.
     """
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
     from bridge.single.loop_run import LoopOptions, simulate_loop
     from bridge.single.own_cores import given_speeds
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     if chunks:
-        _check_chunks(tasks, speed_gflops, cores, costs, steps, written)
+        _check_chunks(speed_gflops, steps, tasks, cores, costs, written)
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
@@ -108,30 +117,22 @@ def loop_command(
     say(f"results: {target}")
 
 
-def _check_chunks(
-    tasks: LoopTasks,
-    speed_gflops: tuple[float, ...],
-    cores: CoreOptions,
-    costs: ChunkCosts,
-    steps: int,
-    written: Written,
-) -> None:
-    # Whatever says how a loop runs is of no use where its chunks are only printed.
-    from traces.base.errors import InputError
+def _given(*bundles: Any) -> Iterator[str]:
+    # The names of the options of these dataclasses that have another value than by default.
+    for bundle in bundles:
+        hints = get_type_hints(type(bundle), include_extras=True)
+        yield from (
+            str(declaration(hints[one.name])) for one in fields(bundle) if getattr(bundle, one.name) != one.default
+        )
 
-    read = {str(LENGTHS_FILE): tasks.lengths_file, str(OUT): written.out, **tasks.drawing, str(LENGTH_UNIT): tasks.unit}
-    given = {name: value is not None for name, value in read.items()} | {str(CORE_SPEED): len(set(speed_gflops)) > 1}
-    costly = (
-        (OVERHEAD, costs.overhead),
-        (LATENCY, costs.latency),
-        (HOSTS, cores.hosts),
-        (ASSIGNMENT, costs.assignment),
+
+def _check_chunks(speed_gflops: tuple[float, ...], steps: int, *bundles: Any) -> None:
+    # Options of how a loop runs have no effect if only its chunks are printed.
+    used = {str(option) for option in (N_TASKS, CORES, SEED)} | (
+        {str(CORE_SPEED)} if len(set(speed_gflops)) == 1 else set()
     )
-    written_too = ((STEPS, steps), (TRACE, written.trace), (FORCE, written.force))
-    given |= {str(option): value != option.default for option, value in (*costly, *written_too)}
-    given |= {str(SPEEDS): bool(cores.speeds)}
-    for name, is_given in given.items():
-        if is_given:
+    for name in [*_given(*bundles), *([str(STEPS)] if steps != STEPS.default else [])]:
+        if name not in used:
             raise InputError(
                 f"{name}: not with {CHUNKS}, which prints chunks of equal tasks on equal cores, without costs"
             )
@@ -141,7 +142,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
     from als.chunk_sequence import chunk_sequence
     from als.schedulers import loop_technique
     from als.techniques import Technique
-    from traces.base.errors import InputError
 
     if n is None:
         raise InputError(f"{N_TASKS}: missing; allowed: the number of tasks")
@@ -153,7 +153,6 @@ def _print_chunks(als: str, n: int | None, cores: int, seed: int) -> None:
 
 def _check_source(tasks: LoopTasks) -> None:
     # The lengths are read, or drawn.
-    from traces.base.errors import InputError
 
     said = [name for name, value in {str(N_TASKS): tasks.n, **tasks.drawing}.items() if value is not None]
     if tasks.lengths_file is not None and said:
@@ -245,13 +244,11 @@ def graph_command(
     paper: PaperOptions,
 ) -> None:
     """Simulate one task graph at the application level; write its tables, its record and its figures."""
-    from bridge.runs.directory import check_target, fresh_directory, named_folder
     from bridge.runs.tracing import further_traces
     from bridge.single.graph_options import GraphOptions
     from bridge.single.graph_run import simulate_graph
     from bridge.single.graph_source import GraphSource
     from bridge.single.own_cores import given_speeds
-    from traces.base.errors import InputError
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     source = GraphSource(

@@ -13,16 +13,14 @@ import typer
 from als.options import ALS, VARIATION
 from bls.options import BACKFILL, BLS, DECISIONS
 from bridge.cli import INTERRUPTED
-
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli.parameters import argument, option, switch
 from bridge.options import declared as d
 from bridge.options.bundles import TakenOptions, bundled
-
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.options.paper import PaperOptions
+from bridge.runs.directory import named_folder
 from bridge.scenarios.scenario import Scenario
 from bridge.standard_error import put_text, say
+from traces.base.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +49,7 @@ def study_command(
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Run the cells of a study that are not finished yet, for every seed; write its tables and figures."""
-    from bridge.runs.directory import named_folder
     from bridge.studies.input.study_file import load_study
-    from traces.base.errors import InputError
 
     try:
         with paper.drawing():
@@ -190,7 +186,6 @@ def grid_command(
     force: Annotated[bool, _FORCE] = d.FORCE.default,
 ) -> None:
     """Simulate every combination of policies, techniques and variations; write their tables and figures."""
-    from bridge.runs.directory import named_folder
     from bridge.studies.input.grid_text import grid_text
     from bridge.studies.input.study_file import parse_study
 
@@ -213,7 +208,6 @@ def repeat_command(
 ) -> None:
     """Run a study again from the record in its folder, and compare every number."""
     from bridge.live.progress import StudyProgress
-    from bridge.runs.directory import named_folder
     from bridge.runs.kernels import prepare_run
     from bridge.studies.repeat import repeat_study
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bridge.cli.parameters import AS_JSON, RUN, argument, group
 from bridge.options.declared import OUT, TRACE_CORES, TRACE_DETAIL, TRACE_FORMATS, TRACE_WINDOW
+from traces.base.errors import InputError
 from traces.base.options import PART_JOBS, Panel
 
 _OUT = replace(OUT, help="Folder for the trace; it must not exist", panel=Panel.OTHER)
@@ -43,7 +43,6 @@ def cut_command(
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say
-    from traces.base.errors import InputError
     from traces.exporters.shown.cut import WHOLE
 
     part = part_of(trace_window, trace_cores, jobs, job_words(Path(results)))

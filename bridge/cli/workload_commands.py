@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-# Everything else is imported by the command that needs it, so that --help is quick.
 from bls.options import ALIGN, CANCELLED, NUMBERS, OVERSIZE, PLATFORM, SELECT
 from bridge.cli.parameters import group
 from bridge.options import declared as d
 from bridge.options.generation import GenerationRequest
 from bridge.options.paper import PaperOptions
+from bridge.runs.directory import check_file
 from bridge.standard_error import put, put_text, say
+from traces.base.errors import InputError, one_of, shown
 
 if TYPE_CHECKING:
     from bls.workloads.workload import Workload
@@ -62,7 +63,6 @@ def info_command(
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload_files import machine_of_log, read, rejects_lines
-    from bridge.runs.directory import check_file
     from bridge.scenarios.machine import given_platform, platform_for
     from bridge.scenarios.remarks import log_words
 
@@ -172,7 +172,6 @@ def export_command(
 ) -> None:
     """Write the jobs of a finished run, with their simulated waits and run times, as SWF or as jobs.csv of Batsim."""
     from bridge.cli.workload_files import EXPORTS, checked_output, export_result, read
-    from traces.base.errors import one_of
 
     if trace not in EXPORTS:
         raise one_of("form of export", trace, EXPORTS, str(d.EXPORT_FORM))
@@ -200,8 +199,6 @@ def generate_command(
         save,
         write_requests,
     )
-    from bridge.runs.directory import check_file
-    from traces.base.errors import InputError
 
     target = checked_output(output, force)
     check_wanted(wanted)
@@ -237,7 +234,6 @@ def fetch_command(
 
     from bridge.archive.fetch import catalogue_rows, catalogue_table, download, summary
     from bridge.live.progress import Progress
-    from traces.base.errors import InputError, shown
 
     if name is None:
         print(json.dumps(catalogue_rows(), indent=2, ensure_ascii=False) if as_json else catalogue_table())

@@ -204,18 +204,12 @@ _MOST: Final = 10**6
 _NS_PER_HOUR: Final = 3600 * 10**9
 
 
-class Rates(NamedTuple):
-    """For a core-hour that a job runs longer, and for one that it waits longer."""
-
-    run: Fraction
-    wait: Fraction
-
-
 class Rewards(NamedTuple):
     """The total of the rewards, the number of rewarded jobs among the compared allowed jobs, and, if energy has a price, the
-    saved cost: cost of A − cost of B − rewards."""
+    saved cost: cost of A − cost of B − rewards. Rates are for a core-hour that a job runs longer, and that it waits longer."""
 
-    rates: Rates
+    run_rate: Fraction
+    wait_rate: Fraction
     total: Fraction
     jobs: int
     allowed_jobs: int
@@ -223,29 +217,22 @@ class Rewards(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """The same as plain values, for ``comparison.json``."""
-        return {
-            "run_rate": float(self.rates.run),
-            "wait_rate": float(self.rates.wait),
-            "total": float(self.total),
-            "jobs": self.jobs,
-            "allowed_jobs": self.allowed_jobs,
-            "saved": self.saved,
-        }
+        return {name: float(one) if isinstance(one, Fraction) else one for name, one in self._asdict().items()}
 
 
-def parse_rates(text: str) -> Rates:
-    """Rates as they are written, ``0.02:0.005``. Raises InputError if they are none."""
+def parse_rates(text: str) -> tuple[Fraction, Fraction]:
+    """Rates of running longer and of waiting longer as they are written, ``0.02:0.005``. Raises InputError if they are none."""
     words = text.split(":")
     if len(words) != 2 or not all(_NUMBER.fullmatch(word) and Fraction(word) <= _MOST for word in words):
         raise InputError(
             f"--reward: {shown(text)}; allowed: for a core-hour of running longer, and of waiting longer, 0 to {_MOST}, as "
             "0.02:0.005"
         )
-    return Rates(Fraction(words[0]), Fraction(words[1]))
+    return Fraction(words[0]), Fraction(words[1])
 
 
 def rewards(
-    rates: Rates,
+    rates: tuple[Fraction, Fraction],
     jobs: tuple[pd.DataFrame, pd.DataFrame],
     rows: tuple[Array, Array],
     costs: tuple[float | None, float | None],
@@ -255,10 +242,10 @@ def rewards(
     longer = [np.maximum(second - first, 0)[allowed] for first, second in (runs, waits)]
     cores = jobs[1]["cores"].to_numpy()[rows[1][allowed]]
     hours = [Fraction(exact_product_sum(cores, one), _NS_PER_HOUR) if len(one) else Fraction(0) for one in longer]
-    total = rates.run * hours[0] + rates.wait * hours[1]
-    some = ((longer[0] > 0) & (rates.run > 0)) | ((longer[1] > 0) & (rates.wait > 0))
+    total = rates[0] * hours[0] + rates[1] * hours[1]
+    some = ((longer[0] > 0) & (rates[0] > 0)) | ((longer[1] > 0) & (rates[1] > 0))
     saved = None if costs[0] is None or costs[1] is None else costs[0] - costs[1] - float(total)
-    return Rewards(rates, total, int(some.sum()), int(allowed.sum()), saved)
+    return Rewards(*rates, total, int(some.sum()), int(allowed.sum()), saved)
 
 
 def reward_row(found: Rewards) -> tuple[str, str]:

@@ -165,18 +165,24 @@ def rankings(compared: Comparison, top: int) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
-    names = ["job_id", "attempt", "start_delta_ns", "run_delta_ns", "chain_of", "chain_links", "chain_run_ns"]
-    names += [
+#: The columns of the rankings.
+_RANKED = (
+    *(
+        "job_id",
+        "attempt",
+        "start_delta_ns",
+        "run_delta_ns",
+        "chain_of",
+        "chain_links",
+        "chain_run_ns",
         "chain_order_ns",
-        "root_job",
-        "root_start_delta_ns",
-        "later_jobs",
-        "later_ns",
-        "earlier_jobs",
-        "earlier_ns",
-    ]
-    found: Any = compared.delays[names].iloc[ranked(compared, column, top, later=later)].to_dict("records")
+    ),
+    *("root_job", "root_start_delta_ns", "later_jobs", "later_ns", "earlier_jobs", "earlier_ns"),
+)
+
+
+def _delays_of(compared: Comparison, column: str, top: int, *, later: bool) -> list[dict[str, Any]]:
+    found: Any = compared.delays[[*_RANKED]].iloc[ranked(compared, column, top, later=later)].to_dict("records")
     return list(found)
 
 

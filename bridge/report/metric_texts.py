@@ -110,15 +110,11 @@ def metric_of(name: str, value: Any) -> Metric:
         text = format_ns(round(value)) if value >= 0 else f"−{format_ns(-round(value))}"
     else:
         shown = shown_as(name, value)
-        words = words if _named(name, words) else shown.words
+        if words == name.replace("_", " "):  # neither a table nor a pattern names it: it ends in its unit
+            words = shown.words
         unit = "" if shown.unit == "fraction" else shown.unit
         text = _number(value / shown.scale if shown.scale != 1.0 else value)
     return Metric(words, text, unit, definition(name), heading(name) or "The application level")
-
-
-def _named(name: str, words: str) -> bool:
-    # Whether a table or a pattern names it; otherwise its name ends in its unit.
-    return words != name.replace("_", " ")
 
 
 def _number(value: float) -> str:

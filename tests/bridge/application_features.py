@@ -72,7 +72,7 @@ class ApplicationFeature:
 
     @property
     def users(self) -> int:
-        """Number of users that the map tells apart."""
+        """Number of users that the map distinguishes."""
         return max(1, self.applications.count("user = #"))
 
     def check(self, result: bridge.Result) -> None:

@@ -43,7 +43,7 @@ def jobs(chance: random.Random, n: int, cores: int = 12, pauses: Sequence[int] =
 
 
 def drawn(seed: int) -> dict[str, Any]:
-    """A scenario in which jobs are told who waits."""
+    """A scenario in which jobs receive hints."""
     chance = random.Random(seed)
     options: dict[str, Any] = {
         "als": chance.choice((*sorted(TECHNIQUES), "ss", "select:ss,gss,static")),
@@ -95,12 +95,12 @@ def drawn_evolving(seed: int) -> dict[str, Any]:
     return options | {"rules": replace(options["rules"], resize="evolve"), "application": level}
 
 
-#: The tables of what running jobs were told.
+#: The tables of commands to running jobs.
 TOLD = {"scales", "widths", "hints"}
 
 
 def command_rows(result: bridge.Result) -> dict[str, int]:
-    """Check a run, and count what running jobs were told."""
+    """Check a run, and count the commands to running jobs."""
     check_ledger(result.ledger)
     return {name: len(getattr(result, name)) for name in TOLD if getattr(result.ledger, name) is not None}
 
@@ -381,7 +381,7 @@ class Kind:
 
 
 KINDS = {
-    "told who waits": Kind(drawn, jobs=40),
+    "receive hints": Kind(drawn, jobs=40),
     "evolving": Kind(drawn_evolving, jobs=40),
     "speeds": Kind(scaling),
     "widths": Kind(resizing, jobs=25),

@@ -1,6 +1,6 @@
 """EASY backfilling as a scheduler of one's own: the toy with another decision, on the lowest free cores.
 
-Running jobs are planned with the ends that it is told, which their applications may have promised.
+Running jobs are planned with the ends that it receives, which their applications may have promised.
 
 D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_35.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 
 DECIDE = '''
 def reservation(needed, free, running, now):
-    """When so many cores are free, as jobs are expected to end, and how many are left beside them then."""
+    """When this number of cores is free, as jobs are expected to end, and how many more there are then."""
     ends = sorted((max(end_ns, now + 1), cores) for end_ns, cores in running)
     for place, (end_ns, cores) in enumerate(ends):
         free += cores

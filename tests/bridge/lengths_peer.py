@@ -1,4 +1,4 @@
-"""An application simulator that asks for lengths and knows graphs: our engine, given only what it is told of the tasks."""
+"""An application simulator that asks for lengths and knows graphs: our engine, given only what messages state of the tasks."""
 
 import sys
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ class ToldPeer(ApplicationPeer):
         if "loses" in sys.argv and start.start_ns == 0:
             job.changes.append(
                 messages.Change(at_ns=3 * 10**9, core=messages.ALL_CORES, speed_gflops=None)
-            )  # nobody told it
+            )  # no message told it
         return job
 
     def _phase(self, part: messages.Part) -> AnyScheduler | GraphPart | None:

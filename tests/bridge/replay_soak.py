@@ -1,7 +1,7 @@
 """Replays that are killed at any instant: ``python tests/bridge/replay_soak.py [TIMES [SEED]]``, as ``make soak`` does.
 
-The same replay is begun so many times, and each is killed (``kill -9``) at a random instant from the one on at which it has
-made its hidden folder, within the time that an undisturbed one takes from there; the next one begins anew at the same place.
+The same replay is begun several times, and each is killed (``kill -9``) at a random instant from the one on at which it has
+made its hidden folder, within the time that an undisturbed one takes from there; the next one begins again at the same place.
 No process may be left of one, none of its sockets, and none may have been of a network; what has not finished has no name; and
 the one that is left alone at last writes what the undisturbed one wrote.
 """
@@ -33,7 +33,7 @@ def _begun(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _makes_folder(folder: Path, running: subprocess.Popen[bytes]) -> None:
-    # Until it does; before it has nothing that it could leave behind.
+    # Until it does; before it has nothing that it could leave.
     before = set(folder.iterdir())
     while running.poll() is None and set(folder.iterdir()) == before:
         time.sleep(_LOOK_S)
@@ -94,7 +94,7 @@ def _killed(folder: Path, after_s: float) -> tuple[int, int]:
 
 
 def soak(times: int, seed: int, folder: Path) -> str:
-    """Kill so many replays in an empty folder, at instants drawn from the seed; return what was found, in words."""
+    """Kill this number of replays in an empty folder, at instants drawn from the seed; return what was found, in words."""
     draw = random.Random(seed)
     (folder / "quiet").mkdir()
     (folder / "killed").mkdir()
@@ -111,7 +111,7 @@ def soak(times: int, seed: int, folder: Path) -> str:
             finished += 1
             _require(_files(folder / "killed/r") == _files(folder / "quiet/r"), "results of one that was killed")
             shutil.rmtree(folder / "killed/r")
-    _require(_begun(folder / "killed").wait() == 0, "the same command does not begin anew")
+    _require(_begun(folder / "killed").wait() == 0, "the same command does not begin again")
     _require(_files(folder / "killed/r") == _files(folder / "quiet/r"), "it has other results")
     hidden = len(list((folder / "killed").glob(".r.partial-*")))
     return (

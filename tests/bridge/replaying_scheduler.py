@@ -1,7 +1,7 @@
 """A scheduler that decides what a schedule says: ``replaying_scheduler.py SCHEDULE.json``; the toy with another decision.
 
 The schedule has, by ``NUMBER/ATTEMPT`` of a job, the instant at which its start is decided and its cores, as half-open
-intervals; and the instants at which the scheduler asks to decide. It fails if its books do not fit what it is told.
+intervals; and the instants at which the scheduler asks to decide. It fails if its books do not fit the messages.
 """
 
 from pathlib import Path
@@ -40,7 +40,7 @@ for old, new in {
     "        free |= running.pop(job, set())": '        how_of[name_of[job]] = message["how"]\n',
     '    elif kind in ("refused", "quit"):': """\
     elif kind == "quit":
-        Path(sys.argv[1]).with_suffix(".ends").write_text(json.dumps(how_of))  # whatever has happened was told
+        Path(sys.argv[1]).with_suffix(".ends").write_text(json.dumps(how_of))  # every event was reported
         raise SystemExit(1 if waiting or held or running else 0)
 """,
 }.items():

@@ -26,7 +26,7 @@ from bridge import simulate
 #: Slurm plans; hours without a job; hosts of many cores.
 KINDS = ("hosts", "cores", "bursts", "long", "idle", "wide")
 
-#: The end of a job that is told beside others is up to so many ns later in a replay.
+#: The end of a job that is reported with others is up to this many ns later in a replay.
 _TOLD_NS = 100_000
 
 

@@ -27,12 +27,12 @@ __all__ = ["KINDS", "INTERRUPTED", "VARIANTS", "different", "expected", "scenari
 #: How many of each kind there are.
 VARIANTS = 6
 
-#: What differs: applications that are told all at once, bit by bit, cut, tried again, in parts, with data between tasks, or
-#: that give cores back before they end, hear who waits for theirs, are given some, and asked for some, while they run, wish
-#: for others, or run faster and slower as a policy says, which ends some.
+#: What differs: applications that receive everything at once or bit by bit, are cut, tried again, in parts, with data between
+#: tasks, or that give cores back before they end, get hints, are given some, and asked for some, while they run, request
+#: others, or run faster and slower as a policy says, which ends some.
 KINDS = ("loops", "speeds", "cut", "again", "parts", "graphs", "releases", "hints", "widths", "evolving", "directed")
 
-#: Those whose running jobs are told something, so that applications are simulated again.
+#: Those whose running jobs receive commands, so that applications are simulated again.
 INTERRUPTED = ("hints", "widths", "evolving", "directed")
 
 _HOSTS = (HostGroup(2, 3, 4.0), HostGroup(1, 3, 6.0))

@@ -35,7 +35,7 @@ def places(matches: ApplicationMap, jobs: Workload, seed: int = 0) -> list[int]:
 
 
 @pytest.mark.parametrize("key", ["application", "user", "group", "queue", "partition"])
-def test_a_number_of_the_log_is_told_from_others_and_from_none(key: str) -> None:
+def test_a_number_of_the_log_is_distinguished_from_others_and_from_none(key: str) -> None:
     jobs = log({key: 0}, {key: 1}, {key: 6}, {key: 7}, {key: 9}, {key: 10}, {})
     assert places(mapped({key: "1 7-9"}), jobs) == [1, 0, 1, 0, 0, 1, 1]
     assert places(mapped({key: "0-1000"}), jobs) == [0, 0, 0, 0, 0, 0, 1]

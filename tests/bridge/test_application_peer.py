@@ -1,4 +1,4 @@
-"""Our application simulator behind the protocol, without a network: suspended, changed, stopped, resumed."""
+"""Our application simulator by the protocol, without a network: suspended, changed, stopped, resumed."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -47,7 +47,7 @@ def start(seed: int = 1, how: str = "ss", program: str = "", **fields: Any) -> S
 
 
 class Played:
-    """A bridge and an application that hear each other; both sessions judge every message."""
+    """A bridge and an application, connected; both sessions judge every message."""
 
     def __init__(self) -> None:
         self.pair, self.peer = Pair("recipe"), ApplicationPeer()
@@ -75,11 +75,11 @@ def resume(**fields: Any) -> messages.Resume:
 
 
 def test_a_stop_at_the_start() -> None:
-    *_, told = Played().run(start(records=False, stop_ns=START_NS))
-    assert isinstance(told, Outcome)
-    assert (told.end_ns, told.stopped, told.ran, told.chunks) == (START_NS, True, 0, 0)
-    assert told.tasks > 0
-    assert told.length_gflop >= 12.0
+    *_, shown = Played().run(start(records=False, stop_ns=START_NS))
+    assert isinstance(shown, Outcome)
+    assert (shown.end_ns, shown.stopped, shown.ran, shown.chunks) == (START_NS, True, 0, 0)
+    assert shown.tasks > 0
+    assert shown.length_gflop >= 12.0
 
 
 @given(
@@ -90,7 +90,7 @@ def test_a_stop_at_the_start() -> None:
     stop=st.sampled_from([None, 0, S, 20 * S]),
     seed=st.sampled_from([0, 1, 2**64 - 1]),
 )
-def test_a_plain_job_is_told_of_as_an_application_is(
+def test_a_plain_job_is_reported_as_an_application_is(
     how: str, work: tuple[int, int, float], costs: dict[str, Any], latency_ns: int | None, stop: int | None, seed: int
 ) -> None:
     cores, tasks_per_core, variation = work
@@ -144,8 +144,8 @@ def test_a_suspended_job_promises_what_its_cores_hold() -> None:
     # A promise counts on changes and on a stop that the job knows.
     at_ns = START_NS + 2 * S
     faster = (Change(at_ns=at_ns, core=messages.ALL_CORES, speed_gflops=9.0),)
-    for told in ({"changes": faster}, {"stop_ns": at_ns}):
-        (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **told))
+    for shown in ({"changes": faster}, {"stop_ns": at_ns}):
+        (suspended,) = Played().answers(start(how="static", until_ns=START_NS + S, **shown))
         assert isinstance(suspended, Suspended)
         assert suspended.not_before_ns == at_ns
 
@@ -158,8 +158,8 @@ def test_a_job_has_ended_with_its_last_task_though_messages_are_under_way(later:
     until_ns = natural.end_ns + later
     *_, first = Played().answers(changed(order, until_ns=until_ns))
     assert isinstance(first, Suspended if later <= 0 else Outcome)
-    *_, told = Played().run(changed(order, until_ns=until_ns), [resume()])
-    assert told == natural
+    *_, shown = Played().run(changed(order, until_ns=until_ns), [resume()])
+    assert shown == natural
 
 
 def test_a_resume_keeps_pending_changes_and_adds_or_removes_a_stop() -> None:
@@ -216,7 +216,7 @@ def test_a_job_that_fails(
     assert failed.reason.startswith(reason)
 
 
-def test_wishes_are_told_before_all_else_and_within_the_width() -> None:
+def test_requests_are_sent_before_all_else_and_within_the_width() -> None:
     answers = Played().run(start(program=WISHING, resizes=(), wishes=messages.WidthRange(least=2, most=4)))
     wishes = [answer for answer in answers if isinstance(answer, messages.Wish)]
     assert answers[: len(wishes)] == wishes

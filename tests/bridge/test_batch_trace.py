@@ -69,22 +69,24 @@ def _shown(name: str, folder: Path) -> tuple[bridge.Result, dict[str, list[Any]]
 
 def test_the_trace_shows_which_jobs_receive_hints(tmp_path: Path) -> None:
     result, shown = _shown("hints by host, failures, kills", tmp_path)
-    told = result.hints.sort_values(["command_ns", "row"], kind="stable")
+    stated = result.hints.sort_values(["command_ns", "row"], kind="stable")
     names = {"running job": "job_id", "waiting job": "waiting_job_id", "lack": "lack", "wanted": "wanted"}
-    rows = [{name: row[column] for name, column in names.items()} for row in told.to_dict("records")]
-    assert shown["hints"] == [("hint", at, at, row) for at, row in zip(told["command_ns"].tolist(), rows, strict=True)]
+    rows = [{name: row[column] for name, column in names.items()} for row in stated.to_dict("records")]
+    assert shown["hints"] == [
+        ("hint", at, at, row) for at, row in zip(stated["command_ns"].tolist(), rows, strict=True)
+    ]
     assert len(rows) > 10
-    assert (told["wanted"] > 0).any()
+    assert (stated["wanted"] > 0).any()
 
 
 def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
     result, shown = _shown("evolving, failures, kills", tmp_path)
-    told = result.widths.assign(
+    stated = result.widths.assign(
         given=lambda rows: rows["change"] > 0,
         asked=lambda rows: rows["change"] < 0,
         wished=lambda rows: rows["core"].where(rows["change"] == 0, 0),
     )
-    sums = told.groupby(["command_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
+    sums = stated.groupby(["command_ns", "row"], as_index=False)[["given", "asked", "wished"]].sum()
     number = result.jobs["job_id"].to_numpy()
     assert shown["widths"] == [
         ("width", at, at, {"running job": int(number[row]), "given": given, "asked": asked, "wished": wished})
@@ -95,7 +97,7 @@ def test_the_trace_shows_changes_of_width(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["releases by host, failures, kills", "hints by host, failures, kills"])
 def test_the_trace_shows_releases(name: str, tmp_path: Path) -> None:
-    """Beside what the jobs were told, where they were."""
+    """Next to the commands to jobs, their places."""
     result, shown = _shown(name, tmp_path)
     sums = result.releases.groupby(["released_ns", "row"]).size()
     number = result.jobs["job_id"].to_numpy()

@@ -125,7 +125,7 @@ def test_cases_and_digests_have_the_same_names():
     assert len(set(names)) == len(names) > 300
 
 
-def test_differences_are_told_by_case_table_and_column(tmp_path):
+def test_differences_are_named_by_case_table_and_column(tmp_path):
     jobs = {"start_ns": np.arange(3), "cores": np.ones(3)}
     before = {"a": digests_of({"jobs": jobs}), "b": digests_of({"jobs": jobs, "tasks": {"core": [1]}}), "c": {}}
     write_digests(before, "abc", tmp_path / "digests.json")

@@ -74,7 +74,7 @@ def test_messages_larger_than_what_can_be_under_way_arrive_whole(ends: tuple[soc
 
 
 @pytest.mark.parametrize(("rest", "resets"), [(b"", False), (b"\0\0", False), (b"", True)])
-def test_another_end_that_is_gone_is_found_by_hearing(
+def test_another_end_that_is_gone_is_found_by_reading(
     rest: bytes, resets: bool, ends: tuple[socket.socket, socket.socket]
 ) -> None:
     connection = BlockingConnection(Session(ApplicationBook, Role.APPLICATION), ends[0])

@@ -97,7 +97,7 @@ class Computing:
     """Programs of all jobs of a case, and commands to them; times in ns.
 
     ``slow``: (period, factor, share of the period at full speed) of all cores; ``lost``: the first core that goes for good,
-    with all behind it, and when.
+    with all after it, and when.
     """
 
     technique: str = "static"

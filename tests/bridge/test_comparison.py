@@ -69,8 +69,8 @@ def test_a_comparison_worked_out_by_hand(case: dict[str, Any]) -> None:
     compared = compare_jobs(a, b)
     if "delays" in case:
         header = case["delays"].split("\n")[0].split()[1:]
-        told = {str(job): [str(column(compared, name)[job]) for name in header] for job in compared.delays["job_id"]}
-        assert told == {row["job"]: [row[name] for name in header] for row in rows_of(case["delays"])}
+        shown = {str(job): [str(column(compared, name)[job]) for name in header] for job in compared.delays["job_id"]}
+        assert shown == {row["job"]: [row[name] for name in header] for row in rows_of(case["delays"])}
     for job, text in case.get("chain", {}).items():
         links = terms(chain(compared, row_of(compared, *map(int, job.split(".")))))
         found = [(*one[:1], one[1] / factor, *one[2:4], *(ns / factor for ns in one[4:])) for one in links]

@@ -69,7 +69,7 @@ GRAPHS = GraphFeature(
     level={"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"},
     overhead_ns=10**7,
 )
-#: A simulator that is told of tasks and edges.
+#: A simulator that receives tasks and edges.
 TOLD_IN_TIME = GraphFeature(
     MAPS["by_rank"] + CHOLESKY + MAPS["file"] + MAPS["told"],
     level={"speeds": (*CHANGING, *GOING), "latency_ns": 10**6, "assignment": "master"},
@@ -186,7 +186,7 @@ def test_released_cores_are_not_waited_for() -> None:
 
 
 def test_an_application_simulator_may_lose_cores_by_itself() -> None:
-    """It loses all of them 3 s after time 0, and nobody told it."""
+    """It loses all of them 3 s after time 0, and no message says so."""
     command = f"{sys.executable} {Path(__file__).with_name('lengths_peer.py')} loses"
     result = run(TWO, coupling="pool", als_command=command)
     assert rows(result) == [
@@ -204,7 +204,7 @@ def test_an_application_simulator_may_lose_cores_by_itself() -> None:
 
 
 def test_a_core_that_comes_late_is_waited_for_in_a_few_steps() -> None:
-    # A day is 43,200 times what the job was told of at first.
+    # A day is 43,200 times what the job received at first.
     level = Application(speeds=("late:cores=0-255,at=24h", "square:period=2s,cores=0"))
     workload = Workload.from_jobs([(8, 0, 1, 1, 1)])
     jobs = bridge.simulate(workload, application=level, coupling="pool", workers=1)

@@ -1,4 +1,4 @@
-"""Policies and schedulers that decide themselves, under a limit to power: told of it, and held to it."""
+"""Policies and schedulers that decide themselves, under a limit to power, which they receive and must keep."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,7 +113,7 @@ LOOKS = {
 }
 
 
-def test_another_program_is_told_and_held_to_it(tmp_path: Path) -> None:
+def test_another_program_receives_it_and_must_keep_it(tmp_path: Path) -> None:
     said: dict[str, Any] = {"als": "ss", "coupling": "pool", "power": Power(limits=LIMIT, fallback="hold")}
     message = r"^scheduler .*, at 0 ns: it gave job 2, which would draw 90 W more than idle cores; .* 80 W are left$"
     with pytest.raises(PeerError, match=message):

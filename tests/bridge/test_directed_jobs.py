@@ -54,12 +54,12 @@ CHOICES = {"als": "select:ss,gss,static,every=2s", "tasks_per_core": 8}
         ("speeds", range(2), {}, {"scales": 30}),
         ("everything", range(5), {}, dict.fromkeys(TOLD, 30)),
         ("limits", range(5), {}, dict.fromkeys(TOLD, 20)),
-        ("told who waits", (*range(4), *ONCE), {}, {"hints": 60}),
-        ("told who waits", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
-        ("told who waits", (0,), CHOICES, {"hints": 0}),
+        ("receive hints", (*range(4), *ONCE), {}, {"hints": 60}),
+        ("receive hints", (305,), OFTEN, {"hints": 0}),  # room is made before later attempts have rows
+        ("receive hints", (0,), CHOICES, {"hints": 0}),
         ("evolving", range(4), {}, {"widths": 30}),
         ("everything", range(3), OF_GRAPHS, {"scales": 30, "widths": 30}),
-        ("told who waits", range(3), OF_GRAPHS, {"hints": 30}),
+        ("receive hints", range(3), OF_GRAPHS, {"hints": 30}),
         ("speeds", range(2), PLANNED, {"scales": 30}),
         ("widths", range(2), PLANNED, {"widths": 30}),
     ],
@@ -167,7 +167,7 @@ def test_a_policy_learns_which_cores_jobs_are_given() -> None:
     assert policy.given > 20
 
 
-#: What the toy in Python is told to do to running jobs.
+#: What the toy in Python does to running jobs.
 SCALES_TOLD = kept(__file__, "scale_commands")
 #: It checks its books, too.
 RESIZES = kept(__file__, "resizes")
@@ -356,7 +356,7 @@ def test_the_trace_shows_all_of_it(tmp_path: Path) -> None:
 
 
 class OnceEach:
-    """Job 7 starts alone; at 4 s it is told everything at once."""
+    """Job 7 starts alone; at 4 s it receives all commands at once."""
 
     name, directs = "once-each", ("speeds", "widths", "hints", "ends")
 

@@ -114,7 +114,7 @@ def test_drained_hosts_and_presets_fill_their_slots(filled: dict[str, set[Any]],
     assert filled["batch"] == {*HOSTS, "HOLDERS", "DRAINS", "PRESETS"}
 
 
-#: What applications have a use for that are told something.
+#: What applications use that receive commands.
 TOLD: dict[str, dict[str, set[Any]]] = {
     "TOGETHER": {"application": {a.SERVE_LAST, a.RANK}},
     "HINTS": {"application": {a.SERVE_LAST}},

@@ -262,8 +262,8 @@ def test_files_that_hosts_need(tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).write_text(name)
     program = f'{{"phases": [{{"als": "{tmp_path}/b.py:B", "lengths": "file:{tmp_path}/lengths.txt:unit=flop"}}]}}'
-    told = ["gss", f"select:({tmp_path}/a.py:A,fac)", program, f'{{"graph": "{tmp_path}/graph.dot"}}', "/no/such.py:X"]
-    found = hosts.needed_files([*told, f"select:(gss,{tmp_path}/run(2),3/c.py:C,fac)"])
+    shown = ["gss", f"select:({tmp_path}/a.py:A,fac)", program, f'{{"graph": "{tmp_path}/graph.dot"}}', "/no/such.py:X"]
+    found = hosts.needed_files([*shown, f"select:(gss,{tmp_path}/run(2),3/c.py:C,fac)"])
     assert {one.path for one in found} == {str(tmp_path / name) for name in names}
     assert len({one.sha256 for one in found}) == 5
 

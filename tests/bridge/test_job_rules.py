@@ -244,14 +244,14 @@ def test_contents_that_break_a_rule_are_neither_sent_nor_accepted(
 
 
 def test_messages_that_the_bridge_cannot_send() -> None:
-    told, words = (
+    shown, words = (
         start("recipe", parts=(loop(3),)),
         "job 7: parts, but the hello requested a recipe, whose program defines them",
     )
     with pytest.raises(LocalProtocolError, match=words):
-        Pair("recipe").bridge.send(told)
+        Pair("recipe").bridge.send(shown)
     with pytest.raises(ProtocolError, match=words):
-        Pair("recipe").forge(told).next_event()
+        Pair("recipe").forge(shown).next_event()
     with pytest.raises(LocalProtocolError, match=r"start cannot be sent: job 7: not a message: .*start_ns"):
         Pair().bridge.send(start(start_ns=-1))
     with pytest.raises(LocalProtocolError, match="promise is not a message of the bridge"):

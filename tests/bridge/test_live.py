@@ -67,17 +67,17 @@ class Clock:
 def test_a_look_is_what_the_schedule_says() -> None:
     looked = 0
     for case in seeded_cases(7, 20, FEATURES):
-        told = as_users_say(case)
-        if told is None:
+        stated = as_users_say(case)
+        if stated is None:
             continue
-        simulator = simulator_of(told)
+        simulator = simulator_of(stated)
         sampler = Sampler(simulator, {})
         looks = [sampler.look()]
         while simulator.advance(1) != BatchStatus.DONE:
             looks.append(sampler.look())
         looks.append(sampler.look())
         done = attempts(simulator.state)
-        jobs = {job.number: job for job in told.jobs}
+        jobs = {job.number: job for job in stated.jobs}
         borders = sampler.setting.cells.first_core
         for look in looks[1:]:
             now = look.now_ns
@@ -86,9 +86,9 @@ def test_a_look_is_what_the_schedule_says() -> None:
             holder = {core: one.number for one in running for core in one.cores}
             down = {
                 core
-                for host, given in enumerate(told.machine.hosts)
+                for host, given in enumerate(stated.machine.hosts)
                 if any(begin <= now < up for begin, up in given.outages)
-                for core in told.machine.cores_of(host)
+                for core in stated.machine.cores_of(host)
             }
             spans = [range(first, stop) for first, stop in itertools.pairwise(borders)]
             assert look.busy == tuple(sum(core in holder for core in span) for span in spans)
@@ -480,7 +480,7 @@ def test_the_run_goes_on_if_it_cannot_be_written_or_nobody_reads_any_more(
         assert len(caplog.records) == 1
 
 
-def test_it_beats_by_itself_while_nothing_is_told(tmp_path: Path) -> None:
+def test_it_beats_by_itself_while_nothing_is_reported(tmp_path: Path) -> None:
     written = threading.Semaphore(0)  # the test waits for the thread's writes, not for a time
 
     class Counted(LiveFile):

@@ -406,7 +406,7 @@ def test_the_bytes_shown_in_the_specification_are_the_ones_we_send() -> None:
 
 # Graphs
 
-# What was told is held to
+# Commands are kept
 
 EDGES = TaskPayload(
     np.ones(6),
@@ -417,7 +417,7 @@ EDGES = TaskPayload(
 )
 
 
-def test_transfers_are_along_the_edges_that_were_told() -> None:
+def test_transfers_are_along_the_edges_of_the_messages() -> None:
     def along(pairs: list[tuple[int, int]], n_bytes: list[float]) -> Transfers:
         instants = pack_int64([200] * len(pairs))
         source, target = (pack_int32(column) for column in zip(*pairs, strict=True))
@@ -435,7 +435,7 @@ def test_transfers_are_along_the_edges_that_were_told() -> None:
         assert (caught.value.blame, caught.value.job) == ("application", JOB)
 
 
-def test_what_is_told_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_messages_state_of_tasks_and_edges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bridge.protocol.task_payload.LENGTHS_PER_FRAME", 4)
     monkeypatch.setattr("bridge.protocol.task_payload.EDGES_PER_FRAME", 2)
     pair, sent = Pair(), list(EDGES.messages(JOB))

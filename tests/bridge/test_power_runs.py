@@ -105,12 +105,12 @@ def commanded_states(result: bridge.Result) -> None:
         allowed = bool(plan.allowed[origin])
         inside = table[(table.instant_ns > jobs_.start_ns[row]) & (table.instant_ns < jobs_.end_ns[row])]
         for instant, level in zip(inside.instant_ns.tolist(), inside.level.tolist(), strict=True):
-            told = np.flatnonzero(mine & (scales.command_ns <= instant))
+            stated = np.flatnonzero(mine & (scales.command_ns <= instant))
             expected = level if allowed else 0
-            if not len(told):
+            if not len(stated):
                 assert expected == 0
                 continue
-            last = told[scales.command_ns[told] == scales.command_ns[told].max()]
+            last = stated[scales.command_ns[stated] == scales.command_ns[stated].max()]
             groups = plan.table.group_of_core(np.maximum(scales.core[last], 0))
             if scales.core[last[0]] >= 0:
                 assert (scales.scale[last] == plan.table.speed[expected, groups]).all()
@@ -332,7 +332,7 @@ def test_warnings_of_limits(fallback: str, marks: list[str], said: dict[str, Any
 
 
 def test_the_peak_under_a_limit() -> None:
-    """Slowed 240 W, with what is idle; at full speed 300 W before and behind; without a limit meanwhile there is none."""
+    """Slowed 240 W, with what is idle; at full speed 300 W before and after; without a limit meanwhile there is none."""
     found = run_small(fallback="dvfs", limits=[(20 * S, 80 * S, 260)])
     assert (found.metrics["peak_power_w"], found.metrics["peak_limited_w"]) == (300, 240)
     summary = dict(found.summary())

@@ -277,7 +277,7 @@ def _only_the_report(moved: pd.DataFrame) -> None:
 
 
 @needs_slurm
-def test_the_command_writes_a_report_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_a_report_next_to_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("w.swf").write_text(_LOG)
     words = ("--report", "--repeats", 2, "--rates", 90000, "--beside", "fcfs,fcfs+easy")

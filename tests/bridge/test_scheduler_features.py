@@ -1,4 +1,4 @@
-"""Whatever a run may have, a scheduler of the user's own is told of it, and can repeat what the own engine does."""
+"""Whatever a run may have, a scheduler of the user receives it, and can repeat what the own engine does."""
 
 import json
 import re
@@ -107,11 +107,11 @@ def replayed(feature: BatchFeature, folder: Path, coupling: str) -> None:
         assert result.decisions.drop(columns="decision_ns").equals(reference.decisions.drop(columns="decision_ns"))
     jobs = reference.ledger.jobs
     names = [f"{number}/{attempt}" for number, attempt in zip(jobs.job_id.tolist(), jobs.attempt.tolist(), strict=True)]
-    told = json.loads(plan.with_suffix(".ends").read_text())
-    assert told == dict(zip(names, [STATES[state] for state in jobs.state.tolist()], strict=True))
+    shown = json.loads(plan.with_suffix(".ends").read_text())
+    assert shown == dict(zip(names, [STATES[state] for state in jobs.state.tolist()], strict=True))
 
 
-#: Between them all kinds of messages; what of the others is told to a policy in Python, which is the same.
+#: Between them all kinds of messages; a policy in Python receives the same of the others.
 SPOKEN = {
     "inline": ("promises, everything",),
     "pool": ("all", "preset"),
@@ -127,7 +127,7 @@ def test_a_scheduler_repeats_a_schedule(name: str, coupling: str, tmp_path: Path
 
 
 class Bookkeeper:
-    """Repeats a schedule, and compares what it was told with what it sees, in every decision and at the end."""
+    """Repeats a schedule, and compares its messages with what it sees, in every decision and at the end."""
 
     name = "bookkeeper"
 
@@ -206,7 +206,7 @@ class Bookkeeper:
 
 
 @pytest.mark.parametrize("name", FEATURES)
-def test_a_policy_in_python_is_told_all_that_it_sees(name: str, tmp_path: Path) -> None:
+def test_a_policy_in_python_receives_all_that_it_sees(name: str, tmp_path: Path) -> None:
     feature = noting_decisions(FEATURES[name])
     reference = feature.simulated(tmp_path)
     keeper = Bookkeeper(schedule_of(reference), feature.platform.n_cores)
@@ -261,6 +261,6 @@ def test_easy_as_a_scheduler_is_easy(rows: list[tuple[int, int, int, int]], how:
 
 @settings(max_examples=12)
 @given(rows=rows_of_jobs, coupling=st.sampled_from(["pool", "process"]), how=st.sampled_from(list(GIVEN)[3:]))
-def test_it_is_told_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
+def test_it_is_received_in_every_coupling(rows: list[tuple[int, int, int, int]], coupling: str, how: str) -> None:
     """Where the end of a job is known only when its process reports it, and the scheduler is asked meanwhile."""
     as_easy(rows, how, coupling=coupling, workers=2)

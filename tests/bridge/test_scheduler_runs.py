@@ -135,29 +135,29 @@ def test_an_answer_may_come_in_pieces() -> None:
     assert_same(simulated(bls_command=rogue("pieces")), expected())
 
 
-def test_a_scheduler_is_told_more_than_a_socket_holds() -> None:
+def test_a_scheduler_receives_more_than_a_socket_holds() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        line, told, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
-        line.send_now(told)  # as much as there is room for
+        line, shown, heard = Line(ours, "token"), os.urandom(3_000_000), bytearray()
+        line.send_now(shown)  # as much as there is room for
         first = line.bytes_sent
-        assert first < len(told)
+        assert first < len(shown)
 
         theirs.settimeout(5.0)
 
         def listen() -> None:
             with contextlib.suppress(TimeoutError):
-                while len(heard) < first + len(told):
+                while len(heard) < first + len(shown):
                     heard.extend(theirs.recv(50_000))
 
         listener = threading.Timer(0.1, listen)
         listener.start()
-        line.send(told, 60.0)
+        line.send(shown, 60.0)
         listener.join()
-        assert heard == told[:first] + told
+        assert heard == shown[:first] + shown
         assert line.bytes_sent == len(heard)
         with pytest.raises(Silence, match=r"^it has not read its messages for 0\.2 s$"):
-            line.send(told, 0.2)
+            line.send(shown, 0.2)
 
 
 def test_a_scheduler_that_says_more_than_an_answer_and_reads_nothing_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:

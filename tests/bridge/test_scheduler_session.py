@@ -54,7 +54,7 @@ LISTS = dict.fromkeys(("start", "reject", "wake_ns", "scale", "end", "resize", "
 
 
 class Pair:
-    """Both ends, of which each hears what the other says."""
+    """Both ends; each receives what the other sends."""
 
     def __init__(self, until: int = 0, **changed: dict[str, Any]) -> None:
         self.ends = {BRIDGE: Session(SchedulerBook, BRIDGE, TOKEN), SCHEDULER: Session(SchedulerBook, SCHEDULER)}

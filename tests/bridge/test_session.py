@@ -212,12 +212,12 @@ def greeted(payload: bytes) -> tuple[Session, Any]:
     return session, session.next_event()
 
 
-def test_a_wrong_token_is_refused_and_told_nothing_more() -> None:
+def test_a_wrong_token_is_refused_without_further_words() -> None:
     session, refusal = greeted(encode(hello(token="S3cret", version=99)))
     assert isinstance(refusal, Refusal)
     assert (refusal.reason, refusal.blame) == ("wrong token", "stranger")
-    told = decode(refusal.farewell[HEADER_BYTES:], Role.BRIDGE)
-    assert told == Refused(reason="wrong token", blame="stranger")
+    shown = decode(refusal.farewell[HEADER_BYTES:], Role.BRIDGE)
+    assert shown == Refused(reason="wrong token", blame="stranger")
     session.receive_data(b"x" * 100_000)
     assert session.next_event() == ConnectionClosed()
     session.validate()
@@ -263,7 +263,7 @@ def test_what_is_no_hello_is_an_error_and_costs_bounded_memory(stream: bytes, bl
     session.validate()
 
 
-def test_an_application_is_told_what_it_did_wrong_and_a_bridge_is_not() -> None:
+def test_an_application_receives_its_fault_and_a_bridge_does_not() -> None:
     with pytest.raises(ProtocolError) as caught:
         Pair().forge(lengths()).next_event()
     assert (caught.value.blame, caught.value.farewell) == ("bridge", b"")

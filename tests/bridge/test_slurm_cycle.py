@@ -58,7 +58,7 @@ def test_priorities_by_size_are_those_of_slurm(
     assert (by_size != by_submit).sum() > 3
 
 
-def test_a_job_is_killed_while_nobody_waits(tmp_path: Path) -> None:
+def test_a_job_is_killed_while_the_queue_is_empty(tmp_path: Path) -> None:
     case = drawn("cores", 2023)
     late = tuple(job for job in case.jobs if job[0] >= 38)  # job 41 is, in the minute of a look at the whole queue
     assert differing(Case(late, case.hosts, case.cores, case.scheduler), tmp_path / "late").empty
@@ -93,5 +93,5 @@ def test_jobs_that_run_for_too_long_are_killed_when_slurm_looks(tmp_path: Path) 
     ).jobs
     killed = ours[ours.state == "killed"]
     assert len(killed) > 5
-    # Half a second before a whole minute, or half a minute, behind the first submit, which is at 20 s.
+    # Half a second before a whole minute, or half a minute, after the first submit, which is at 20 s.
     assert ((killed.end_ns - 20_000_000_000) % 30_000_000_000 == 14_500_000_000).all()

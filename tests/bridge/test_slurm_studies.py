@@ -48,7 +48,7 @@ def test_phases_fill_a_cycle_evenly_however_many_there_are() -> None:
         assert 0 < gaps.min() <= gaps.max() < 2.7 * cycle_ns / n
 
 
-def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_told() -> None:
+def test_a_phase_lies_within_the_cycle_of_the_slurm_that_is_given() -> None:
     machine = Platform((HostGroup(1, 1, 1.0),))
     longer = ["SchedulerParameters=bf_interval=120"]
     for keys, phase_s in (([], 0.0), ([], 29.999), (longer, 100.0)):
@@ -85,7 +85,7 @@ def test_a_cell_of_slurm_is_what_the_command_does(tmp_path: Path) -> None:
 
 
 @needs_slurm
-def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_study_with_slurm_repeats_to_the_byte_and_leaves_no_process(tmp_path: Path) -> None:
     path, out = _study(tmp_path, "[0]", jobs=5, als='["gss"]'), tmp_path / "out"
     ran = succeeds("study", path, "--out", out, "--workers", 1, "--no-figures")
     assert "slurm × gss" in ran.out
@@ -129,9 +129,9 @@ def test_slurm_is_compared_with_every_way_of_the_engine(tmp_path: Path) -> None:
     )
     results = _results(study, lambda place, bls: {"slurm": 3000, "fcfs": 2000, "sjf": 1000}[bls], "set")
     (found,) = compare_study(study, results, tmp_path)
-    told = pd.read_parquet(tmp_path / "comparisons.parquet")
+    shown = pd.read_parquet(tmp_path / "comparisons.parquet")
     ways = [(bls, base, depth) for bls, base in (("fcfs", 2000), ("sjf", 1000)) for depth in ("none", "easy")]
-    assert told[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
+    assert shown[["bls", "backfill", "als", "value", "seeds"]].to_numpy().tolist() == [
         [bls, depth, "static", "slurm", 5] for _ in ("A=1", "A=2") for bls, _, depth in ways
     ]
     assert found[["bls", "backfill", "set", "mean_base", "mean_value"]].to_numpy().tolist() == [

@@ -117,7 +117,7 @@ def test_a_process_that_dies_takes_nothing_with_it(whole: Path, tmp_path: Path) 
     assert (tmp_path / "out" / RESULTS).read_bytes() == (whole / RESULTS).read_bytes()
 
 
-def test_a_failed_cell_is_told_and_tried_again(whole: Path, tmp_path: Path) -> None:
+def test_a_failed_cell_is_reported_and_tried_again(whole: Path, tmp_path: Path) -> None:
     path = write_study(tmp_path, killing_policy(tmp_path, "raise ValueError('so it is')", "len(jobs.job_id) != 20"))
     first = twolevel("study", path, "--workers", 1, "--no-figures", "--out", tmp_path / "out")
     assert first.code == 1
@@ -349,7 +349,7 @@ def test_results_of_another_study_log_or_version_are_left_alone(
     assert {path.name: path.read_bytes() for path in (done / "out").iterdir() if path.is_file()} == before
 
 
-def test_a_study_that_was_killed_at_its_very_begin_can_be_begun_anew(done: Path) -> None:
+def test_a_study_that_was_killed_at_its_very_begin_can_begin_again(done: Path) -> None:
     path, out = done / "study.toml", done / "out"
     (out / JOURNAL).unlink()
     (out / RESULTS).unlink()
@@ -381,7 +381,7 @@ def test_what_is_no_study_is_not_written_into(tmp_path: Path) -> None:
     assert os.listdir(out) == ["mine.txt"]
 
 
-def test_what_killed_processes_leave_is_told_by_its_whole_name(tmp_path: Path) -> None:
+def test_what_killed_processes_leave_is_recognised_by_its_whole_name(tmp_path: Path) -> None:
     cells = tmp_path / "cells"
     left = ["cells/a/.seed-1.partial-0a_b1c2d", ".slurm-0a_b1c2d"]
     mine = [

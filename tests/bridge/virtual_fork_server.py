@@ -158,7 +158,7 @@ class ForkServer(asyncio.SubprocessTransport):
         return self._code
 
     def get_pipe_transport(self, fd: int) -> Any:
-        """The bridge's ends of the pipes: of commands, and of reports, of which none is so long that it is paused."""
+        """The bridge's ends of the pipes: of commands, and of reports, none of which is long enough to be paused."""
         commands = SimpleNamespace(
             write=lambda data: self._is_closed or self._obeys.put(data),
             close=self._close_commands,

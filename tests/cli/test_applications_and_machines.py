@@ -120,7 +120,7 @@ def test_run_and_grid_say_that_one_task_per_core_leaves_nothing_to_balance(here:
     )
 
 
-def test_it_is_said_where_nobody_hears_what_applications_wish_for(here: Path) -> None:
+def test_requests_of_applications_without_effect_are_reported(here: Path) -> None:
     (here / "apps.toml").write_text('[default]\nphases = [{ kind = "loop", cores = 0.5 }]\n')
     wishing = ("--applications", "apps.toml", "--trace", "none", "--force", "--out", "o")
     unheard = "applications request cores without effect: --resize evolve grants them"

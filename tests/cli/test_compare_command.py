@@ -123,7 +123,7 @@ def test_the_folder(runs: Path) -> None:
     assert [link["job_id"] for link in record["chain"]] == [2, 1]
 
 
-def test_runs_in_which_nobody_started(runs: Path) -> None:
+def test_runs_in_which_no_job_started(runs: Path) -> None:
     for name in ("none", "nobody"):
         folder(name, ((1, 0, -1 / HOUR, -1 / HOUR, 4),))
     ran = succeeds("compare", "none", "nobody", "-o", "c")

@@ -31,7 +31,7 @@ from traces.base.written_file import whole_file
 
 @contextmanager
 def files_up_to(limit: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes."""
+    """No file may grow beyond this number of bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
     try:

@@ -340,7 +340,7 @@ def test_processes_give_the_same_and_say_what_it_took(inline: Path) -> None:
     assert "same_as" not in record("inline")
     cost = record("apart")["coupling"]
     assert cost["processes"] == 12
-    # Each job's end is told, and its bound before; the batch level has waited at least once for each start and each end.
+    # Each job's end is sent, and its bound before; the batch level has waited at least once for each start and each end.
     assert cost["injected"] == 24
     assert cost["resumes"] == cost["suspends"] >= 2
     sent = (cost["bytes_sent"] + cost["bytes_received"]) / 1e6

@@ -215,7 +215,7 @@ def test_live_ends_with_a_study_that_has_died(under_way: Path, monkeypatch: pyte
     assert 'class="live"' not in Path("page.html").read_text(encoding="utf-8").split("<script>")[0]
 
 
-def test_asking_who_is_at_work_disturbs_nobody(here: Path) -> None:
+def test_asking_who_is_at_work_disturbs_no_process(here: Path) -> None:
     assert not at_work(here)
     with Journal(here):
         assert at_work(here)

@@ -232,7 +232,7 @@ def test_what_a_user_puts_into_a_result_stays(here: Path) -> None:
     assert os.listdir(here) == ["r"]
 
 
-def test_a_study_that_begins_anew_leaves_what_is_not_its_own(here: Path) -> None:
+def test_a_study_that_begins_again_leaves_what_is_not_its_own(here: Path) -> None:
     (here / "s.toml").write_text(
         '[study]\nseeds = 2\nkeep = ["jobs"]\n[[workload]]\nfile = "sample"\nselect = "first:3"\n'
         '[grid]\nbls = ["fcfs", "sjf"]\nals = "ss"\nvariation = 0.1\n'

@@ -128,7 +128,7 @@ STREAMS: list[tuple[Any, str, dict[str, Any], ConstraintOptions, Platform, str |
 ]
 
 
-#: What stays of them in ``make test``: orders that are kept and made anew, failures, and host groups.
+#: What stays of them in ``make test``: orders that are kept and made again, failures, and host groups.
 STAY = ("fcfs", "wfp3")
 
 

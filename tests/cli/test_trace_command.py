@@ -32,8 +32,8 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traced") / "r"
     words = ("--als", "gss", "--variation", 0.25, "--select", "first:20", "--tasks", "--decisions")
     ran = succeeds("run", "sample", *words, "--trace", ",".join(FILES), "--out", folder)
-    told = "; ".join(f"trace: {folder / 'trace' / file}" for file in FILES.values())
-    assert ran.err.splitlines()[-1] == f"results: {folder}; {told}"
+    shown = "; ".join(f"trace: {folder / 'trace' / file}" for file in FILES.values())
+    assert ran.err.splitlines()[-1] == f"results: {folder}; {shown}"
     return folder
 
 
@@ -44,10 +44,10 @@ def rows(path: Path) -> list[dict[str, str]]:
 def test_every_format_shows_the_tasks_of_the_table(traced: Path) -> None:
     tasks = pd.read_parquet(traced / "tasks.parquet")
     columns = ["core", "job_id", "task", "chunk", "start_ns", "end_ns"]
-    told = sorted(tasks[columns].itertuples(index=False, name=None))
+    shown = sorted(tasks[columns].itertuples(index=False, name=None))
     found = rows(traced / "trace" / FILES["csv"])
     names = ["core", "job", "task", "chunk", "start_ns", "end_ns"]
-    assert sorted(tuple(int(row[name]) for name in names) for row in found) == told
+    assert sorted(tuple(int(row[name]) for name in names) for row in found) == shown
     assert {row["technique"] for row in found} == {"gss"}
     assert check_nesting(traced / "trace" / FILES["otf2"]) > len(tasks)
     packets = perfetto_trace_pb2.Trace.FromString((traced / "trace" / FILES["perfetto"]).read_bytes()).packet
@@ -180,10 +180,10 @@ def test_the_same_from_python(traced: Path, here: Path) -> None:
 def test_info(traced: Path) -> None:
     ran = twolevel("trace", "info", traced)
     assert (ran.code, ran.err) == (0, "")
-    told = dict(line.split("  ", 1) for line in ran.out.splitlines())
-    told = {name: text.strip() for name, text in told.items()}
-    assert told["jobs"] == "20, 20 attempts, 20 started"
-    assert told["OTF2 region group"] == "gss: 20 regions"
+    shown = dict(line.split("  ", 1) for line in ran.out.splitlines())
+    shown = {name: text.strip() for name, text in shown.items()}
+    assert shown["jobs"] == "20, 20 attempts, 20 started"
+    assert shown["OTF2 region group"] == "gss: 20 regions"
     found = json.loads(twolevel("trace", "info", traced, "--json").out)
     tasks = pd.read_parquet(traced / "tasks.parquet")
     assert found["tasks"] == found["tables"]["tasks.parquet"]["rows"] == len(tasks)
@@ -221,8 +221,8 @@ def test_loops_and_graphs_have_every_format(here: Path, command: str) -> None:
     assert all((here / "r" / "trace" / file).is_file() for file in FILES.values())
     tasks = pd.read_parquet("r/tasks.parquet")
     found = rows(here / "r" / "trace" / FILES["csv"])
-    told = sorted(tasks[["task", "core", "start_ns", "end_ns"]].itertuples(index=False, name=None))
-    assert sorted(tuple(int(row[name]) for name in ("task", "core", "start_ns", "end_ns")) for row in found) == told
+    shown = sorted(tasks[["task", "core", "start_ns", "end_ns"]].itertuples(index=False, name=None))
+    assert sorted(tuple(int(row[name]) for name in ("task", "core", "start_ns", "end_ns")) for row in found) == shown
     assert json.loads((here / "r" / "run.json").read_text())["arguments"]["trace"] == list(FILES)
     for words, there in (("--trace", ["otf2"]), ("--trace none", False), ("", False)):
         succeeds(*command.split(), *words.split(), "--out", "s", "--force")

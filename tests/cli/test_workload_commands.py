@@ -193,12 +193,12 @@ def test_info_draws(here: Path) -> None:
 def test_info_without_a_platform_is_of_the_log_s_own_machine(here: Path, header: str, cores: int) -> None:
     jobs = "".join(f"{k} {k * 100} 0 100 {width} -1 -1 {width} 100{' -1' * 9}\n" for k, width in ((0, 600), (1, 400)))
     (here / "log.swf").write_text(header + jobs)
-    told = json.loads(twolevel("workload", "info", "log.swf", "--json").out)
-    assert (told["jobs"], told["platform_cores"], told["load"]) == (2, cores, pytest.approx(1000 / cores))
-    assert ("the log's" in told["platform"]) == (cores == 1000)
+    shown = json.loads(twolevel("workload", "info", "log.swf", "--json").out)
+    assert (shown["jobs"], shown["platform_cores"], shown["load"]) == (2, cores, pytest.approx(1000 / cores))
+    assert ("the log's" in shown["platform"]) == (cores == 1000)
     (here / "small.toml").write_text("[[hosts]]\ncount = 1\ncores = 500\nspeed_gflops = 1\n")
-    told = json.loads(twolevel("workload", "info", "log.swf", "--platform", "small.toml", "--json").out)
-    assert (told["jobs"], told["platform_cores"]) == (1, 500)
+    shown = json.loads(twolevel("workload", "info", "log.swf", "--platform", "small.toml", "--json").out)
+    assert (shown["jobs"], shown["platform_cores"]) == (1, 500)
 
 
 def test_jobs_like_those_of_a_log(here: Path) -> None:

@@ -353,13 +353,13 @@ def test_the_name_may_be_the_caller_s_to_add() -> None:
 
 # Texts that were good until something happened to them.
 
-#: Each example spoils so many texts; of the soak, which takes twenty times as many examples, these are 350,000 in all.
+#: Each example spoils this number of texts; of the soak, which takes twenty times as many examples, these are 350,000 in all.
 EXAMPLES, TEXTS = 60, 10
 
 #: Seconds of processor time that nothing as small as these texts may take, and MiB that no reader may need for them all.
 LONGEST_S, LARGEST_MIB = 20, 400
 
-#: So many words of a text become so long: longer than any name of a file, and with digits than any float, yet a number.
+#: Number of words of a text that become this long: longer than any file name, and with digits than any float, yet a number.
 WORDS, LONG = 200, 3000
 
 #: Bytes that are found in texts now and then, and matter to some reader.
@@ -490,10 +490,10 @@ def read(reader: str, path: Path, text: bytes) -> str:
 def check(reader: str, path: Path, text: bytes) -> None:
     """That a text is taken, or refused in one line, not too long, that names the file."""
     said, folder = read(reader, path, text), str(path.parent)
-    told = f"{said[:2000]!r} of {text[:5000]!r}"
-    assert said.isprintable(), told
-    assert len(said) < 900 + 2 * len(folder), told
-    assert not said or reader == "program" or folder in said, told
+    stated = f"{said[:2000]!r} of {text[:5000]!r}"
+    assert said.isprintable(), stated
+    assert len(said) < 900 + 2 * len(folder), stated
+    assert not said or reader == "program" or folder in said, stated
 
 
 @pytest.mark.parametrize("reader", READ)

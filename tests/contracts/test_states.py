@@ -23,7 +23,7 @@ from traces.kernels.state import State, column, fields_of
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = ("bls/engine", "als/engine", "als/network", "als/core_speeds", "als/programs", "bridge/couplings")
 
-#: What may have places: tables of functions, what techniques and planners are told, and the parameters of a topology.
+#: What may have places: tables of functions, what techniques and planners receive, and the parameters of a topology.
 TABLES = {"hooks", "roles", "first_subscriber", "functions", "engines", "facts", "told", "costs"}
 TABLES |= {"loops", "parameters", "GRAPH_METRICS", "LOOP_METRICS"}
 

@@ -134,9 +134,9 @@ def test_installed_into_an_empty_environment(build, minors, tmp_path: Path, monk
         run = ("run", "sample", "--select", "first:10", "--als", "gss", "--variation", "0.25")
         assert "jobs on cores           10 on 256\n" in ran(tmp_path, twolevel, *run, "--out", f"out-{minor}")
         assert (tmp_path / f"out-{minor}" / "trace" / "traces.otf2").is_file()
-        told = ran(tmp_path, twolevel, "doctor")
-        assert str(environment / "lib") in told
-        assert str(ROOT) not in told
+        stated = ran(tmp_path, twolevel, "doctor")
+        assert str(environment / "lib") in stated
+        assert str(ROOT) not in stated
     tables = {path.read_bytes() for path in tmp_path.glob("out-*/jobs.parquet")}
     assert len(tables) == (build is build_wheel)  # the same bytes with every Python
 

@@ -229,7 +229,7 @@ def _asked(folder: Path) -> list[int]:
     return found
 
 
-def test_the_story_of_the_page_is_the_one_that_is_told(desk: Path) -> None:
+def test_the_story_of_the_page_is_the_one_that_is_printed(desk: Path) -> None:
     run, story = EXAMPLES["docs/reference/story.md"]
     perform(run)
     assert blocks(ROOT / "docs" / "reference/story.md", "text") == [twolevel(*shlex.split(story)[1:]).out]

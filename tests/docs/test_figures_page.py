@@ -351,8 +351,8 @@ def test_with_hints_the_third_job_starts_earlier(coupling: str) -> None:
         (3, 0, 5),
         (3, 5, 15),
     ]
-    told = four_jobs("ss", "hint", coupling).hints
-    assert told[["job_id", "command_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [
+    stated = four_jobs("ss", "hint", coupling).hints
+    assert stated[["job_id", "command_ns", "waiting_job_id", "lack", "wanted"]].to_numpy().tolist() == [
         [0, 5 * S, 3, 2, 1],
         [1, 1 * S, 2, 1, 1],
     ]

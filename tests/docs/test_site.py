@@ -148,8 +148,8 @@ def test_pages_are_copied_with_links_that_hold(tmp_path: Path) -> None:
     assert not (tmp_path / "old.md").exists()
     contributing = (tmp_path / "project" / "contributing.md").read_text(encoding="utf-8")
     assert "](../explanation/architecture.md)" in contributing
-    assert "](tests/conftest.py)" not in contributing
-    assert "tests/conftest.py" in contributing
+    assert "](tests/budgets.toml)" not in contributing
+    assert "budgets.toml" in contributing
     protocol = (tmp_path / "reference" / "protocol.md").read_text(encoding="utf-8")
     assert "](lengths.md)" in protocol
     assert "](protocol.md" in (tmp_path / "reference" / "index.md").read_text(encoding="utf-8")
@@ -166,7 +166,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """A browser that goes on to the next page hears no more of this one."""
+        """A browser that goes on to the next page needs no more of this one."""
 
 
 @pytest.fixture(scope="session")

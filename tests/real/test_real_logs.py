@@ -241,7 +241,7 @@ def test_the_distances_against_a_count_of_another_kind(source: Workload) -> None
         dates = [calendar.date(ns) for ns in workload.submit_ns[:: max(1, len(workload) // 20_000)].tolist()]
         shares.append(np.bincount([date.weekday() for date in dates], minlength=7) / len(dates))
     ks = np.abs(np.cumsum(shares[0]) - np.cumsum(shares[1])).max()
-    # Of one job in so many: as near as such a sample is.
+    # Of one job in this number: as near as such a sample is.
     assert by_quantity(likeness(source, made))["weekday"]["ks"] == pytest.approx(ks, abs=0.015)
 
 

@@ -62,7 +62,7 @@ Intervals = list[tuple[int, int]]
 
 
 def clash(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    """Whether two intervals cannot be drawn one behind the other."""
+    """Whether two intervals cannot be drawn one after the other."""
     return not (a[1] <= b[0] or b[1] <= a[0])
 
 

@@ -1,4 +1,4 @@
-"""Machine code that is kept or comes with the package: made anew where it is not whole; a right result or one clear line."""
+"""Machine code that is kept or comes with the package: made again where it is not whole; a right result or one clear line."""
 
 import importlib
 import json
@@ -102,7 +102,7 @@ def test_files_that_other_users_may_change_are_not_used(cache: Path) -> None:
     unit.chmod(0o666)
     assert call(cache, "from traces.kernels.store import unit_names; print(*unit_names())").stdout.split() == ["0", "1"]
     assert compiled_again(call(cache))
-    assert not compiled_again(call(cache))  # it was made anew
+    assert not compiled_again(call(cache))  # it was made again
     for path in (unit, folder):
         try:
             os.chown(path, 12345, -1)

@@ -213,7 +213,7 @@ USERS = kept(__file__, "users")
 
 
 def user(here: Path, text: str) -> ModuleType:
-    """The user's file, loaded anew as a new run would."""
+    """The user's file, loaded again as a new run would."""
     path = here / "users.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("users", path)

@@ -24,7 +24,7 @@ SOUND = [
 CUT = [
     Job(11, 0, 0, 10, [(0, 2)], [(0, 0, 0, 4), (1, 1, 0, 10), (0, 2, 5, 9)]),
     never_started(22, 3, asked=9),
-    # Of its four tasks the second was cut, and the others behind it never ran.
+    # Of its four tasks the second was cut, and the others after it never ran.
     Job(33, 4, 10, 12, [(1, 3)], [(1, 0, 10, 11), (2, 1, 11, 12), NEVER, NEVER], state="requeued", eligible=5),
     Job(33, 4, 13, 20, [(0, 4)], [(0, 0, 13, 20), (1, 1, 13, 15)], 2, 1, "backfill", eligible=12),
 ]

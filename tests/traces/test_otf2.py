@@ -159,7 +159,7 @@ def test_jobs_that_are_too_many_to_show_from_their_submits_on(tmp_path: Path) ->
 
 
 def test_attempts_that_were_cut_say_why_and_others_have_no_such_attribute(tmp_path: Path) -> None:
-    """Also with the attributes of what running jobs are told, and where lanes show running jobs alone."""
+    """Also with the attributes of commands to running jobs, and where lanes show running jobs alone."""
     because = {0: "all its cores were lost, core 1 last", 2: "all its cores were lost, core 0 last"}
     plain = ledger(machine(2, 1), SMALL)
     told = replace(plain, widths=WidthRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 1))))

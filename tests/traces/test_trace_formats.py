@@ -85,7 +85,7 @@ OF_PAJE = {7: "w0!3, 'a=ä'"}  # a name cannot have the quote that ends it
     ],
 )
 def test_names_of_jobs(name: str, written: dict[int, str], counts: tuple[int, int], tmp_path: Path) -> None:
-    """With the further attributes that traces may have: of what jobs are told, and of why they were cut."""
+    """With the further attributes that traces may have: of commands to jobs, and of why they were cut."""
     scale = ScaleRecords(*(np.array([k], np.int64) for k in (0, 5, 2, 10**9)))
     of = replace(run_of_few(), cut_because={0: "lost"}, scales=scale)
 
