@@ -32,11 +32,6 @@ _TASK_FAULTS = {
 }
 
 
-def _job_order(jobs: JobRecords) -> Array:
-    """Return the rows by (start, end, row), so that jobs on the same core are in the order in which they held it."""
-    return np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
-
-
 def _checked_tasks(ledger: Ledger) -> TaskRecords:
     """Return the task rows (none if they were not kept), after checking that all indices are within their arrays."""
     jobs, tasks, n_cores = ledger.jobs, ledger.tasks, ledger.machine.n_cores
@@ -91,7 +86,9 @@ def core_bars(ledger: Ledger) -> CoreBars:
     np.cumsum(first, out=first)
     bars = CoreBars(first, np.empty(first[-1], np.int32), np.empty(first[-1], np.int32))
     doubtful = np.zeros(n_cores, np.bool_)
-    place_bars(_job_order(jobs), when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
+    # By (start, end, row), so that jobs on the same core are in the order in which they held it.
+    order = np.lexsort((jobs.end_ns, jobs.start_ns)).astype(np.int64, copy=False)
+    place_bars(order, when, tasks, first[:-1].copy(), bars, np.full(n_cores, _LEAST), doubtful)
     for core in np.flatnonzero(doubtful).tolist():
         # Another application simulator may start a core's tasks out of order, which alone is no fault.
         here = slice(int(first[core]), int(first[core + 1]))

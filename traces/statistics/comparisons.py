@@ -57,7 +57,9 @@ def finished(results: DataFrame) -> Array:
 def metric_values(results: DataFrame, metric: str) -> Array:
     """A metric as float64, NaN if a row has none. Raises InputError if it is unknown, or not one number per run."""
     names = [str(name) for name in results.columns]
-    known = [name for name in names[names.index("error") + 1 :] if _is_number(results[name])]
+    # A metric that no run has is an empty column.
+    columns = ((name, results[name]) for name in names[names.index("error") + 1 :])
+    known = [name for name, column in columns if column.dtype.kind in "iuf" or bool(column.isna().all())]
     if metric not in known:
         raise one_of("metric", metric, known)
     return results[metric].to_numpy(np.float64, na_value=np.nan)
@@ -137,11 +139,6 @@ def paired_comparisons(
             f"nothing to compare with {option} {shown(chosen)}; allowed: an option with two or more values"
         )
     return rows_frame(rows)
-
-
-def _is_number(column: Any) -> bool:
-    # A metric that no run has is an empty column.
-    return column.dtype.kind in "iuf" or bool(column.isna().all())
 
 
 def _base(column: Any, values: list[Any], option: str, base: object) -> Any:

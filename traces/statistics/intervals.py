@@ -117,10 +117,6 @@ def _pivots(z: Array) -> Array:
     return np.concatenate(found)
 
 
-def _checked(confidence: float) -> float:
-    return real("confidence", confidence, *_CONFIDENCES)
-
-
 def mean_intervals(
     values: Array, *, confidence: float = CONFIDENCE, magnitude: float | Array | None = None
 ) -> tuple[Array, Array]:
@@ -146,7 +142,7 @@ def mean_intervals(
     InputError
         If a value is not finite, or the confidence is out of range.
     """
-    confidence = _checked(confidence)
+    confidence = real("confidence", confidence, *_CONFIDENCES)
     column = np.sort(np.asarray(values, np.float64), axis=0)
     n, k = column.shape
     if not np.isfinite(column).all():

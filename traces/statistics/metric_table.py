@@ -49,14 +49,15 @@ def metric_table(
     results = results[finished(results)]
     if not len(results):
         raise InputError("no run has finished; a table needs one")
-    names = [_known(name, results) for name in metrics] or [name for name in DEFAULTS if _has(results, name)]
+    there = results.columns[results.notna().any()]
+    names = [_known(name, results) for name in metrics] or [name for name in DEFAULTS if name in there]
     keys = [name for name in ("workload", *options) if results[name].nunique(dropna=False) > 1]
     groups = list(results.groupby(keys, sort=False, dropna=False)) if keys else [((), results)]
     columns = [
         [mean_interval(metric_values(rows, name), confidence=confidence) for _, rows in groups] for name in names
     ]
     how = [_unit(name, found) for name, found in zip(names, columns, strict=True)]
-    places = [[_text(value) for value in key] for key, _ in groups]
+    places = [[f"{value:g}" if isinstance(value, float) else str(value) for value in key] for key, _ in groups]
     if format == "csv":
         return _csv(keys, places, how, columns)
     cells = [
@@ -74,17 +75,9 @@ def _known(name: str, results: DataFrame) -> str:
     return name
 
 
-def _has(results: DataFrame, name: str) -> bool:
-    return name in results.columns and bool(results[name].notna().any())
-
-
 def _unit(name: str, found: Sequence[Estimate]) -> Shown:
     means = [abs(one.mean) for one in found if math.isfinite(one.mean)]
     return shown_as(name, float(np.median(means)) if means else math.nan)
-
-
-def _text(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: float) -> str:

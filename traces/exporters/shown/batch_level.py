@@ -213,7 +213,8 @@ def batch_level(ledger: Ledger, most_lanes: int = MOST_LANES) -> ShownBatchLevel
     submits = _points(SUBMIT, jobs.submit_ns[arrived], arrived, values, _attributes(0, _OF_SUBMIT))
     passes = ledger.passes
     if passes is None:
-        points = _nowhere()
+        nothing = np.zeros(0, np.int64)
+        points = Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
     else:
         counts = np.column_stack([passes.waiting, passes.started]).astype(np.int64, copy=False)
         points = _points(PASS, passes.now_ns, np.arange(len(passes)), counts, _attributes(_OF_JOB, len(ATTRIBUTES)))
@@ -247,11 +248,6 @@ def _hosts(ledger: Ledger) -> HostSeries:
         return host_series(ledger)
     nothing, first = np.zeros(0, np.int64), np.zeros(ledger.machine.n_hosts, np.int64)
     return HostSeries(first, first, nothing, nothing)
-
-
-def _nowhere() -> Spans:
-    nothing = np.zeros(0, np.int64)
-    return Spans(np.zeros(1, np.int64), *[nothing] * 4, np.zeros((0, 0), np.int64), nothing, nothing)
 
 
 def _events(ledger: Ledger) -> dict[str, Spans]:

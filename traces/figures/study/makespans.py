@@ -115,7 +115,10 @@ def makespans_figure(
     alone = f"variation {panels[0]}" if len(places) == 1 and not cells.replayed else ""
     corner = "; ".join(filter(None, (alone, cells.seeds_text(places))))
     n_batches, n_techniques, n_panels = mean.shape
-    plain = [_labels(mean[:, :, k]) for k in range(n_panels)]
+    plain = [
+        [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in mean[:, :, k].tolist()]
+        for k in range(n_panels)
+    ]
     full = [_joined(*both) for both in zip(plain, over, strict=True)]
     slots = [max(map(_slot_in, texts)) * n_batches * n_techniques / _GROUP + 0.8 for texts in (full, plain)]
     if n_techniques > FEW or min(slots) > _WIDEST_IN:
@@ -152,10 +155,6 @@ def makespans_figure(
             figure.supxlabel(corner, fontsize=6.8, color=canvas.GREY)
         legend_above(figure, figure.axes[0].get_legend_handles_labels()[0], columns, handle=1.6, title=title)
     return figure
-
-
-def _labels(values: Array) -> list[list[str]]:
-    return [[four_digits(value) if np.isfinite(value) else "" for value in row] for row in values.tolist()]
 
 
 def _write_above(axes: Axes, x: float, height: float, text: str) -> None:

@@ -70,11 +70,6 @@ def legend_columns(names: Sequence[str], width_in: float, handle_in: float) -> i
     return -(-len(names) // -(-len(names) // most))  # lines of equal length
 
 
-def _step(at: Array, n_techniques: int) -> float:
-    # Neighbours are not to reach into each other, however near two variations are.
-    return float(min(_APART * (at[-1] - at[0]), _CROWD * np.diff(at).min() / n_techniques))
-
-
 def lines_figure(
     cells: Combinations,
     estimates: tuple[Array, Array, Array],
@@ -108,7 +103,8 @@ def lines_figure(
     width_in = max(4.5, 2.7 * columns + 0.7)
     at = np.asarray(variations, np.float64)
     alone = len(at) == 1
-    step = _APART_ALONE if alone else _step(at, len(techniques))
+    # Neighbours must not reach into each other, however near two variations are.
+    step = _APART_ALONE if alone else min(_APART * (at[-1] - at[0]), _CROWD * np.diff(at).min() / len(techniques))
     with canvas.styled():
         across = legend_columns(techniques, width_in, 0.75)
         figure = canvas.new_figure(width_in, 2.7 * lines + 0.7 + 0.17 * (-(-len(techniques) // across) - 1))

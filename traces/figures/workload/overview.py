@@ -278,7 +278,8 @@ def classes(axes: Axes, found: Mapping[str, Any]) -> None:
     for kind, rows in present:
         shown = rows if len(rows) <= room else rows[: room - 1]
         others = sum(row["jobs"] for row in rows) - sum(row["jobs"] for row in shown)
-        bars = [(short(_class_name(row), 18), row["jobs"]) for row in shown]
+        names = [str(row["name"] or (row["number"] if row["number"] >= 0 else "none")) for row in shown]
+        bars = [(short(name, 18), row["jobs"]) for name, row in zip(names, shown, strict=True)]
         labels.append(kind)
         for name, jobs in [*bars, *([(f"{len(rows) - len(shown)} others", others)] if others else [])]:
             share = 100 * jobs / found["jobs"]
@@ -292,10 +293,6 @@ def classes(axes: Axes, found: Mapping[str, Any]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set(ylim=(max(len(labels), _CLASS_BARS) - 0.4, -0.6), xlim=(0, 122), xticks=[0, 50, 100], xlabel="jobs [%]")
     axes.grid(axis="x")
-
-
-def _class_name(row: Mapping[str, Any]) -> str:
-    return str(row["name"] or (row["number"] if row["number"] >= 0 else "none"))
 
 
 def _no_estimates(found: Mapping[str, Any]) -> bool:
