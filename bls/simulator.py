@@ -38,7 +38,6 @@ from bls.policies.contract import (
     policy_totals,
 )
 from bls.policies.score_policy import no_account, no_decision, no_score
-from bls.power.table import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
@@ -151,6 +150,11 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
+        drawn: dict[str, Array] = {}
+        if all(group.power is not None for group in platform.hosts):
+            from bls.power.table import core_mw  # not needed by most runs
+
+            drawn["core_mw"] = core_mw(platform, len(workload), power)
         known = KnownJobs(
             workload.job_id,
             workload.submit_ns,
@@ -163,10 +167,10 @@ class BatchSimulator(RunningJobs):
             workload.partition,
             workload.qos,
             n_cores,
-            core_mw(platform, len(workload), power),
+            **drawn,
         )
         self.signals = None if power is None else power.signals
-        self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
+        self._core_mw = known.core_mw
         if estimates_come_later(self.rules):
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None
