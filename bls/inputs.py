@@ -23,7 +23,6 @@ from bls.machine.platform import Platform
 from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ranks
 from bls.policies.contract import DIRECTIONS, directs, may_direct, may_not_fit
 from bls.policies.orders import FCFS, Reject
-from bls.power.plan import sleep_rules, sleep_settings
 from bls.scheduler_options import Rules
 from bls.workloads.columns import distinct
 from bls.workloads.workload import Workload
@@ -209,6 +208,11 @@ def given_for(
         countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
     run = replace(run, countable=countable)
     check(RUN, run)
+    sleep: dict[str, int] = {}
+    if asleep is not None:
+        from bls.power.plan import sleep_rules, sleep_settings  # not needed by most runs
+
+        sleep = sleep_settings(asleep)
     given = RunColumns(
         jobs=Jobs.new(
             {"rows": len(workload)},
@@ -236,9 +240,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order)
-        | ({} if limits is None else limits.settings())
-        | ({} if asleep is None else sleep_settings(asleep)),
+        settings=_settings(run, scored, table, order) | ({} if limits is None else limits.settings()) | sleep,
         keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")

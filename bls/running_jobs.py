@@ -71,10 +71,16 @@ class RunningJobs:
     allocator: Allocator
     rules: Rules
     constraints: JobConstraints
-    # int64 (n,): deadlines; and the draw above idle of a core of each job, mW, -1 unknown
-    deadline_ns: Array
-    more_mw: Array
+    deadline_ns: Array  # int64 (n,)
+    _core_mw: Array  # int64 (n,): the draw of a core of each job at full speed, mW, -1 unknown
     signals: Signals | None  # cost and emissions of energy over time
+
+    @cached_property
+    def more_mw(self) -> Array:
+        """The draw above idle of a core of each job, mW, -1 unknown: int64 (n,)."""
+        from bls.power.table import idle_mw  # not needed by most runs
+
+        return np.where(self._core_mw < 0, -1, np.maximum(0, self._core_mw - idle_mw(self.platform)))
 
     @cached_property
     def dealings(self) -> Dealings:

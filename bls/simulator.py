@@ -38,7 +38,6 @@ from bls.policies.contract import (
     policy_totals,
 )
 from bls.policies.score_policy import no_account, no_decision, no_score
-from bls.power.table import core_mw, idle_mw
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
@@ -113,13 +112,19 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
+        drawn: dict[str, Array] = {}
+        if all(group.power is not None for group in platform.hosts):
+            from bls.power.table import core_mw  # not needed by most runs
+
+            drawn["core_mw"] = core_mw(platform, len(workload), power)
         known = KnownJobs(
             *(workload.job_id, workload.submit_ns, self.planned_ns, self.deadline_ns, workload.cores),
             *(workload.user, workload.group, workload.queue, workload.partition, workload.qos),
-            *(n_cores, core_mw(platform, len(workload), power)),
+            n_cores,
+            **drawn,
         )
         self.signals = None if power is None else power.signals
-        self.more_mw = np.where(known.core_mw < 0, -1, np.maximum(0, known.core_mw - idle_mw(platform)))
+        self._core_mw = known.core_mw
         if self.rules.predicted:
             policy = by_prediction(policy)
         self._scoring: Scoring | None = None

@@ -115,7 +115,7 @@ def new_state(given: RunColumns) -> BatchState:
     columns = {"masks": leaves[None]} | given.state
     columns = {name: own(one, fields[name].dtype) if fields[name].dtype else one for name, one in columns.items()}
     windows = given.state.get("windows", b.WindowColumns.none())
-    boundaries = np.unique([windows.begin_ns, windows.end_ns])
+    boundaries = np.array(sorted({*windows.begin_ns.tolist(), *windows.end_ns.tolist()}), np.int64)
     cancels, alone = np.flatnonzero(jobs.cancel_ns < b.NEVER), np.flatnonzero(jobs.depends_on < 0)
     _size(run, features, columns, len(boundaries))
     sizes = run.sizes

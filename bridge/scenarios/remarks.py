@@ -11,8 +11,6 @@ from bls.estimates.coverage import recommended
 from bls.machine.platform import Platform
 from bls.policies import policy
 from bls.policies.contract import goes_by_estimates
-from bls.power.host_accounts import sleep_words
-from bls.power.job_power import unknown_users
 from bls.workloads.header import named_machine
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge.scenarios.application_map import DEFAULT
@@ -183,6 +181,9 @@ def power_words(scenario: ReadyScenario) -> Iterator[str]:
     plan = scenario.power
     if plan is None:
         return
+    from bls.power.host_accounts import sleep_words  # not needed by most runs
+    from bls.power.job_power import unknown_users
+
     yield from sleep_words(plan)
     if not plan.limited:
         return

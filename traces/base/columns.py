@@ -5,7 +5,6 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,8 @@ def packed_text(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any
 
 def html_table(rows: Sequence[tuple[str, str]]) -> str:
     """Return a table of two columns: names and descriptions."""
+    from html import escape  # only for notebooks
+
     lines = "".join(
         f"<tr><th style='text-align:left'>{escape(name)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
         for name, value in rows
