@@ -115,7 +115,7 @@ def test_of_a_long_chain_the_last_jobs_are_drawn() -> None:
         (lambda: likeness_figure([row for row in table() if row["panel"] != "month"]),
          "^likeness: no rows of the panel month"),
         (lambda: likeness_figure([*table(), {"panel": "year", "at": 1, "source": 0, "generated": 0}]),
-         "^likeness: unknown panel 'year'; known: weekday"),
+         "^likeness: unknown panel 'year'; known: hour"),
         (lambda: likeness_figure([{"panel": "hour", "at": 1, "source": 0}]),
          "^likeness: a row has no generated; needed: panel, at, source, generated"),
     ],

@@ -236,6 +236,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {', '.join(others)}{' or ' * bool(others)}{last}?)" if last else ""
 
 
+#: The least similarity of names that come first: more than one common letter of two and three.
+_SIMILAR = 0.41
+
+
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
     """Return the error for an unknown name, with the known ones: similar ones first, then the others in their order.
 
@@ -243,7 +247,7 @@ def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> I
     mention of the option, or the key, that gave it.
     """
     names = list(known)
-    near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=0.4)
+    near = difflib.get_close_matches(str(value).lower(), names, n=3, cutoff=_SIMILAR)
     ordered = near + [name for name in names if name not in near]
     place = f"{where}: " if where else ""
     return InputError(f"{place}unknown {kind} {shown(value)}; known: {listed(ordered) or 'none'}")
