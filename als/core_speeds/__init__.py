@@ -220,17 +220,9 @@ def fill_comes_ns(state: SpeedState, cores: Ints, from_ns: Ints, found_ns: Ints)
 
 @compiled()
 def list_changes(
-    state: SpeedState,
-    cores: Ints,
-    until_ns: int,
-    most: int,
-    current: Floats,
-    next_ns: Ints,
-    at_ns: Ints,
-    place: Ints,
-    changed: Floats,
-    progress: Ints,
-) -> int:
+    state: SpeedState, cores: Ints, until_ns: int, most: int, current: Floats, next_ns: Ints,
+    at_ns: Ints, place: Ints, changed: Floats, progress: Ints,
+) -> int:  # fmt: skip
     """List the changes after ``current`` and ``next_ns`` (each core's factor, and when it may change next; both are updated),
     up to and including ``until_ns``; return their number. Written are ``at_ns``, ``place`` (index in ``cores``) and ``changed``
     (the new factor), with room for at least P; and ``progress``: the number of instants inspected, at most ``most``, and the

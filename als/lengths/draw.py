@@ -100,22 +100,9 @@ def _keep_work(
 
 @compiled()
 def draw_loop(
-    lengths: Floats,
-    keys: Words,
-    cursor: Ints,
-    words: Words,
-    memo: Floats,
-    entry: Entry,
-    params: Floats,
-    pattern: Floats,
-    mode: int,
-    n: int,
-    mean_gflop: float,
-    total_gflop: float,
-    n_cores: int,
-    core_ns: float,
-    speed_gflops: float,
-) -> int:
+    lengths: Floats, keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
+    mode: int, n: int, mean_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float,
+) -> int:  # fmt: skip
     """Draw the task lengths of one loop. Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not
     above 0 and finite.
 

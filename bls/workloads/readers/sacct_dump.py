@@ -302,7 +302,8 @@ class Dump:
                 and not self._columns.words(text)
                 and not _is_identity(self._columns.first_word(text))
             )
-        return not self._is_a_job(text)
+        found = self._columns.words(text)
+        return not any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
 
     def _ended(self, begun: list[tuple[int, str]]) -> Iterator[Job]:
         words = self._columns.words(_joined(begun)) if begun else []
@@ -310,10 +311,6 @@ class Dump:
             yield begun[0][0], words
         else:
             yield from ((line, []) for line, _ in begun)
-
-    def _is_a_job(self, text: str) -> bool:
-        found = self._columns.words(text)
-        return any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
 
 
 def _joined(lines: list[tuple[int, str]]) -> str:

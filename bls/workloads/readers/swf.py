@@ -82,12 +82,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     """Read an SWF file. ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in
     one line that names the file, if it cannot be read, or holds no valid job."""
     with GivenFile(path, "workload file") as file:
-        return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
-
-
-def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
-    """The workload of an SWF text. Lines end in LF or CR LF. ``block_bytes``: size of a block, without effect on the result."""
-    return _read(io.BytesIO(data), source, cancelled, block_bytes)
+        return parse_swf(file, os.fspath(path), cancelled=cancelled)
 
 
 class _Notes:
@@ -217,7 +212,11 @@ def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source:
             )
 
 
-def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
+def parse_swf(
+    text: bytes | Readable, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES
+) -> Workload:
+    """The workload of an SWF text. Lines end in LF or CR LF. ``block_bytes``: size of a block, without effect on the result."""
+    file = io.BytesIO(text) if isinstance(text, bytes) else text
     columns = [GrowingColumn() for _ in range(_ROWS)]
     notes, zero = _Notes(), _Beginning()
     counts = np.zeros(_COUNTS, dtype=np.int64)
