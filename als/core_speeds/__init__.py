@@ -279,14 +279,11 @@ class SpeedChanges(NamedTuple):
 class CoreSpeeds:
     """How the speeds of a machine's cores change with time.
 
-    - ``specs``: the components as text
-    - ``components``: their factors are multiplied in this order
-    - ``n_cores``: cores of the machine, >= 1
-    - ``seed``: seed of random components, 0 to 2**64 - 1
+    - ``specs``, ``components``: the components as text, and as numbers; their factors are multiplied in this order
+    - ``n_cores``, ``seed``: cores of the machine, >= 1; seed of random components, 0 to 2**64 - 1
     - ``state``: for kernels. It contains work space, so only one thread at a time may use it.
-    - ``steady``: whether every core's factor is always 1
+    - ``steady``: whether every core's factor is always 1; ``loses``: whether a core may be absent (factor 0)
     - ``highest_factor``: upper bound on all factors; at least 1
-    - ``loses``: whether a core may be absent (factor 0)
     """
 
     def __init__(self, specs: Sequence[str], components: Sequence[Component], n_cores: int, seed: int) -> None:

@@ -120,12 +120,11 @@ def dispatch(
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
-    """Decide which jobs start at t, and where.
+    """Decide which jobs start at t, and where, by one of ``bls.cp.parameters.MODELS``.
 
-    - ``model``: one of ``bls.cp.parameters.MODELS``
     - ``queue``: the largest number of jobs to model now, if not ``parameters.queue``
-    - ``last_s``, int64 (n,): starts of the queue's jobs in the previous plan, s from any origin, -1 for jobs that it did not
-      have: a further order of the list
+    - ``last_s``, int64 (n,): starts of the queue's jobs in the previous plan, s from any origin, -1 for other jobs: a further
+      order of the list
     - ``clock_ns``: clock that measures times, ns; without it they are 0. Decisions do not depend on it.
 
     Raises InputError if the model is unknown, or OR-Tools is not installed.

@@ -237,13 +237,8 @@ Job = tuple[int, list[dict[str, str]]]
 
 class Dump:
     """The jobs of an open dump: for each, its line number and its possible sets of words: several if it is unknown to which
-    columns of free text words belong, none for a line that is not a job.
-
-    - ``comments``: the lines that begin with ``#`` so far
-    - ``further``, ``free``, ``names``: as of ``DumpColumns``
-
-    Raises InputError as ``DumpColumns`` does, and if the file cannot be read.
-    """
+    columns of free text words belong, none for a line that is not a job. ``comments`` are the lines that begin with ``#`` so
+    far; ``further``, ``free`` and ``names`` are as of ``DumpColumns``, and so are errors."""
 
     def __init__(self, file: Readable, source: str) -> None:
         self.comments: list[str] = []
