@@ -93,7 +93,7 @@ def filter_jobs(
 def scale(
     workload: Workload, *, load: float | None = None, speed: float | None = None, cores: float | None = None
 ) -> Workload:
-    """The same jobs, denser, faster or wider: ``load`` divides the times between submits, of which the first stays; ``speed``
+    """The same jobs, denser, faster or wider: ``load`` divides the times between submits, and the first submit stays; ``speed``
     divides run times and estimates, to at least 1 ns; ``cores`` multiplies widths, to at least 1 core.
 
     All values are rounded once, half to even. Recorded waits become unknown, since they belong to another system. A user
