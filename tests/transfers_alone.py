@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, flow_sizes, next_event, pop_flow, send
+from als.network.flows import ARRIVED, BEYOND, FlowState, begin_flows, flow_sizes, next_event, pop_flow, send, share
 from als.network.routes import longest_route
-from als.network.sharing import share
 from als.network.state import NONE, NetworkState
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints

@@ -30,7 +30,7 @@ _REGISTRIES: dict[str, tuple[str, ...]] = {
     "als.graphs:GENERATORS": ("graph",),
     "als.graphs.readers:READERS": ("graph",),
     "als.network:MODELS": ("network",),
-    "als.network:TOPOLOGIES": ("topology",),
+    "als.network.topologies:TOPOLOGIES": ("topology",),
     "als.options:ORDER": ("order",),
     "als.options:ASSIGNMENT": ("assignment",),
     "bridge.couplings:COUPLINGS": ("coupling",),

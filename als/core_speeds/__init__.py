@@ -220,17 +220,9 @@ def fill_comes_ns(state: SpeedState, cores: Ints, from_ns: Ints, found_ns: Ints)
 
 @compiled()
 def list_changes(
-    state: SpeedState,
-    cores: Ints,
-    until_ns: int,
-    most: int,
-    current: Floats,
-    next_ns: Ints,
-    at_ns: Ints,
-    place: Ints,
-    changed: Floats,
-    progress: Ints,
-) -> int:
+    state: SpeedState, cores: Ints, until_ns: int, most: int, current: Floats, next_ns: Ints,
+    at_ns: Ints, place: Ints, changed: Floats, progress: Ints,
+) -> int:  # fmt: skip
     """List the changes after ``current`` and ``next_ns`` (each core's factor, and when it may change next; both are updated),
     up to and including ``until_ns``; return their number. Written are ``at_ns``, ``place`` (index in ``cores``) and ``changed``
     (the new factor), with room for at least P; and ``progress``: the number of instants inspected, at most ``most``, and the
@@ -287,14 +279,11 @@ class SpeedChanges(NamedTuple):
 class CoreSpeeds:
     """How the speeds of a machine's cores change with time.
 
-    - ``specs``: the components as text
-    - ``components``: their factors are multiplied in this order
-    - ``n_cores``: cores of the machine, >= 1
-    - ``seed``: seed of random components, 0 to 2**64 - 1
+    - ``specs``, ``components``: the components as text, and as numbers; their factors are multiplied in this order
+    - ``n_cores``, ``seed``: cores of the machine, >= 1; seed of random components, 0 to 2**64 - 1
     - ``state``: for kernels. It contains work space, so only one thread at a time may use it.
-    - ``steady``: whether every core's factor is always 1
+    - ``steady``: whether every core's factor is always 1; ``loses``: whether a core may be absent (factor 0)
     - ``highest_factor``: upper bound on all factors; at least 1
-    - ``loses``: whether a core may be absent (factor 0)
     """
 
     def __init__(self, specs: Sequence[str], components: Sequence[Component], n_cores: int, seed: int) -> None:

@@ -235,11 +235,9 @@ class Trace:
         period_ns = period(self.periodic_ns, f"{where}:periodic") if self.periodic_ns else 0
         found: dict[int, list[tuple[int, float]]] = {}
         for place, fields in _lines(self.file, where):
-            at_ns = _time_ns(fields[0], place)
+            core, at_ns, factor = _piece(fields, n_cores, place)
             if period_ns and at_ns >= period_ns:
                 raise InputError(f"{place}: time_s: {shown(fields[0])}; allowed: below periodic, {period_ns} ns")
-            core = _core(fields[1], n_cores, place)
-            factor = _factor(fields[2], place)
             pieces = found.setdefault(core, [])
             if pieces and at_ns <= pieces[-1][0]:
                 raise InputError(f"{place}: time_s: {shown(fields[0])} is not after core {core}'s line before it")
@@ -273,28 +271,22 @@ def _lines(file: str, where: str) -> list[tuple[str, list[str]]]:
     return [(f"{where}: {file}: line {line}", fields) for line, fields in lines]
 
 
-def _time_ns(text: str, place: str) -> int:
+def _piece(fields: list[str], n_cores: int, place: str) -> tuple[int, int, float]:
+    """The core of a line, its time in ns, and its factor."""
+    time, core, given = fields
     try:
         # Python accepts more spellings of numbers than other programs do.
-        seconds = Decimal(text if text.isascii() and "_" not in text else "nan")
+        seconds = Decimal(time if time.isascii() and "_" not in time else "nan")
     except InvalidOperation:
         seconds = Decimal("nan")
     if not (seconds.is_finite() and 0 <= seconds <= MAX_NS // NS_PER_S):
-        raise InputError(f"{place}: time_s: {shown(text)}; allowed: seconds, 0 to {MAX_NS // NS_PER_S}")
-    return round(seconds * NS_PER_S)
-
-
-def _core(text: str, n_cores: int, place: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 18 and int(text) < n_cores):
-        raise InputError(f"{place}: core: {shown(text)}; allowed: 0 to {n_cores - 1}")
-    return int(text)
-
-
-def _factor(text: str, place: str) -> float:
+        raise InputError(f"{place}: time_s: {shown(time)}; allowed: seconds, 0 to {MAX_NS // NS_PER_S}")
+    if not (core.isascii() and core.isdigit() and len(core) <= 18 and int(core) < n_cores):
+        raise InputError(f"{place}: core: {shown(core)}; allowed: 0 to {n_cores - 1}")
     try:
-        factor = parse_real(text)
+        factor = parse_real(given)
     except ValueError:
-        factor = float("nan")
+        factor = math.nan
     if not 0.0 <= factor <= MAX_FACTOR:
-        raise InputError(f"{place}: factor: {shown(text)}; allowed: 0 to {MAX_FACTOR:g}")
-    return factor + 0.0  # -0 is 0
+        raise InputError(f"{place}: factor: {shown(given)}; allowed: 0 to {MAX_FACTOR:g}")
+    return int(core), round(seconds * NS_PER_S), factor + 0.0  # -0 is 0

@@ -100,37 +100,21 @@ def _keep_work(
 
 @compiled()
 def draw_loop(
-    lengths: Floats,
-    keys: Words,
-    cursor: Ints,
-    words: Words,
-    memo: Floats,
-    entry: Entry,
-    params: Floats,
-    pattern: Floats,
-    mode: int,
-    n: int,
-    mean_gflop: float,
-    total_gflop: float,
-    n_cores: int,
-    core_ns: float,
-    speed_gflops: float,
-) -> int:
+    lengths: Floats, keys: Words, cursor: Ints, words: Words, memo: Floats, entry: Entry, params: Floats, pattern: Floats,
+    mode: int, n: int, mean_gflop: float, total_gflop: float, n_cores: int, core_ns: float, speed_gflops: float,
+) -> int:  # fmt: skip
     """Draw the task lengths of one loop. Returns the number of tasks written; ``NO_ROOM``; or ``IMPOSSIBLE`` if a length is not
     above 0 and finite.
 
-    The loops of a job take their random words from one stream: the caller writes the round keys of (seed, job number) and
-    resets the cursor (:func:`als.streams.start_stream`) once per job; ``memo`` is work space.
-
-    With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` lengths are scaled to the work of the loop. Durations at ``speed_gflops`` are
-    rounded to whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), missing ns are
-    added to the first tasks, or surplus ns are taken from the first tasks of more than 1 ns: the same number for each task, and
-    1 more for the first of them.
+    The loops of a job take their random words from one stream, which the caller starts (:func:`als.streams.start_stream`) once
+    per job; ``memo`` is work space. With ``WORK``, ``WORK_NORMAL`` and ``PATTERN`` durations at ``speed_gflops`` are rounded to
+    whole ns, half to even, and at least 1. If their sum is then not P · ``core_ns`` (rounded once), missing ns are added to the
+    first tasks, or surplus ns are taken from the first tasks of more than 1 ns: the same number for each task, and 1 more for
+    the first of them.
 
     - ``entry``: index of the model's rule in a :func:`traces.compiled.function_table`
     - ``n``: :meth:`LengthModel.tasks` of the wanted number of tasks
-    - ``mean_gflop``: not computed as total / n, since a caller may know it without rounding: a task of the mean length then
-      takes the recorded run time to the nanosecond
+    - ``mean_gflop``: not computed as total / n, so that a task of the mean length takes the recorded run time to the nanosecond
     - ``total_gflop``: sum of the lengths except for rounding; with ``FILL`` and ``NORMAL``, reached with the last task
     - ``core_ns``: time of the loop's work over P cores, at ``speed_gflops``; 0: durations need not be whole ns
     """

@@ -114,14 +114,12 @@ def network_state(
     latency_ns: float,
     memory_gbps: float | None = None,
 ) -> NetworkState:
-    """Return a network as a state for kernels.
+    """Return a network as a state for kernels: ``topology`` is a name in ``als.network.topologies.TOPOLOGIES``, optionally
+    followed by ``:key=value,key=value``, between ``hosts`` hosts, 1 to 2**24.
 
-    - ``topology``: a name in ``als.network.topologies.TOPOLOGIES``, optionally followed by ``:key=value,key=value``
-    - ``hosts``: number of hosts of the machine, 1 to 2**24
-    - ``bandwidth_gbps``, ``latency_ns``: of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12)
-    - ``memory_gbps``: bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time
-
-    Raises InputError if a value is invalid; the message begins with the platform file's key.
+    ``bandwidth_gbps``, ``latency_ns``: of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12). ``memory_gbps``: bandwidth
+    within a host, Gbit/s, 1e-9 to 1e9; None: no time. Raises InputError, which begins with the platform file's key, if a value
+    is invalid.
     """
     made = find_topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)

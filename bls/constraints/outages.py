@@ -38,7 +38,6 @@ _STATE = "state"
 _NUMBER = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?")
 _HOST = re.compile(r"[0-9]{1,12}")
 _FIRST_DRAW = 4
-_MAX_SEED = SEED.highest
 
 
 @dataclass(frozen=True)
@@ -135,8 +134,8 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default) -> Outag
             f"{where}: {shown(spec)} lacks mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
         )
     chosen = values.get("seed", str(seed))
-    if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > _MAX_SEED:
-        raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {_MAX_SEED}")
+    if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > SEED.highest:
+        raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {SEED.highest}")
     mtbf_ns = parse_duration_ns(values["mtbf"], f"{where}: mtbf")
     model = OutageModel(mtbf_ns, parse_duration_ns(values["mttr"], f"{where}: mttr"), int(chosen))
     return modelled_outages(model, platform.n_hosts)

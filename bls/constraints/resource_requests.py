@@ -186,7 +186,11 @@ def requests(
     if MEMORY in names:
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
-        per_unit[:, names.index(MEMORY)] = _first(_memory_kb(given), logged)
+        unit_kb = {name: unit for name, unit in MEMORY_UNITS_KB.items() if name in given}
+        asked_kb = [
+            np.where(given[name] >= 0, np.minimum(given[name], _TOO_MUCH) * unit, -1) for name, unit in unit_kb.items()
+        ]
+        per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
     begin_ns = given.get("begin_s")
     asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)
     accepted = nothing.copy()
@@ -203,13 +207,6 @@ def _first(given: Array | None, otherwise: Array) -> Array:
     if given is None:
         return otherwise.copy()
     return np.where(given >= 0, np.minimum(given, _TOO_MUCH), otherwise)
-
-
-def _memory_kb(given: Mapping[str, Array]) -> Array | None:
-    for name, unit in MEMORY_UNITS_KB.items():
-        if name in given:
-            return np.where(given[name] >= 0, np.minimum(given[name], _TOO_MUCH) * unit, -1)
-    return None
 
 
 def fit_requests(

@@ -4,15 +4,12 @@ The pieces of a resource lie on one axis, node by node. A unit is a box: the dur
 positions as the unit requests. Boxes of one resource do not overlap, and none spans two nodes. All resources of a unit are on
 one node. So the number of variables depends on the waiting units and not on the machine.
 
-The available copy of the paper lacks the end of section 2.2 and the beginning of section 3. Two facts were inferred: running
-jobs are boxes at fixed positions, and they are packed (``bls.cp.instance``). Differences in formulation:
-
-- The paper finds the node of a position by an ``element`` constraint. Here a box lies within one node because the domain of its
-  position has gaps. With many nodes or several resources, the position is capacity × node + an offset between 0 and capacity -
-  request, where the node is a variable; a unit that requests a whole node needs no offset. If nodes differ in size, a literal
-  names the class of the unit's node.
-- Units of a job are alike, so their positions ascend, which implies the paper's ``alldifferent``.
-- The implied cumulative constraint in space (demand: time, capacity: eoh) is left out: it hardly binds.
+The available copy of the paper lacks the beginning of section 3: that running jobs are boxes at fixed positions, and packed
+(``bls.cp.instance``), was inferred. The paper finds the node of a position by an ``element`` constraint. Here a box lies within
+one node because the domain of its position has gaps; with many nodes or several resources, the position is capacity × node + an
+offset between 0 and capacity - request, where the node is a variable. If nodes differ in size, a literal names the class of the
+unit's node. Positions of a job's units ascend, which implies the paper's ``alldifferent``. Its implied cumulative constraint in
+space is left out: it hardly binds.
 """
 
 from itertools import pairwise

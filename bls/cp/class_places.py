@@ -120,15 +120,8 @@ def _solved(
     # The hint's nodes may differ from the kept ones, so the placed jobs are a hint as well.
     for job, literal in is_placed.items():
         model.add_hint(literal, int(job in hint))
-    found = solve(
-        model,
-        [*is_placed.values(), *(units for _, _, units in counts)],
-        limit_s=parameters.limit_s,
-        wall_s=parameters.wall_s,
-        seed=parameters.seed,
-        presolve=parameters.presolve,
-        fixed=False,
-    )
+    variables = [*is_placed.values(), *(units for _, _, units in counts)]
+    found = solve(model, variables, parameters, limit_s=parameters.limit_s, fixed=False)
     if found.was_stopped or not found.values:
         return hint, found.was_stopped, 1
     chosen = [job for job, value in zip(able, found.values, strict=False) if value]

@@ -53,9 +53,8 @@ class DispatchPlan:
     """A decision."""
 
     model: str  # ``hcp19``, ``cp-classes``, ``pcp19`` or ``pcp20``
-    # {"optimal", "feasible", "unknown", "too-large", "nothing"}: the solver's status: an optimal plan, a plan, or none in
-    # time; a model too large to be made; or no job fits the free resources, so nothing was planned. Optimality refers to the
-    # integer weights that the solver gets: to Z itself if ``is_exact``.
+    # {"optimal" (by the solver's weights), "feasible", "unknown" (no plan in time), "too-large" (no model was made), "nothing"
+    # (no job fits the free resources)}
     status: str
     source: str = "planned"  # {"planned", "fallback"}: whether the solver's or the list's plan starts jobs
     is_repeatable: bool = True  # false if the clock stopped a solve
@@ -75,13 +74,9 @@ class DispatchPlan:
     build_ns: int = 0
     solve_ns: int = 0
     place: Array | None = None  # int64 (modelled,): the jobs, by their places in the queue, the highest priority first
-    # planned starts, and nodes and positions of the machine; None if nothing was planned. Jobs that do not start at t have
-    # no promise.
-    schedule: Dispatch | None = None
+    schedule: Dispatch | None = None  # planned starts, nodes and positions; None if nothing was planned
     starts: tuple[PlannedStart, ...] = ()  # jobs that start now, by priority
-    # with ``hcp19`` and ``cp-classes``: rows of jobs that the plan starts now but for which no nodes are left; they
-    # wait
-    unplaced: tuple[int, ...] = ()
+    unplaced: tuple[int, ...] = ()  # rows of jobs that the plan starts now but for which no nodes are left; they wait
 
     @property
     def is_solved(self) -> bool:
@@ -125,12 +120,11 @@ def dispatch(
     last_s: Array | None = None,
     clock_ns: Callable[[], int] = lambda: 0,
 ) -> DispatchPlan:
-    """Decide which jobs start at t, and where.
+    """Decide which jobs start at t, and where, by one of ``bls.cp.parameters.MODELS``.
 
-    - ``model``: one of ``bls.cp.parameters.MODELS``
     - ``queue``: the largest number of jobs to model now, if not ``parameters.queue``
-    - ``last_s``, int64 (n,): starts of the queue's jobs in the previous plan, s from any origin, -1 for jobs that it did not
-      have: a further order of the list
+    - ``last_s``, int64 (n,): starts of the queue's jobs in the previous plan, s from any origin, -1 for other jobs: a further
+      order of the list
     - ``clock_ns``: clock that measures times, ns; without it they are 0. Decisions do not depend on it.
 
     Raises InputError if the model is unknown, or OR-Tools is not installed.
@@ -367,15 +361,8 @@ class _Search:
 
     def _solve(self, limit_s: float) -> None:
         chosen, made = self.parameters, self.model
-        solved = solve(
-            made.scheduling.model,
-            made.variables,
-            limit_s=limit_s,
-            wall_s=chosen.wall_s,
-            seed=chosen.seed,
-            presolve=chosen.presolve,
-            fixed=chosen.search == "paper",
-        )
+        fixed = chosen.search == "paper"
+        solved = solve(made.scheduling.model, made.variables, chosen, limit_s=limit_s, fixed=fixed)
         self.solves += 1
         if solved.values or self.schedule is None:
             self.status = solved.status

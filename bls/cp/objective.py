@@ -1,15 +1,13 @@
 """The minimised value: Z = Σ (s - q + d) / e over the modelled jobs, exact as a fraction, and as integers for the solver.
 
-With e = d, Z is the sum of the jobs' slowdowns (section 2.2). Two further goals are ours. With e = max(d, 10 s), Z is the sum
-of bounded slowdowns, except that they may be less than 1. With e = 1, Z is the sum of response times in s.
+With e = d, Z is the sum of the jobs' slowdowns (section 2.2). Further goals are ours: e = max(d, 10 s), bounded slowdowns,
+except that they may be less than 1; e = 1, response times in s; and with weights, Z = Σ u (a / d + b / 3600 s) (s - q + d):
+weighted slowdowns and waits in hours. u is 1; with fairness it lies between 1 and n / (m n') for n modelled jobs of m users, n'
+of them of this job's user, for which all users have the same total weight.
 
-With weights, Z = Σ u (a / d + b / 3600 s) (s - q + d): weighted slowdowns and waits in hours. u is 1; with fairness it lies
-between 1 and n / (m n') for n modelled jobs of m users, n' of them of this job's user, for which all users have the same total
-weight.
-
-Only Σ s / e depends on the plan. CP-SAT needs integers: with D a multiple of all e, the weights D / e are exact. If D is too
-large they are S / e rounded, never to 0, with the largest S that int64 allows. The solver's sum then differs slightly from Z,
-so plans are compared by Z itself, and a bound is weakened by the largest rounding error.
+CP-SAT needs integers: with D a multiple of all e, the weights D / e are exact. If D is too large they are S / e rounded, never
+to 0, with the largest S that int64 allows. The solver's sum then differs slightly from Z, so plans are compared by Z itself,
+and a bound is weakened by the largest rounding error.
 """
 
 import math

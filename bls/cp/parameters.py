@@ -53,21 +53,17 @@ class Parameters:
     """
 
     queue: int = 100  # the largest number of modelled jobs, by priority; at least 1
-    # {"all", "fits"}: the jobs from which these are taken. ``fits``, the default and the authors' choice, does not protect
-    # jobs that running jobs block.
+    # {"all", "fits"}: the jobs from which these are taken; ``fits`` does not protect jobs that running jobs block
     which: str = "fits"
-    # {"slowdown", "bounded", "wait", "weighted"}: the minimised sum over the modelled jobs: (s - q + d) / d; the same
-    # over max(d, 10 s), so that jobs shorter than 10 s count as jobs of 10 s; s - q + d; or the weighted sum of the following
-    # parameters. The choice and the priority of modelled jobs always use slowdowns.
+    # {"slowdown", "bounded", "wait", "weighted"}: the minimised sum over the modelled jobs: (s - q + d) / d; the same over
+    # max(d, 10 s); s - q + d; or weighted. The choice and the priority of modelled jobs always use slowdowns.
     goal: str = "slowdown"
     # with the goal ``weighted``: weights of slowdowns and of waits in hours; 0 or at least 1e-6, rounded to multiples of
     # it, and one of them not 0
     slowdown: float = 1.0
     wait: float = 0.0
-    # with the goal ``weighted``: 0 gives all jobs the same weight, 1 gives it to all users with waiting jobs
-    fairness: float = 0.0
-    # with the goal ``weighted``: weights of a unit of the currency that a job's energy costs and of a kg of CO2e that it emits,
-    # by the prices during the job and its power above idle cores. Jobs may be held back to cheaper hours.
+    fairness: float = 0.0  # the same: 0 gives all jobs the same weight, 1 gives it to all users with waiting jobs
+    # the same: weights of a unit of the currency that a job's energy costs and of a kg of CO2e that it emits
     energy: float = 0.0
     carbon: float = 0.0
     ahead_h: float = _AHEAD_H  # number of hours for which prices are known, above 0
@@ -75,8 +71,7 @@ class Parameters:
     # the pool with the same limits, and makes a serial schedule in the order of its starts. ``paper`` has neither hint nor
     # restarts. ``lns`` (ours) and ``list`` need no solver (:mod:`bls.cp.serial`).
     search: str = "hinted"
-    # number of lists of ``lns``, its effort: 1 to 2**31 - 1; refused with other searches
-    lists: int = _LISTS
+    lists: int = _LISTS  # number of lists of ``lns``, its effort: 1 to 2**31 - 1; refused with other searches
     limit_s: float = 0.005  # of the first solve, deterministic s, above 0
     # while no plan is found the limit grows by ``more_s``, up to ``tries`` times
     more_s: float = 0.5
@@ -85,13 +80,10 @@ class Parameters:
     # are equal; with 0, or any value up to ``limit_s``, it is solved once
     longest_s: float = 0.0
     seed: int = 0  # of the search, 0 to 2**31 - 1
-    # whether CP-SAT rewrites the model first; only ``wall_s`` limits the time for this
-    presolve: bool = False
-    # larger models are not made, since they could not be solved in time; the list's plan is used. This happens with
-    # PCP'19 on large machines, where the paper stops dispatching.
+    presolve: bool = False  # whether CP-SAT rewrites the model first; only ``wall_s`` limits the time for this
+    # larger models are not made, since they could not be solved in time; the list's plan is used
     most_variables: int = 50_000
-    # the same limit for PCP'20, whose boxes are more expensive: a dispatch of 5,000 variables takes less than half a second
-    # of the clock, of 10,000 up to one, and of 40,000 two. Jobs with many units reach this limit.
+    # the same limit for PCP'20, whose boxes are more expensive: 10,000 variables take up to a second of the clock
     most_box_variables: int = 5_000
     # whether a run's list has a further order: the starts of the last plan, followed by new jobs by priority
     warm: bool = False

@@ -1,18 +1,17 @@
 """Parts that the model of boxes can omit: kinds of resources that follow from another one, and nodes that no plan needs.
 
 Memory *follows* cores if every node n has q(n) of it per core, rounded down, and no waiting or running unit requests more per
-core than that. Then no positions need to be searched for memory: a unit whose cores begin at position y of node n has the
-memory from q(n) · y on. Units that run at the same time have different cores, and so different memory. Running jobs lie from
-the lowest position on, the longest ones lowest. So all cores below a held core are held as long, and the memory held until then
-ends at or below q(n) times the end of the held cores. Plans with and without memory correspond to each other, and Z is the
-same.
+core than that. Then a unit whose cores begin at position y of node n has the memory from q(n) · y on: units that run at the
+same time have different cores, and so different memory. Running jobs lie from the lowest position on, the longest ones lowest,
+so the memory held until some end lies at or below q(n) times the end of the cores held as long. Plans with and without memory
+correspond to each other, and Z is the same.
 
 A plan uses at most as many nodes as there are units. A node is as good as another if it has each position of the other one,
 free no later. If as many nodes as there are units are kept, each as good as a certain node, then in any plan that uses that
-node one of the kept ones is idle and can take its jobs at the same times and positions. So Z is the same without that node. But
-the kept nodes are the emptiest ones: if all jobs that start now used them, none would stay empty for a job that needs a whole
-node. So the same number of other nodes is kept in addition: among the nodes on which some unit fits now, those that become free
-last. The kept nodes are sorted: nodes of one size are neighbours, and among these the nodes that become free last come first.
+node one of the kept ones is idle and can take its jobs, so Z is the same without it. But the kept nodes are the emptiest ones,
+and some should stay empty for a job that needs a whole node. So the same number of other nodes is kept in addition: among the
+nodes on which some unit fits now, those that become free last. Nodes of one size are neighbours, and among these the nodes that
+become free last come first.
 """
 
 from dataclasses import replace

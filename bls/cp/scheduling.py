@@ -18,6 +18,7 @@ import numpy as np
 
 from bls.cp.instance import Piecewise
 from bls.cp.objective import Objective
+from bls.cp.parameters import Parameters
 from bls.cp.problem import Problem
 from bls.cp.serial import Dispatch
 from traces.base.errors import InputError
@@ -50,20 +51,18 @@ class Solved:
     was_stopped: bool
 
 
-def solve(
-    model: Any, variables: Sequence[Any], *, limit_s: float, wall_s: float, seed: int, presolve: bool, fixed: bool
-) -> Solved:
-    """Solve a model within ``limit_s`` deterministic seconds and ``wall_s`` seconds of the clock; return the values of
-    ``variables``. ``presolve`` rewrites the model first; with ``fixed`` only the model's own decision strategies guide the
-    search. Raises AssertionError if the model has no plan or is invalid: a bug of the project."""
+def solve(model: Any, variables: Sequence[Any], parameters: Parameters, *, limit_s: float, fixed: bool) -> Solved:
+    """Solve a model within ``limit_s`` deterministic seconds; return the values of ``variables``. With ``fixed`` only the
+    model's own decision strategies guide the search. Raises AssertionError if the model has no plan or is invalid: a bug of the
+    project."""
     library = cp_model()
     solver = library.CpSolver()
     chosen = solver.parameters
     chosen.num_workers = 1
-    chosen.random_seed = seed
+    chosen.random_seed = parameters.seed
     chosen.max_deterministic_time = limit_s
-    chosen.max_time_in_seconds = wall_s
-    chosen.cp_model_presolve = presolve
+    chosen.max_time_in_seconds = parameters.wall_s
+    chosen.cp_model_presolve = parameters.presolve
     chosen.linearization_level = 0  # the relaxation is weak here, and expensive to set up
     if fixed:
         chosen.search_branching = library.FIXED_SEARCH
@@ -78,7 +77,7 @@ def solve(
         status=status,
         weighted_bound=int(response.inner_objective_lower_bound) if found or status == "unknown" else 0,
         values=[values[variable.index] for variable in variables] if found else [],
-        was_stopped=status != "optimal" and (counted_s < limit_s or response.wall_time >= wall_s),
+        was_stopped=status != "optimal" and (counted_s < limit_s or response.wall_time >= parameters.wall_s),
     )
 
 

@@ -52,9 +52,8 @@ _GIVEN: Final = ("capacity", "total", "duration_s", "units", "first_unit", "per_
 
 
 class SerialGeneration:
-    """Generator of serial schedules of a problem, one per order.
+    """Generator of serial schedules of a problem, whose jobs all fit the empty machine, one per order.
 
-    - ``problem``: of jobs that the empty machine can hold
     - ``room``: ``POOL``, ``NODES`` or ``BOXES``
     - ``release_s``, int64 (k,): earliest start of each job, s after t; default t
     - ``objective``: its costs, if any, say to when jobs are held back; otherwise each job starts as early as possible

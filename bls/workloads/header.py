@@ -232,17 +232,13 @@ class Calendar:
 
     def month(self, ns: Array) -> Array:
         """Month of the year, 1 to 12."""
-        return np.asarray(self.month_number(ns) % 12 + 1)
-
-    def month_number(self, ns: Array) -> Array:
-        """Month of the calendar, as months since January 1970; unlike :meth:`month`, different for each year."""
         days = self.day(ns)
         if days.size == 0:
             return days
         first = int(days.min())
         # A month for every date of the span, then one look-up per row: there are far fewer dates than rows.
         dates = np.arange(first, int(days.max()) + 1).astype("datetime64[D]")
-        months: Array = dates.astype("datetime64[M]").astype(np.int64)
+        months: Array = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
         return np.asarray(months[days - first])
 
     def _local_s(self, ns: Array) -> Array:

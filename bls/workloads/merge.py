@@ -52,15 +52,13 @@ def merge(
       job in the log comes first.
     - ``align``: whether logs are aligned by their ``UnixStartTime`` ("calendar"), the earliest being time 0, or all begin at
       time 0 ("start")
-    - ``numbers``: users, groups, applications, queues, partitions and QOS are merged by name if the logs have names, and keep
-      them. This is the rule for numbers without names that two logs share: ``same``, ``apart``, or by column, as
-      ``user=apart,queue=same``. By default such logs are refused. With ``same``, the number gets the name that another log has
-      for it; logs with two names for it are refused.
+    - ``numbers``: the rule for numbers of users, groups … without names that two logs share: ``same``, ``apart``, or by column,
+      as ``user=apart,queue=same``. By default such logs are refused. With ``same``, the number gets the name that another log
+      has for it; logs with two names for it are refused.
 
-    Lines are numbered through all logs; a further column that a log does not have is -1 in its rows. ``remarks`` list the facts
-    in which headers differ. Raises InputError if there is no workload, a log does not state when it began, jobs of a later log
-    are running at its time 0, two logs share numbers without names and there is no rule for them, or a number or an instant is
-    beyond 2**62.
+    Lines are numbered through all logs. ``remarks`` list the facts in which headers differ. Raises InputError if there is no
+    workload, a log does not state when it began, jobs of a later log are running at its time 0, two logs share numbers without
+    names and there is no rule for them, or a number or an instant is beyond 2**62.
     """
     ALIGN.check(align)
     rules = numbers_of(numbers)

@@ -54,13 +54,9 @@ def filter_jobs(
     run: tuple[int | None, int | None] = (None, None),
     status: Iterable[int] | None = None,
 ) -> Workload:
-    """The jobs that pass every test; their times stay.
-
-    - ``users``, ``queues``, ``partitions``, ``status``: allowed numbers; -1 stands for an unknown number
-    - ``cores``, ``run``: smallest and largest width, and run time in ns, both included; None for no bound
-
-    Raises InputError if no job is left, or the lower bound is above the upper one.
-    """
+    """The jobs that pass every test; their times stay. ``users``, ``queues``, ``partitions``, ``status``: allowed numbers; -1
+    stands for an unknown number. ``cores``, ``run``: smallest and largest width, and run time in ns, both included; None for no
+    bound. Raises InputError if no job is left, or the lower bound is above the upper one."""
     kept = np.ones(len(workload), bool)
     stated: list[str] = []
     for name, column, numbers in (
@@ -97,16 +93,12 @@ def filter_jobs(
 def scale(
     workload: Workload, *, load: float | None = None, speed: float | None = None, cores: float | None = None
 ) -> Workload:
-    """The same jobs, denser, faster or wider.
+    """The same jobs, denser, faster or wider: ``load`` divides the times between submits, and the first submit stays; ``speed``
+    divides run times and estimates, to at least 1 ns; ``cores`` multiplies widths, to at least 1 core.
 
     All values are rounded once, half to even. Recorded waits become unknown, since they belong to another system. A user
-    cancels after the same wait as before, and a job is held for the same time; think times stay.
-
-    - ``load``: divisor of the times between submits; the first submit stays
-    - ``speed``: divisor of run times and estimates, which stay at least 1 ns
-    - ``cores``: factor of widths, which stay at least 1 core
-
-    Raises InputError if there is no factor, one is not from 0.001 to 1000, or a resulting time or width is beyond 2**62.
+    cancels after the same wait as before, and a job is held for the same time; think times stay. Raises InputError if there is
+    no factor, one is not from 0.001 to 1000, or a resulting time or width is beyond 2**62.
     """
     given = {name: value for name, value in (("load", load), ("speed", speed), ("cores", cores)) if value is not None}
     if not given:
@@ -209,11 +201,9 @@ def replication(
     whole: Workload | None = None,
 ) -> Workload:
     """The jobs submitted in [begin, begin + length), and earlier jobs that they meet, which no metric counts (``uncounted``).
-
     ``workload``: jobs that fit the platform. The simulation begins at begin - warm-up, which becomes time 0, with the jobs of
     ``preset``, ``n_cores`` and ``whole`` as in :func:`bls.workloads.selection.select`. Raises InputError if no job is submitted
-    in the window.
-    """
+    in the window."""
     first, stop = np.searchsorted(workload.submit_ns, [begin_ns, min(begin_ns + length_ns, MAX_NS)]).tolist()
     if first == stop:
         window = f"{format_ns(begin_ns)} to {format_ns(begin_ns + length_ns)}"

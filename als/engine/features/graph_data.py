@@ -5,9 +5,8 @@ import math
 from als.engine.dag.state import GraphState
 from als.engine.dag.tasks import host_of
 from als.engine.hooks import GRAPH_HOOK
-from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock
+from als.network.flows import begin_flows, cancel, next_event, next_flow_ns, pop_flow, send, set_clock, share
 from als.network.routes import longest_route, mean_costs
-from als.network.sharing import share
 from traces.compiled import compiled
 
 

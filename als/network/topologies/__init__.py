@@ -43,7 +43,6 @@ class Direct:
     code: int = field(metadata={"parameter": False})
 
     def parameters(self, hosts: int) -> tuple[int, ...]:
-        """None."""
         return ()
 
 

@@ -1,14 +1,10 @@
-"""A dragonfly: groups of chassis of routers of nodes, as in Cray's Cascade.
+"""A dragonfly: groups of chassis of routers of nodes, as in Cray's Cascade; docs/reference/network.md describes links and
+routes.
 
-Every node has a link to its router. The routers of one chassis are connected with each other (*green*), the routers at the same
-place in the chassis of a group (*black*), and the groups (*blue*): the blue link from group g to group j is at router j of
-group g, counted through the chassis. A connection of several cables is one split-duplex link with their total bandwidth. Host h
-is node h, and there may be fewer hosts than nodes.
-
-A route is minimal: green, then black, to the router that has the blue link; blue; green, then black, to the router of the
-destination. In SimGrid's DragonflyZone, after a green link in a chassis other than the first, a route within a group continues
-as if the link had led to the first chassis: the next link is not connected with it, or is missing. ``routing=simgrid`` does the
-same.
+The blue link from group g to group j is at router j of group g, counted through the chassis. A connection of several cables is
+one split-duplex link with their total bandwidth. Host h is node h, and there may be fewer hosts than nodes. In SimGrid's
+DragonflyZone, after a green link in a chassis other than the first, a route within a group continues as if the link had led to
+the first chassis: the next link is not connected with it, or is missing. ``routing=simgrid`` does the same.
 
 Source: Faanes et al., "Cray Cascade: a scalable HPC system based on a Dragonfly network", SC 2012, doi:10.1109/SC.2012.39;
 SimGrid 3.32 and 4.1.

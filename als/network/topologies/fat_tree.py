@@ -1,16 +1,13 @@
 """A fat-tree: levels of switches in which higher levels may be as wide as lower ones.
 
-A tree of L levels is given by three numbers per level, lowest level first: ``down``, the number of nodes of the level below
-that a switch is connected to; ``up``, the number of switches of this level that a node of the level below is connected to;
-``cables``, the number of parallel links of each connection. Host h is leaf h, and there may be fewer hosts than leaves.
+docs/reference/network.md describes its numbers ``down``, ``up`` and ``cables`` per level, lowest first, and D-mod-K routes.
+Host h is leaf h, and there may be fewer hosts than leaves. Nodes of level l (0: leaves) have L digits, the first l of them
+below ``up``, the others below ``down``; a node's number in its level is the number with these digits, the first digit counting
+1. A node is connected to the switches above whose digits are the same except the l-th.
 
-Nodes of level l (0: leaves) have L digits, the first l of them below ``up``, the others below ``down``; a node's number in its
-level is the number with these digits, the first digit counting 1. A node is connected to the switches above whose digits are
-the same except the l-th.
-
-A route is D-mod-K: upwards, the port of a node is ⌊dst / (product of ``up`` of the levels below)⌋ mod (up · cables), until the
-first switch above ``dst``; downwards there is one way, with SimGrid's choice among parallel cables. Port p leads to the switch
-with the l-th digit p mod up, by the cable ⌊p / up⌋. Each link is split-duplex: one key upwards, the next downwards.
+Upwards, the port of a node is ⌊dst / (product of ``up`` of the levels below)⌋ mod (up · cables); port p leads to the switch
+with the l-th digit p mod up, by the cable ⌊p / up⌋. Downwards there is one way, with SimGrid's choice among parallel cables.
+Each link is split-duplex: one key upwards, the next downwards.
 
 Source: Zahavi, "D-Mod-K routing providing non-blocking traffic for shift permutations on real life fat trees", Technion CCIT
 report 776, 2010; SimGrid 3.32 and 4.1.

@@ -181,17 +181,9 @@ def accasim_arrivals(source: Workload, n_jobs: int, calendar: Calendar, chance: 
 
 @compiled(makes_arrays=True)
 def _walk(
-    uniform: Floats,
-    gaps: Floats,
-    weights: Floats,
-    hour_share: Floats,
-    weekday_share: Floats,
-    month_share: Floats,
-    clock: Ints2,
-    start_ns: int,
-    into: float,
-    submit_ns: Ints,
-) -> int:
+    uniform: Floats, gaps: Floats, weights: Floats, hour_share: Floats, weekday_share: Floats, month_share: Floats,
+    clock: Ints2, start_ns: int, into: float, submit_ns: Ints,
+) -> int:  # fmt: skip
     """Fill ``submit_ns`` from the left; returns the number of jobs for which there were enough slots. ``uniform``: from 0 to
     below 1, one per job. ``gaps``: the source's inter-arrival times in slots, ascending. ``weights``, (48,): of mean 1. The
     shares, (24,), (7,) and (12,), are of the source's jobs. ``clock``, (3, m): half-hour, weekday and month of each slot; the

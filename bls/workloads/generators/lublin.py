@@ -110,9 +110,8 @@ class JobSizes:
 
 @dataclass(frozen=True)
 class LublinJobs:
-    """The parameters of one type of jobs, with the names of the authors' program. ``a_arrival``, ``b_arrival``, ``rush``: shape
-    and scale of the gamma of inter-arrival times, and the factor of the shape for all hours. Raises InputError if a value is
-    out of range; the message begins with its name."""
+    """The parameters of one type of jobs, with the names of the authors' program. Raises InputError if a value is out of range;
+    the message begins with its name."""
 
     sizes: JobSizes  # on a machine of 128 cores
     # shapes and scales of the two gammas of the hyper-gamma, above 0
@@ -123,12 +122,13 @@ class LublinJobs:
     # p = pa × size + pb, kept within 0 to 1; each -1000 to 1000
     pa: float
     pb: float
+    # shape and scale of the gamma of inter-arrival times
     a_arrival: float
     b_arrival: float
     # shape and scale of the gamma of arrivals over the day, in half-hours
     a_number: float
     b_number: float
-    rush: float
+    rush: float  # factor of the shape of inter-arrival times for all hours
 
     def __post_init__(self) -> None:
         for name in ("a1", "b1", "a2", "b2", "a_arrival", "b_arrival", "a_number", "b_number", "rush"):

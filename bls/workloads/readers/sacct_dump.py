@@ -237,13 +237,8 @@ Job = tuple[int, list[dict[str, str]]]
 
 class Dump:
     """The jobs of an open dump: for each, its line number and its possible sets of words: several if it is unknown to which
-    columns of free text words belong, none for a line that is not a job.
-
-    - ``comments``: the lines that begin with ``#`` so far
-    - ``further``, ``free``, ``names``: as of ``DumpColumns``
-
-    Raises InputError as ``DumpColumns`` does, and if the file cannot be read.
-    """
+    columns of free text words belong, none for a line that is not a job. ``comments`` are the lines that begin with ``#`` so
+    far; ``further``, ``free`` and ``names`` are as of ``DumpColumns``, and so are errors."""
 
     def __init__(self, file: Readable, source: str) -> None:
         self.comments: list[str] = []
@@ -302,7 +297,8 @@ class Dump:
                 and not self._columns.words(text)
                 and not _is_identity(self._columns.first_word(text))
             )
-        return not self._is_a_job(text)
+        found = self._columns.words(text)
+        return not any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
 
     def _ended(self, begun: list[tuple[int, str]]) -> Iterator[Job]:
         words = self._columns.words(_joined(begun)) if begun else []
@@ -310,10 +306,6 @@ class Dump:
             yield begun[0][0], words
         else:
             yield from ((line, []) for line, _ in begun)
-
-    def _is_a_job(self, text: str) -> bool:
-        found = self._columns.words(text)
-        return any(_is_identity(word["job_id"]) and time_ns(word["submit"]) is not None for word in found)
 
 
 def _joined(lines: list[tuple[int, str]]) -> str:

@@ -1,9 +1,9 @@
 """Reads the Standard Workload Format (SWF) of the Parallel Workloads Archive, plain or compressed.
 
-docs/reference/inputs.md describes the use of the 18 to 21 fields of a line, the further fields, and comments that name jobs.
-Times are rounded to a nanosecond, half to even; a fraction of a KB is rounded up. Fields 1, 2, 4, 5, 8 and 9 decide whether a
-line is a job. A value of another field that cannot be used (negative, beyond 2**62, or fractional although it must be an
-integer) is unknown.
+docs/reference/inputs.md describes the use of the 18 to 21 fields of a line, time 0, further fields, and comments that name
+jobs. Times are rounded to a nanosecond, half to even; a fraction of a KB is rounded up. Fields 1, 2, 4, 5, 8 and 9 decide
+whether a line is a job. A value of another field that cannot be used (negative, beyond 2**62, or fractional although it must be
+an integer) is unknown.
 
 The reasons for a reject, in the order of the tests; the first that applies is counted:
 
@@ -14,12 +14,8 @@ The reasons for a reject, in the order of the tests; the first that applies is c
 3. *no processors*: neither field 8 nor field 5 is positive;
 4. *duplicate job number*: an earlier line that passed these tests has it.
 
-If no submit is before 1980, submits are seconds since 1970. Time 0 is then the header's ``UnixStartTime`` if the log begins
-within ten years of it; otherwise it is the earliest submit, which becomes a header line. ``Workload.remarks`` says so.
-
-The status (field 11) decides nothing, with one exception on request (``cancelled=True``). A job with status 5 (cancelled) or 0
-(failed) and no run time never started; if its wait and its requested time are known, it becomes a job that is cancelled at
-submit + wait instead of a reject (``Workload.run_unknown``).
+With ``cancelled=True`` a job with status 5 (cancelled) or 0 (failed), no run time, and a known wait and requested time is no
+reject: it is cancelled at submit + wait (``Workload.run_unknown``). Otherwise the status (field 11) decides nothing.
 
 Source: D. Feitelson et al., "The Standard Workload Format", Parallel Workloads Archive; S. Chapin et al.,
 doi:10.1007/3-540-47954-6_4.
@@ -82,12 +78,7 @@ def read_swf(path: str | os.PathLike[str], *, cancelled: bool = False) -> Worklo
     """Read an SWF file. ``cancelled``: whether jobs that were cancelled before their start are jobs too. Raises InputError, in
     one line that names the file, if it cannot be read, or holds no valid job."""
     with GivenFile(path, "workload file") as file:
-        return _read(file, os.fspath(path), cancelled, BLOCK_BYTES)
-
-
-def parse_swf(data: bytes, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES) -> Workload:
-    """The workload of an SWF text. Lines end in LF or CR LF. ``block_bytes``: size of a block, without effect on the result."""
-    return _read(io.BytesIO(data), source, cancelled, block_bytes)
+        return parse_swf(file, os.fspath(path), cancelled=cancelled)
 
 
 class _Notes:
@@ -142,11 +133,10 @@ def swf_blocks(path: str | os.PathLike[str], *, block_bytes: int = BLOCK_BYTES) 
 
     Jobs are those of :func:`read_swf`, without the further fields 19 to 21 except ``begin_ns``. The first block has the header:
     the comments before the first job. Each block has all names of jobs. The counts of a block are those of the lines since the
-    previous block. ``block_bytes`` determines only where blocks end.
+    previous block.
 
     Raises InputError as :func:`read_swf` does; if a job is submitted before a job of an earlier line or does not have a higher
-    number, because only the whole file shows the order of jobs and duplicate numbers; and if a comment after the first job
-    names a job.
+    number; and if a comment after the first job names a job.
     """
     source = os.fspath(path)
     notes, zero = _Notes(), _Beginning()
@@ -217,7 +207,11 @@ def _check_names(notes: _Notes, first_line: int, ids: Mapping[int, str], source:
             )
 
 
-def _read(file: Readable, source: str, cancelled: bool, block_bytes: int) -> Workload:
+def parse_swf(
+    text: bytes | Readable, source: str, *, cancelled: bool = False, block_bytes: int = BLOCK_BYTES
+) -> Workload:
+    """The workload of an SWF text. Lines end in LF or CR LF. ``block_bytes``: size of a block, without effect on the result."""
+    file = io.BytesIO(text) if isinstance(text, bytes) else text
     columns = [GrowingColumn() for _ in range(_ROWS)]
     notes, zero = _Notes(), _Beginning()
     counts = np.zeros(_COUNTS, dtype=np.int64)

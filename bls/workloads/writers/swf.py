@@ -37,13 +37,11 @@ _ZLIB_LEVEL = 6
 def write_swf(
     workload: Workload, target: str | os.PathLike[str] | BinaryIO, *, header: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """Write a workload as SWF.
+    """Write a workload as SWF to a path or a file; return :func:`unwritten`.
 
-    - ``target``: a path or a file. A path that ends in ``.gz`` is gzipped (equal workloads give equal bytes); existing contents
-      are replaced. A file is written to and not closed.
-    - ``header``: further comments, after the workload's own; lines without ``;`` get one
-
-    Returns :func:`unwritten`. Raises InputError if the file cannot be written, or a comment has more than one line.
+    A path that ends in ``.gz`` is gzipped (equal workloads give equal bytes); a file is not closed. ``header``: further
+    comments, after the workload's own; lines without ``;`` get one. Raises InputError if the file cannot be written, or a
+    comment has more than one line.
     """
     further = _further(workload)
     lines = chain(_comments(workload, header, list(further)), job_comments(workload.ids, workload.job_id.tolist()))
