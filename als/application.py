@@ -395,9 +395,8 @@ class ApplicationSimulator:
             raise InputError(f"taken: {shown(list(taken))}; allowed: some, not all, of {shown(stay)}, none twice")
         for number, gflops, latency in given:
             if not (0 <= gflops < math.inf and 0 <= latency <= MAX_LATENCY_NS):
-                raise InputError(
-                    f"given: core {number}: speed {shown(gflops)}, latency {shown(latency)}; allowed: from 0 on"
-                )
+                numbers = f"speed {shown(gflops)}, latency {shown(latency)}"
+                raise InputError(f"given: core {number}: {numbers}; allowed: from 0 on")
         free = int((state.cores.released_ns[:n] < self.now_ns).sum())
         if len(given) > free + room - n:
             raise InputError(f"given: {len(given)} cores; allowed: {free + room - n}, as max_cores is {room}")

@@ -11,13 +11,12 @@ from traces.base.time import NS_PER_S
 
 
 def chunk_sequence(technique: Technique, n_tasks: int, n_cores: int, *, seed: int = SEED.default) -> list[int]:
-    """Return the sizes of the chunks in the order in which they are assigned.
+    """Return the sizes of the chunks in the order in which they are assigned. The tasks take one second each and nothing else
+    takes time. The cores 0 … P-1 request chunks in turn. ``seed`` is for random techniques.
 
-    The tasks take one second each and nothing else takes time. The cores 0 … P-1 request chunks in turn, so each has
-    finished its last chunk when it requests the next. ``seed`` is for random techniques.
-
-    Raises InputError if an argument is out of range (up to 10 million tasks, 2**20 cores), or the technique's
-    parameters are for another number of cores; PluginError if the technique's answer is impossible."""
+    Raises InputError if an argument is out of range (up to 10 million tasks, 2**20 cores), or the technique's parameters are
+    for another number of cores; PluginError if the technique's answer is impossible.
+    """
     CHUNK_TASKS.check(n_tasks)
     CORES.check(n_cores)
     if technique.only_cores not in (None, n_cores):

@@ -74,8 +74,7 @@ def run_loop(
 
     ``n``, ``mean_gflop``, ``total_gflop``, ``n_cores``, ``core_ns`` and ``speed_gflops`` are as for
     :func:`als.lengths.draw.draw_loop`; ``overhead_ns``, ``master``, ``start_ns`` and ``stop_ns``, which may be ``NEVER``, as
-    for
-    ``als.engine.loop``.
+    for ``als.engine.loop``.
 
     Returns an ``ApplicationStatus`` (below 0 if the tasks cannot be drawn), its end, its number of tasks, the number of tasks
     that ran at least partly, its chunks, the time spent on scheduling, the work of its tasks, and the coefficient of variation

@@ -15,11 +15,8 @@ AnyScheduler = Technique | Selection | Planner | Mapped
 
 def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:
     """Return the application-level scheduler with this name: a technique as for ``als.techniques.technique``, a planner's name
-    in ``als.planners.PLANNERS``, in a file or a package, or ``mapped``. Errors also list the names ``also``, which the caller
-    handles.
-
-    Raises InputError if there is none, or its parameters are invalid; PluginError if a file or a package gives something
-    else."""
+    in ``als.planners.PLANNERS``, in a file or a package, or ``mapped``. Errors also list the names ``also``. Raises InputError
+    if there is none, or its parameters are invalid; PluginError if a file or a package gives something else."""
     if name in TECHNIQUES:
         return TECHNIQUES[name]
     where = at(where or str(ALS), name)

@@ -5,9 +5,6 @@ any job's numbers can be drawn in any process and any order, without a shared ge
 number u = (⌊w / 2¹²⌋ + ½) / 2⁵², which is never 0 or 1. u becomes a normal number by the inverse distribution function, so a
 draw uses exactly one word.
 
-Words are read in blocks of four (:func:`fill_words`) or one at a time (:func:`next_word`), which needs the round keys, a
-cursor (number of the next block, index of the next word in the current block, purpose) and room for a block of words.
-
 The same numbers in plain Python::
 
     key = numpy.array([seed, job], numpy.uint64)

@@ -41,18 +41,12 @@ def compiled(
 ) -> Callable[[F], F]:
     """Compile a function. Arithmetic is IEEE, without ``fastmath``: results must not depend on the machine's vector width.
 
-    Parameters
-    ----------
-    signature : Signature, optional
-        For functions passed by their address (techniques, allocators), with :func:`as_value`. Other functions have the types
-        of their annotations or, if these say less, of their arguments.
-    inner : bool
-        Whether only other kernels call it.
-    merged : bool
-        Whether it is inner and inlined into every kernel that calls it, whatever its size.
-    makes_arrays : bool
-        Whether it makes arrays, or calls a kernel that returns one. References to all arrays are then counted, which costs more
-        than the work of a short function.
+    - ``signature``: for functions passed by their address (techniques, allocators), with :func:`as_value`. Other functions have
+      the types of their annotations or, if these say less, of their arguments.
+    - ``inner``: whether only other kernels call it.
+    - ``merged``: whether it is inner and inlined into every kernel that calls it, whatever its size.
+    - ``makes_arrays``: whether it makes arrays, or calls a kernel that returns one. Counting references to all arrays costs
+      more than the work of a short function.
     """
 
     def decorate(function: F) -> F:

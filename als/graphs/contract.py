@@ -7,12 +7,10 @@ The function is compiled (:func:`graph_kernel`)::
 It fills ``gflop``, ``source``, ``target``, ``bytes`` and ``size`` of the draft, and must not replace these arrays. It must
 not raise, since compiled code cannot catch exceptions, and must not make arrays. It returns
 
-``0``
-    if it has written the graph;
-``NO_ROOM``
-    if ``gflop`` or ``source`` is too short. ``size`` then holds the required lengths; 0 where they are not known yet.
-``IMPOSSIBLE``
-    if there is no such graph.
+- ``0``: if it has written the graph;
+- ``NO_ROOM``: if ``gflop`` or ``source`` is too short. ``size`` then holds the required lengths; 0 where they are not known
+  yet.
+- ``IMPOSSIBLE``: if there is no such graph.
 
 The same draft and the same stream give the same graph, whatever the lengths of the arrays.
 """

@@ -88,10 +88,8 @@ class TaskGraph:
         if len(place) != n_tasks:
             raise InputError(f"{where}: {len(place)} {what}s for {n_tasks} tasks; allowed: one a task, or none")
         if (bad := np.flatnonzero((place < 0) | (place > _LARGEST_HOST))).size:
-            task = int(bad[0])
-            raise InputError(
-                f"{where}: task {shown(self.label(task))}: {what} {place[task]}; allowed: 0 to {_LARGEST_HOST}"
-            )
+            task = shown(self.label(int(bad[0])))
+            raise InputError(f"{where}: task {task}: {what} {place[bad[0]]}; allowed: 0 to {_LARGEST_HOST}")
         object.__setattr__(self, what, place)
 
     def _set_edges(self, where: str, n_tasks: int) -> None:
@@ -99,9 +97,8 @@ class TaskGraph:
         columns["bytes"] = _column(f"{where}: bytes", self.bytes, np.float64)
         source, target, data = columns.values()
         if not len(source) == len(target) == len(data):
-            raise InputError(
-                f"{where}: {len(source)} sources, {len(target)} targets, {len(data)} bytes; allowed: one each an edge"
-            )
+            given = f"{len(source)} sources, {len(target)} targets, {len(data)} bytes"
+            raise InputError(f"{where}: {given}; allowed: one each an edge")
         if len(source) > MAX_EDGES:
             raise InputError(f"{where}: {len(source)} edges; allowed: up to {MAX_EDGES}")
         outside = (source < 0) | (source >= n_tasks) | (target < 0) | (target >= n_tasks)
@@ -110,19 +107,16 @@ class TaskGraph:
             ends = int(source[edge]), int(target[edge])
             lost = next(end for end in ends if not 0 <= end < n_tasks)
             known = [shown(self.label(end)) if 0 <= end < n_tasks else str(end) for end in ends]
-            raise InputError(
-                f"{where}: edge {known[0]} -> {known[1]}: there is no task {lost}; allowed: 0 to {n_tasks - 1}"
-            )
+            edge_said = " -> ".join(known)
+            raise InputError(f"{where}: edge {edge_said}: there is no task {lost}; allowed: 0 to {n_tasks - 1}")
         key = source * n_tasks + target
         if len(key) > 1 and (key[1:] <= key[:-1]).any():
             places = np.argsort(key, kind="stable")
             key = key[places]
             columns = {name: column[places] for name, column in columns.items()}
             if (twice := key[1:] == key[:-1]).any():
-                edge = int(np.argmax(twice))
-                raise InputError(
-                    f"{where}: edge {self._edge(columns['source'][edge], columns['target'][edge])} is given twice"
-                )
+                ends_twice = (columns[end][int(np.argmax(twice))] for end in ("source", "target"))
+                raise InputError(f"{where}: edge {self._edge(*ends_twice)} is given twice")
         for name, column in columns.items():
             object.__setattr__(self, name, column)
         self._check_amounts(where, "data", "bytes", columns["bytes"])
@@ -185,10 +179,8 @@ class TaskGraph:
 
         if not isinstance(graph, nx.Graph) or not graph.is_directed() or graph.is_multigraph():
             raise InputError(f"{where}: a {type(graph).__name__}; allowed: a networkx.DiGraph")
-        for count, what, limit in (
-            (graph.number_of_nodes(), "tasks", MAX_TASKS_PER_JOB),
-            (graph.number_of_edges(), "edges", MAX_EDGES),
-        ):
+        counts = (graph.number_of_nodes(), "tasks", MAX_TASKS_PER_JOB), (graph.number_of_edges(), "edges", MAX_EDGES)
+        for count, what, limit in counts:
             if count > limit:
                 raise InputError(f"{where}: {count} {what}; allowed: up to {limit}")
         number = {node: task for task, node in enumerate(graph)}

@@ -47,10 +47,8 @@ def _make_graphs(where: str, model: GraphModel) -> None:
         raise PluginError(f"{where}: its rule makes {wrong}")
     n, n_edges = arrays["size"].tolist()
     again = _made(model, where, n, n_edges)[1]
-    same = all(np.array_equal(arrays[name][:n], again[name][:n]) for name in ("gflop", "size")) and all(
-        np.array_equal(arrays[name][:n_edges], again[name][:n_edges]) for name in ("source", "target", "bytes")
-    )
-    if not same:
+    sizes = {"gflop": n, "size": 2, "source": n_edges, "target": n_edges, "bytes": n_edges}
+    if not all(np.array_equal(arrays[name][:size], again[name][:size]) for name, size in sizes.items()):
         raise PluginError(f"{where}: its rule makes another graph of the same arguments and room for just that one")
     for less_tasks, less_edges in ((n - 1, n_edges), (n, n_edges - 1)):
         if less_edges >= 0 and (status := _made(model, where, less_tasks, less_edges)[0]) != NO_ROOM:

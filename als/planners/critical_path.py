@@ -1,12 +1,8 @@
-"""Critical-path list scheduling: highest level first.
+"""Critical-path list scheduling, highest level first: docs/reference/planners.md.
 
-The static level of a task is the work on the longest path from the task to the end of the graph, including its own work and
-without communication. Tasks are planned by level, the highest first; each goes to the core where it can start earliest, after
-the tasks planned there. Equal levels: by place in the topological order. Equal starts: where it ends earliest, then the lowest
-core.
-
-A task's level is at least the level of its consumers, so in the list sorted by levels every task follows its producers: a list
-of the ready tasks would give the same order.
+Tasks are planned by static level, the highest first; each goes to the core where it can start earliest, after the tasks planned
+there. Equal levels: by place in the topological order. Equal starts: where it ends earliest, then the lowest core. A task's
+level is at least that of its consumers, so a list of the ready tasks would give the same order.
 """
 
 import math

@@ -47,9 +47,8 @@ def _plan(where: str, planner: Planner) -> None:
             answer = planner.plan(PlanningProblem(**arrays))
         fences.check(*_OUT)
         if answer != right:
-            raise PluginError(
-                f"{where}: it answers {shown(answer)} for {np.count_nonzero(speed)} cores; allowed: {right}"
-            )
+            cores = np.count_nonzero(speed)
+            raise PluginError(f"{where}: it answers {shown(answer)} for {cores} cores; allowed: {right}")
         if right == NO_CORE:
             continue
         task = first_fault(given["source"], given["target"], given["speed"], arrays["core"], arrays["begin"])

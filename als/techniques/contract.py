@@ -9,27 +9,19 @@ the full form also has times, speeds and its own parameters::
 
     next_chunk(n_tasks, n_cores, core, request, remaining, facts, speed, params, memo) -> int
 
-``n_tasks``
-    N, the number of tasks of the loop.
-``n_cores``
-    P, the number of the job's cores.
-``core``
-    The requesting core, 0 <= core < P, counted within the job.
-``request``
-    Number of chunks of this loop assigned before (i = 0, 1, …); with 0 a loop begins.
-``remaining``
-    R >= 1, the number of tasks of the loop not yet assigned. A technique that :attr:`Technique.learns` is also called
-    with R = 0, to record each core's last chunk; its result is then ignored.
-``facts``
-    float64 array of facts about the loop and this core's last chunk, at the indices below. Read-only, except ``FIRST``.
-``speed``
-    float64 array (P,): GFLOP/s of each core now; 0 for an absent core.
-``params``
-    float64 array: :attr:`Technique.params`.
-``memo``
-    float64 array of ``memo_size + P * memo_per_core`` numbers that belongs to this loop of this job: the only memory of a
-    technique between requests. It is zeros when a loop begins; if the technique learns, it is zeros when the job begins, and
-    kept from one time step to the next.
+- ``n_tasks``: N, the number of tasks of the loop.
+- ``n_cores``: P, the number of the job's cores.
+- ``core``: The requesting core, 0 <= core < P, counted within the job.
+- ``request``: Number of chunks of this loop assigned before (i = 0, 1, …); with 0 a loop begins.
+- ``remaining``: R >= 1, the number of tasks of the loop not yet assigned. A technique that :attr:`Technique.learns` is also
+  called with R = 0, to record each core's last chunk; its result is then ignored.
+- ``facts``: float64 array of facts about the loop and this core's last chunk, at the indices below. Read-only, except
+  ``FIRST``.
+- ``speed``: float64 array (P,): GFLOP/s of each core now; 0 for an absent core.
+- ``params``: float64 array: :attr:`Technique.params`.
+- ``memo``: float64 array of ``memo_size + P * memo_per_core`` numbers that belongs to this loop of this job: the only memory of
+  a technique between requests. It is zeros when a loop begins; if the technique learns, it is zeros when the job begins, and
+  kept from one time step to the next.
 
 The result is the size of the chunk, 1 … R, or 0 if the core gets no more tasks. The engine checks it, and reports an error with
 the technique's name if it is out of range, or if all cores got 0 while tasks are left. The function must not raise: compiled

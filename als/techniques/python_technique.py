@@ -10,12 +10,10 @@ The simplest one::
 Each job has its own object, made when the job begins: by calling a class, or by a deep copy of an object. What it keeps in
 ``self`` belongs to this job, and lasts from one time step to the next. Optional members:
 
-``name``
-    Its name in tables and errors.
-``begin(self, loop)``
-    Called with a :class:`LoopStart` when a loop begins: in each time step, before its first request.
-``finished(self, ask)``
-    Called when a core requests tasks and none are left: ``ask.last_size`` and the times describe its last chunk.
+- ``name``: Its name in tables and errors.
+- ``begin(self, loop)``: Called with a :class:`LoopStart` when a loop begins: in each time step, before its first request.
+- ``finished(self, ask)``: Called when a core requests tasks and none are left: ``ask.last_size`` and the times describe its
+  last chunk.
 
 Compiled code calls it through a C function. Exceptions cannot pass through it, so the first one is kept for
 :meth:`PythonTechnique.error`.

@@ -1,12 +1,9 @@
 """The errors of this project, each with its cause (user, plug-in, peer); how they show values and options; checks of numbers.
 
-A user never sees a traceback for their own mistake: the command line prints :class:`TwolevelError` as one line and exits with
-:attr:`TwolevelError.exit_code`.
-
-Code that checks an option knows neither the command line nor its caller. It writes ``f"{RESIZE:none}: needs {MALLEABLE}"``
-with declared options (``traces.base.options``), which format themselves to marks within the text, :class:`Mention`. When the
-text is shown, the marks are spelled: as an option of the command line (``bridge.spelling``), as a keyword in Python, or as a
-key of a TOML table.
+The command line prints :class:`TwolevelError` as one line and exits with :attr:`TwolevelError.exit_code`. Code that checks an
+option writes ``f"{RESIZE:none}: needs {MALLEABLE}"`` with declared options (``traces.base.options``), which format themselves
+to marks within the text, :class:`Mention`. When the text is shown, the marks are spelled: as an option of the command line
+(``bridge.spelling``), as a keyword in Python, or as a key of a TOML table.
 """
 
 import difflib

@@ -1,15 +1,11 @@
 """Options, each declared once: its name, default, unit, limits and meaning.
 
-The command line's help, the defaults of the Python API and the checks of given values come from these declarations, and tests
-compare the pages' tables with them. Options of both levels are declared here, options of one level in ``bls/options.py`` and
-``als/options.py``, and options of commands in ``bridge/options/declared.py``.
+Help, defaults of the Python API and checks come from these declarations, and tests compare the pages' tables with them. Options
+of both levels are declared here, those of one level in ``bls/options.py`` and ``als/options.py``, those of commands in
+``bridge/options/declared.py``. Dataclasses, possibly nested, hold the values: a field declares its option with :func:`holds`,
+and a nested dataclass with :func:`part`.
 
-Dataclasses, possibly nested, hold the values of options. A field declares its option with :func:`holds`, and a nested dataclass
-with :func:`part`. There is no other list of options: commands take the fields as parameters, flat keywords are assigned to
-their fields, and a record of a run has all values under the Python names of the options.
-
-Features that exclude each other are rows of a table (:class:`Conflict`), from which come errors, a page of the documentation,
-and a test.
+Features that exclude each other are rows of a table (:class:`Conflict`), the source of errors, a page, and a test.
 """
 
 import os

@@ -93,13 +93,9 @@ def resolve(
     where: str,
     also: tuple[str, ...] = (),
 ) -> T:
-    """Return the plug-in called ``name``.
-
-    - ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``.
-    - ``builtin``: the folder's own registry. It precedes entry points: an installed package cannot change the meaning of a
-      name.
-    - ``expected``: the type of the plug-in.
-    - ``also``: names handled by the caller, listed in the error.
+    """Return the plug-in called ``name``: a key of ``builtin``, an entry point of ``group``, or ``FILE.py:NAME``. ``builtin``
+    precedes entry points: an installed package cannot change the meaning of a name. ``expected``: the type of the plug-in.
+    ``also``: names handled by the caller, listed in the error.
 
     Raises InputError if there is no such name (the message lists the known names, nearest first), or it has another type;
     PluginError if it cannot be loaded.
@@ -178,15 +174,12 @@ def split_parameters(name: str) -> tuple[str, str]:
 
 
 def with_parameters(plug_in: T, text: str, where: str, kind: str, shared: Iterable[str] = ()) -> T:
-    """Return the plug-in with other parameters.
+    """Return the plug-in with other parameters, given as the ``text`` ``key=value,key=value``.
 
-    - ``plug_in``: its parameters are its fields that are numbers, words or true/false, except ``name`` and fields with the
-      metadata ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; a field of type
-      :data:`traces.base.time.Seconds` as seconds or as a duration.
-    - ``text``: ``key=value,key=value``.
-    - ``shared``: parameters of all plug-ins of its kind, which are not in the text; for errors.
-
-    Raises InputError if a parameter is unknown, given twice, or invalid; PluginError if the plug-in cannot be made with them.
+    Its parameters are its fields that are numbers, words or true/false, except ``name`` and fields with the metadata
+    ``parameter=False``. A field ``x_ns`` is given as the duration ``x``; a field of type :data:`traces.base.time.Seconds` as
+    seconds or as a duration. ``shared``: parameters of all plug-ins of its kind, which are not in the text; for errors. Raises
+    InputError if a parameter is unknown, given twice, or invalid; PluginError if the plug-in cannot be made with them.
     """
     known = _known(plug_in)
     name = getattr(plug_in, "name", type(plug_in).__name__)
@@ -304,14 +297,12 @@ def parameterised(
     also: tuple[str, ...] = (),
     shared: tuple[str, ...] = (),
 ) -> tuple[T, bool]:
-    """Return the plug-in given as ``spec``, and whether it is built in.
+    """Return the plug-in given as ``spec``, and whether it is built in. ``spec`` is a name as for :func:`resolve`, or
+    ``file:PATH``; each optionally followed by parameters.
 
-    - ``kind``, ``builtin``, ``group``, ``expected``, ``where``, ``also``: as for :func:`traces.base.plugins.resolve`.
-    - ``spec``: such a name, or ``file:PATH``; each optionally followed by parameters.
     - ``from_file``: makes the plug-in of a path.
     - ``made``: the type that a plug-in makes in the end; a plug-in of this type has no parameters.
-    - ``noun``: its kind in errors about its parameters.
-    - ``shared``: as for :func:`traces.base.plugins.with_parameters`.
+    - ``noun``: its kind in errors about its parameters; ``shared``: as for :func:`with_parameters`.
 
     Raises InputError if there is none, or a parameter is invalid; PluginError if it cannot be loaded, or has another type.
     """

@@ -235,10 +235,8 @@ def way_in(kernel: Kernel, kinds: Sequence[Kind]) -> Callable[..., Any]:
     if several:
         types.append(ctypes.c_int64)
         fields = [(f"m{k}", _MEMBERS.get(member, ctypes.c_int64)) for k, member in enumerate(several)]
-        known["Answer"], known["addressof"] = (
-            type("Answer", (ctypes.Structure,), {"_fields_": fields}),
-            ctypes.addressof,
-        )
+        known["Answer"] = type("Answer", (ctypes.Structure,), {"_fields_": fields})
+        known["addressof"] = ctypes.addressof
         lines.append("answer = Answer()")
         given.append("addressof(answer)")
     returned = None if several else _RETURNED.get(code, ctypes.c_int64)
@@ -287,12 +285,8 @@ class Intrinsic:
 
 
 class CFunction:
-    """A C function that a kernel can call by its address.
-
-    - ``function``: a ctypes function object, or any object that keeps the code at ``address`` alive. It is called directly if
-      nothing is compiled.
-    - ``address``: address of its code, if it is not a ctypes function.
-    """
+    """A C function that a kernel can call by its address: a ctypes function object, or any object that keeps the code at
+    ``address`` alive. It is called directly if nothing is compiled."""
 
     def __init__(self, function: Any, signature: Signature, address: int | None = None) -> None:
         self._function = function

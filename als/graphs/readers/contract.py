@@ -91,9 +91,8 @@ class GraphRows:
         try:
             ends = self._number[producer], self._number[consumer]
         except KeyError as error:
-            raise self.error(
-                place, f"edge {shown(producer)} -> {shown(consumer)}: there is no task {shown(error.args[0])}"
-            ) from None
+            edge = f"edge {shown(producer)} -> {shown(consumer)}"
+            raise self.error(place, f"{edge}: there is no task {shown(error.args[0])}") from None
         if self.n_edges == MAX_EDGES:
             raise self.error(place, f"more than {MAX_EDGES} edges; allowed: up to {MAX_EDGES}")
         self._producer.append(ends[0])
@@ -213,9 +212,8 @@ class Files:
                 continue
             size = written[file] if written[file] is not None else read[file]
             if size is None:
-                raise self._rows.error(
-                    place, f"edge {shown(producer)} -> {shown(consumer)}: the file {shown(file)} has no size"
-                )
+                edge = f"edge {shown(producer)} -> {shown(consumer)}"
+                raise self._rows.error(place, f"{edge}: the file {shown(file)} has no size")
             sizes.append(size)
         try:
             return math.fsum(sizes)  # independent of their order

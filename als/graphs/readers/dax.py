@@ -73,15 +73,13 @@ class _Dax:
         file = attributes.get("file", attributes.get("name"))
         if file is None:
             raise self._rows.error(place, f"job {shown(job)}: uses without file or name")
-        link = attributes.get("link")
+        link, used = attributes.get("link"), f"job {shown(job)}: uses {shown(file)}"
         if link is None:
             return  # an executable or a library of DAX 3, which no job writes
         if link not in _LINKS:
-            raise self._rows.error(
-                place, f"job {shown(job)}: uses {shown(file)}: link {shown(link)}; allowed: {', '.join(_LINKS)}"
-            )
+            raise self._rows.error(place, f"{used}: link {shown(link)}; allowed: {', '.join(_LINKS)}")
         size = attributes.get("size")
-        number = None if size is None else self._rows.amount(place, f"job {shown(job)}: uses {shown(file)}: size", size)
+        number = None if size is None else self._rows.amount(place, f"{used}: size", size)
         if link in _WRITES:
             self._files.write(job, file, number)
         if link in _READS:

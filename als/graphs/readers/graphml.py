@@ -45,11 +45,8 @@ class _GraphML:
         elif tag == "edge" and self._depth == _ITEM:
             if attributes.get("directed", "true") != "true":
                 raise self._rows.error(place(), "an undirected edge; allowed: directed ones")
-            self._ends = (
-                self._attribute(tag, "source", attributes, place()),
-                self._attribute(tag, "target", attributes, place()),
-            )
-            self._item = {}
+            source, target = (self._attribute(tag, end, attributes, place()) for end in ("source", "target"))
+            self._ends, self._item = (source, target), {}
         elif tag == "data":
             self._key = self._attribute(tag, "key", attributes, place())
 

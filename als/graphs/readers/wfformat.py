@@ -18,7 +18,8 @@ _SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
 def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
     """Read tasks named by their ``id``, with an edge where either task names the other as parent or child. Raises InputError if
     it is not WfFormat 1.5, a task was not executed, or a name is unknown."""
-    document = _parsed(data, rows)
+    # Members that are not read may be NaN: programs in Python write it.
+    document = parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
     if not isinstance(document, dict) or "workflow" not in document:
         raise rows.error("", "JSON without workflow, so no WfFormat")
     version = document.get("schemaVersion")
@@ -43,9 +44,8 @@ def read_wfformat(data: bytes, rows: GraphRows, core_gflops: float) -> None:
         for key, put in (("inputFiles", files.read), ("outputFiles", files.write)):
             for file in _names(rows, task, place, name, key):
                 if file not in sizes:
-                    raise rows.error(
-                        place, f"task {shown(name)}: {key}: there is no file {shown(file)} in {_SPECIFICATION}.files"
-                    )
+                    missing = f"there is no file {shown(file)} in {_SPECIFICATION}.files"
+                    raise rows.error(place, f"task {shown(name)}: {key}: {missing}")
                 put(name, file, sizes[file])
     for name in seconds:
         if name not in rows:
@@ -63,11 +63,6 @@ def _add_edges(rows: GraphRows, tasks: list[dict[str, Any]], files: Files) -> No
             if edge not in known:
                 known.add(edge)
                 rows.add_edge(*edge, files.passed(*edge, place), place)
-
-
-def _parsed(data: bytes, rows: GraphRows) -> Any:
-    # Members that are not read may be NaN: programs in Python write it.
-    return parse_json(text_of(data, rows, "JSON"), rows.source, parse_constant=float)
 
 
 def _member(rows: GraphRows, holder: dict[str, Any], place: str, key: str, kind: type) -> Any:
