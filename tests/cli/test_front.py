@@ -13,7 +13,7 @@ from command_line import succeeds, twolevel
 import twolevel as tl
 from als import TaskGraph
 from bls.policies import POLICIES
-from bridge.runs.directory import _under_present_names
+from bridge.runs.directory import under_present_names
 from traces.statistics.metric_table import metric_table
 
 JOBS = tl.Workload.from_jobs([(1, 0, 60, 200, 60), (2, 5, 30, 100, 60), (3, 9, 5, 40, 9)])
@@ -153,4 +153,4 @@ def test_a_missing_library_is_named_with_its_extra(monkeypatch: pytest.MonkeyPat
 
 def test_inert_options_of_older_records_are_left_out() -> None:
     older = {"bls": "sjf", "pue": None, "fair_start": True, "notice_ns": 0, "reaction_ns": 5, "conservative": "keep"}
-    assert _under_present_names(older) == {"bls": "sjf", "reaction_ns": 5}
+    assert under_present_names(older) == {"bls": "sjf", "reaction_ns": 5}
