@@ -173,11 +173,7 @@ def download(
     url = _url(log, base_url)
     place = target / log.file if os.path.isdir(target) else target
     check_file(place, force)
-    with (
-        closing(_ask(url, timeout_s)) as response,
-        fresh_file(place, force) as partial,
-        open(partial, "xb") as file,
-    ):
+    with closing(_ask(url, timeout_s)) as response, fresh_file(place, force) as partial, open(partial, "xb") as file:
         unpacked = Unpacked(url)
         whole = hashlib.sha256()
         size = 0

@@ -22,11 +22,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def command() -> None:
-    """Entry point of the ``twolevel`` command: :func:`main`, but a command that was interrupted leaves at once.
-
-    What it had begun is removed by then. A thread of a library may still wait for a cluster that is gone, and Python, as it
-    exits, for the thread.
-    """
+    """Entry point of the ``twolevel`` command: :func:`main`, but an interrupted command waits for no thread of a library."""
     try:
         main()
     except SystemExit as end:

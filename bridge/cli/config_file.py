@@ -20,15 +20,13 @@ _NO_INPUT = ("out", "als-command", "listen", "certificate")
 
 
 def options_of_file(file: str, command: Any) -> dict[str, Any]:
-    """The options of a file, by their names in Python; ``command`` is one of ``bridge.options.bundles.bundled``, whose
-    arguments the options are. Raises InputError if it cannot be read, an option is unknown, or a value is not of its
-    kind; the message begins with file and key."""
+    """The options of a file, by their names in Python; ``command`` is one of ``bridge.options.bundles.bundled``. Raises
+    InputError if it cannot be read or used; the message begins with file and key."""
     return {name: value for name, value, _ in _options(file, command)}
 
 
 def with_place(error: str, file: str, command: Any, used: Mapping[str, Any]) -> str:
-    """An error of a run, with file and key in front if it is about a value of the file. ``used``: the values that the
-    run was given, by name in Python; those that the command line gave are not the file's."""
+    """An error of a run, with file and key in front if it is about a value of the file. ``used``: the values of the run."""
     given: dict[str, Value] = {}
     origins: dict[tuple[str, Value], str] = {}
     for name, value, place in _options(file, command):

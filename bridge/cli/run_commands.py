@@ -102,14 +102,8 @@ _OF_ALL = ("-h", "--help", "--version")
 
 
 def command_line(first_word: str) -> typer.Typer:
-    """The command line.
-
-    Parameters
-    ----------
-    first_word : str
-        Its first word. Where that is the name of a command, the parser has this command alone: to load and make all
-        takes as long as to simulate a small workload.
-    """
+    """The command line; if its first word is the name of a command, with this command alone, since to load all takes as long
+    as to simulate a small workload."""
     alone = first_word if first_word in (*COMMANDS, *_GROUPS) else None
     app = typer.Typer(
         name="twolevel",

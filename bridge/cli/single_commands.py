@@ -6,19 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
-from als.options import (
-    ALS,
-    ASSIGNMENT,
-    CORES,
-    LATENCY,
-    LENGTHS,
-    N_TASKS,
-    NETWORK,
-    ORDER,
-    OVERHEAD,
-    STEPS,
-    VARIATION,
-)
+from als.options import ALS, ASSIGNMENT, CORES, LATENCY, LENGTHS, N_TASKS, NETWORK, ORDER, OVERHEAD, STEPS, VARIATION
 from bls.options import TOPOLOGY
 from bridge.options.bundles import bundled, declaration
 from bridge.options.declared import (

@@ -22,13 +22,8 @@ from bridge.standard_error import lined_up, say
 
 
 def stream_run(target: Path, force: bool, options: Scenario, arguments: Mapping[str, object]) -> None:
-    """Simulate a log and write the table of jobs and the record of the run, which says the ``arguments``.
-
-    Raises
-    ------
-    InputError, PluginError
-        If an option needs all jobs at once, or something given cannot be used.
-    """
+    """Simulate a log and write the table of jobs and the record of the run, which states the ``arguments``. Raises
+    InputError if an option needs all jobs at once, or something cannot be used."""
     workload, platform = str(options.workload.source), options.machine.platform
     log = sample_path() if workload == "sample" else Path(workload)
     begins: bool | None = None

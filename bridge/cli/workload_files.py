@@ -75,8 +75,7 @@ def machine_of_log(log: Workload) -> Platform:
 
 
 def checked_output(output: str, force: bool, form: str = "swf", where: str = "-o") -> Path:
-    """The file that a user names for a result. Raises InputError, before anything is done, if it has another ending
-    than such files have, or it cannot or must not be written."""
+    """The file that a user names for a result. Raises InputError if its ending is wrong, or it cannot be written."""
     endings = EXPORTS[form]
     target = Path(output)
     if not target.name.lower().endswith(endings):
@@ -99,10 +98,8 @@ def save(workload: Workload, target: Path, force: bool, *, made: bool = False) -
 
 
 def export_result(folder: Path, form: str, target: Path, force: bool, log: Workload | None = None) -> None:
-    """Write a finished run as SWF or as Batsim's jobs.csv (a ``form`` of :data:`EXPORTS`); how much it was, and what
-    has no field there, is said. ``log``: the log that was simulated; for SWF, its users, groups, queues and comments go
-    with the jobs. Raises InputError if the folder is no result of ``twolevel run``, the log is not its log, or the file
-    cannot be written."""
+    """Write a finished run in a ``form`` of :data:`EXPORTS`, and report what has no field there. ``log``: the simulated log,
+    whose users, groups, queues and comments go with the jobs, for SWF. Raises InputError if a file cannot be used."""
     from bls.workloads.writers.swf import result_as_workload, write_swf
     from traces.exporters import exporter
     from traces.exporters.stored import stored_ledger
@@ -136,8 +133,7 @@ def _say_lost(lost: tuple[str, ...]) -> None:
 
 
 def numbers(text: str | None, column: Array, where: str, names: dict[str, int] | None = None) -> list[int] | None:
-    """The numbers of a column that a text such as ``3 5-9`` names; None for no text. Raises InputError if a part is
-    neither a number, a range nor one of ``names``, or no job has such a number."""
+    """The numbers of a column that a text such as ``3 5-9`` names; None for no text. Raises InputError if there are none."""
     if text is None:
         return None
     known = {"unknown": -1} | (names or {})
@@ -155,8 +151,7 @@ def numbers(text: str | None, column: Array, where: str, names: dict[str, int] |
 
 
 def bounds(text: str | None, where: str, *, durations: bool = False) -> tuple[int | None, int | None]:
-    """The bounds of a text as ``8-64``, ``8-``, ``-64`` or ``8``; of durations, as ``10m-2h``, in ns. Raises
-    InputError."""
+    """The bounds of a text as ``8-64``, ``8-``, ``-64`` or ``8``; of durations, as ``10m-2h``, in ns."""
     if text is None:
         return None, None
     low, dash, high = (part.strip() for part in text.partition("-"))
@@ -211,8 +206,7 @@ _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot
 
 
 def check_wanted(wanted: GenerationRequest) -> None:
-    """Refuse what cannot be made, before a long log is read: both or neither of ``like`` and ``model``, what needs a
-    source without one, or a value that is not allowed. Raises InputError."""
+    """Raise InputError for a request that cannot be met, before a long log is read."""
     if (wanted.like is None) == (wanted.model is None):
         raise InputError(
             "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"

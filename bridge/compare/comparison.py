@@ -94,10 +94,9 @@ def compare_jobs(
     events: tuple[Collection[JobEvents], Collection[JobEvents]] = ((), ()),
     ids: Mapping[int, str] | None = None,
 ) -> Comparison:
-    """Compare the tables of jobs of two runs of one workload, as ``traces.tables.read_jobs`` gives them, with the
-    events of running jobs of each (``Ledger.events``). ``ids``: what the log calls each job, by number, where it has
-    texts as ids. Raises InputError if the runs are not of one workload (no job in common, or a job's submit or cores
-    differ), or a table lacks a column, has a job's attempt twice, or a job that ends before it starts."""
+    """Compare the tables of jobs of two runs of one workload (``traces.tables.read_jobs``), with the events of running jobs of
+    each (``Ledger.events``). ``ids``: the log's texts for jobs, by number. Raises InputError if the runs are not of one
+    workload, or a table is not valid."""
     for name, frame in zip(RUNS, (a, b), strict=True):
         _check(name, frame)
     a_row, b_row = _common(a, b)

@@ -110,14 +110,7 @@ def sweep(
         jobs, machine = scenario.jobs(jobs, replayed=replayed)
     grid = Grid(axes["bls"], axes["als"], axes["variation"], scenario, axes["backfill"], chosen, varied)
     return run_grid(
-        jobs,
-        machine,
-        grid,
-        workers=workers,
-        progress=progress,
-        replicate=replicate,
-        warmup=warmup,
-        shake=shake,
+        jobs, machine, grid, workers=workers, progress=progress, replicate=replicate, warmup=warmup, shake=shake
     )
 
 
