@@ -40,14 +40,9 @@ from traces.base.scale import scale_of
 from traces.base.time import MAX_NS
 from traces.compiled import Array, own, resized
 
-#: Longest time of a message, ns.
-MAX_LATENCY_NS = LATENCY.highest
-
-#: Columns with an entry for each core.
-_BY_CORE = ("speed", "core_number", "latency_ns")
-
-#: Limits that contain no number.
-_NONE = (math.nan, math.nan)
+MAX_LATENCY_NS = LATENCY.highest  #: longest time of a message, ns
+_BY_CORE = ("speed", "core_number", "latency_ns")  #: columns with an entry for each core
+_NONE = (math.nan, math.nan)  #: limits that contain no number
 
 
 def _number(name: str, doc: str) -> Any:

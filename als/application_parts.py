@@ -144,8 +144,7 @@ def _given(kinds: Sequence[Any], part_first: Array, hosts: dict[int, int], n_cor
     return given
 
 
-#: Most cores of an application.
-MAX_CORES = 2**31 - 1
+MAX_CORES = 2**31 - 1  #: most cores of an application
 
 #: The scheduler of a phase, whether it is a graph, and how its tasks are assigned and wait.
 PhaseKey = tuple[AnyScheduler | None, bool, int, int]

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from traces.base.options import Choice, Option, Panel, Real, Whole
 
-#: A job of more tasks than this is refused.
-MAX_TASKS_PER_JOB = 100_000_000
+MAX_TASKS_PER_JOB = 100_000_000  #: a job of more tasks than this is refused
 
 #: Spellings of a technique, or of several from which one is selected.
 TECHNIQUES = (
@@ -144,5 +143,4 @@ N_TASKS = Whole[int | None](
     metavar="N",
     help="Number of tasks to draw, instead of reading them from a file",
 )
-#: Of tasks whose chunks are asked for one at a time, in Python.
-CHUNK_TASKS = replace(N_TASKS, highest=10_000_000)
+CHUNK_TASKS = replace(N_TASKS, highest=10_000_000)  #: of tasks whose chunks are asked for one at a time, in Python

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
 
 from traces.base.errors import InputError, one_of, real, shown, whole
 
-#: Not every larger whole number is a float64, the type of ``params``.
-MOST = 2**53
-
-#: Larger integers overflow a float64.
-_LARGEST = sys.float_info.max
+MOST = 2**53  #: not every larger whole number is a float64, the type of ``params``
+_LARGEST = sys.float_info.max  #: larger integers overflow a float64
 
 
 @dataclass(frozen=True)

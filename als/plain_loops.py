@@ -34,8 +34,7 @@ _begin, _run, _draw = caller(_BEGIN), caller(_RUN), caller(_DRAW)
 #: The room's columns of cores and tasks.
 _COLUMNS = "speed", "latency_ns", "finish_ns", "busy_ns", "start_ns", "end_ns", "core", "chunk", "lengths"
 
-#: Initial room; it grows when a job needs more.
-_CORES, _TASKS = 256, 4096
+_CORES, _TASKS = 256, 4096  #: initial room; it grows when a job needs more
 
 
 class LoopRoom(State):

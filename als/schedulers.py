@@ -9,8 +9,7 @@ from als.techniques import TECHNIQUES, AnyTechnique, Selection, Technique, techn
 from traces.base.errors import InputError, at, shown
 from traces.base.plugins import entry_points, resolve, split_parameters
 
-#: The scheduler of a phase's tasks.
-AnyScheduler = Technique | Selection | Planner | Mapped
+AnyScheduler = Technique | Selection | Planner | Mapped  #: the scheduler of a phase's tasks
 
 
 def scheduler(name: str, *, where: str = "", also: tuple[str, ...] = ()) -> AnyScheduler:

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
 
-#: Columns of a topology that allocators receive.
-_SWITCHES = ("lo", "hi", "level", "hosts")
+_SWITCHES = ("lo", "hi", "level", "hosts")  #: columns of a topology that allocators receive
 
 
 def deadlines_ns(workload: Workload, slack: float) -> Array:

@@ -74,8 +74,7 @@ MALLEABLE = Option[str | None](
     help="Jobs whose width may change: SHARE[:MIN[:MAX]], e.g. 0.5:0.25:2 for half of the jobs, from 0.25 to 2 times their "
     "requested cores; or a CSV file",
 )  # fmt: skip
-#: When running malleable jobs are given cores, or asked for some, where nothing else is said.
-RESIZED = "expand+shrink"
+RESIZED = "expand+shrink"  #: when running malleable jobs are given cores, or asked for some, where nothing else is said
 RESIZE = Choice(
     name="resize", panel=Panel.CONSTRAINTS, default="none", what="change of widths",
     choices=("none", "mold", "expand", "shrink", RESIZED, "equal", "evolve", "decide"), metavar="WHEN",

@@ -24,8 +24,7 @@ RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "dec
 REBUILD = "conservative:rebuild"
 BACKFILL = ("none", "easy", "conservative", REBUILD)
 
-#: The decision cost that is measured in each pass.
-MEASURED = "measured"
+MEASURED = "measured"  #: the decision cost that is measured in each pass
 
 _DEEPEST = 10**9
 

@@ -61,8 +61,7 @@ from traces.compiled import Array, CFunction, as_value, function_table
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
-#: Most wake-ups in a row without a start after all other events.
-_MAX_IDLE_WAKES = 100_000
+_MAX_IDLE_WAKES = 100_000  #: most wake-ups in a row without a start after all other events
 
 #: Most wake-ups in a row within _SOON_NS of each other without any event: the policy must be using another unit.
 _MAX_SOON_WAKES, _SOON_NS = 100_000, 10_000

@@ -36,11 +36,8 @@ from traces.base.errors import InputError, PluginError
 from traces.base.options import check
 from traces.compiled import Array
 
-#: The first place of later attempts, which come after all jobs.
-LATER = 1 << 40
-
-#: Jobs that arrive in a section; or the number of jobs carried over, if it is larger.
-STRETCH_JOBS = 1 << 14
+LATER = 1 << 40  #: the first place of later attempts, which come after all jobs
+STRETCH_JOBS = 1 << 14  #: jobs that arrive in a section; or the number of jobs carried over, if it is larger
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from bls.power.signals import Signals
     from bls.seen.trial import Trial
 
-#: Creates a named tuple from an iterable of its fields.
-_new = tuple.__new__
+_new = tuple.__new__  #: creates a named tuple from an iterable of its fields
 
 _ESTIMATE = SeenJob._fields.index("estimate_ns")
 

@@ -17,8 +17,7 @@ from bridge.held_interrupts import interrupts_held
 
 _PREFIX: Final = "twolevel-"
 
-#: The file that the owner locks, and its contents, which identify folders of this program.
-_OWNER: Final = ".owner"
+_OWNER: Final = ".owner"  #: the file that the owner locks, and its contents, which identify folders of this program
 _MARK: Final = b"A folder of twolevel. It may be removed once nobody holds a lock on this file.\n"
 
 

@@ -7,14 +7,9 @@ from typing import Protocol, runtime_checkable
 from bls.simulator import BatchSimulator
 from bridge.scenarios.ready import ReadyScenario
 
-#: Wall time between two readings of the clock, s: too short for a person at a screen to notice.
-_PAUSE_S = 0.05
-
-#: The number of ends before the first pause of a run, while the time per end is unknown.
-_FIRST_ENDS = 16
-
-#: The most ends between two pauses of a run.
-_MOST_ENDS = 10**9
+_PAUSE_S = 0.05  #: wall time between two readings of the clock, s: too short for a person at a screen to notice
+_FIRST_ENDS = 16  #: the number of ends before the first pause of a run, while the time per end is unknown
+_MOST_ENDS = 10**9  #: the most ends between two pauses of a run
 
 
 class Watch(Protocol):

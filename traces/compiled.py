@@ -108,8 +108,7 @@ slab_words, lay_out, state_at = Intrinsic(slabs.slab_words), Intrinsic(slabs.lay
 copy_columns, copy_words = Intrinsic(slabs.copy_columns), Intrinsic(slabs.copy_words)
 relocate = Intrinsic(slabs.relocate)
 
-#: Result of an unused slot.
-REFUSED = -(2**62)
+REFUSED = -(2**62)  #: result of an unused slot
 
 
 class Hooks:

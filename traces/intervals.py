@@ -10,8 +10,7 @@ import numpy as np
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-#: Half-open intervals of numbers.
-Intervals: TypeAlias = Sequence[tuple[int, int]]
+Intervals: TypeAlias = Sequence[tuple[int, int]]  #: half-open intervals of numbers
 
 #: -1 is a log's value for an unknown number, and not a range.
 _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
@@ -19,8 +18,7 @@ _PART = re.compile(r"[0-9]{1,18}(?:-[0-9]{0,18})?|-(?!1$)[0-9]{1,18}")
 # Maximum digits of a number.
 _DIGITS = 18
 
-#: End of an interval without an end: above all numbers that can be written.
-OPEN: Final = 10**18 + 1
+OPEN: Final = 10**18 + 1  #: end of an interval without an end: above all numbers that can be written
 
 
 def intervals_of(first: Array, count: Array) -> Array:
@@ -53,8 +51,7 @@ def within(numbers: Array, intervals: Intervals) -> Array:
     return found
 
 
-#: Number of sets processed at once, which is faster than all at once and needs little memory.
-_ROWS = 1 << 14
+_ROWS = 1 << 14  #: number of sets processed at once, which is faster than all at once and needs little memory
 
 
 class Texts(NamedTuple):

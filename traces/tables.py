@@ -26,28 +26,18 @@ else:
     #: The type of tables in annotations; its module is not loaded for them.
     DataFrame = ForwardRef("pandas.DataFrame")
 
-#: Columns that every table of jobs has.
-JOB_COLUMNS = tuple(JobRecords.table_columns())
-
-#: Columns of ``jobs_frame`` that are present only on request, or if they are not trivial.
-NAME = "name"
+JOB_COLUMNS = tuple(JobRecords.table_columns())  #: columns that every table of jobs has
+NAME = "name"  #: columns of ``jobs_frame`` that are present only on request, or if they are not trivial
 BEGIN = "begin_ns"
 PLANNED = "planned_ns"
 REJECTED_BECAUSE = "rejected_because"
 STARTED_BECAUSE = "started_because"
 CUT_BECAUSE = "cut_because"
 
-#: Whether a job may be slowed if power is limited, if given.
-ALLOWED = "allowed"
-
-#: A job's estimated power by the platform, if its real power is unknown.
-PREDICTED_POWER = "predicted_power"
-
-#: Energy used by a job's cores while it held them, J, if known.
-ENERGY = "energy_j"
-
-#: Time for which a job had its cores and waited for their hosts to boot, ns, if hosts sleep.
-BOOT_WAIT = "boot_wait_ns"
+ALLOWED = "allowed"  #: whether a job may be slowed if power is limited, if given
+PREDICTED_POWER = "predicted_power"  #: a job's estimated power by the platform, if its real power is unknown
+ENERGY = "energy_j"  #: energy used by a job's cores while it held them, J, if known
+BOOT_WAIT = "boot_wait_ns"  #: time for which a job had its cores and waited for their hosts to boot, ns, if hosts sleep
 
 #: Columns of the table of power over time (``docs/reference/power.md``).
 POWER_COLUMNS = tuple(PowerRecords.table_columns())
@@ -58,14 +48,9 @@ POWER_DOMAIN_COLUMNS = ("instant_ns", "domain", "power_mw", "limit_mw")
 #: Kinds of a column's values; a seed beyond int64 is a number without a sign.
 ColumnKind: TypeAlias = Literal["whole", "seed", "real", "text", "truth", "unknown"]
 
-#: Rows of one Parquet row group: the part of tasks.parquet that a reader holds at once.
-_ROW_GROUP = 1 << 20
-
-#: The same for jobs.parquet: the part that a run holds if it writes jobs when they end.
-JOB_GROUP = 1 << 15
-
-#: Text columns with many equal rows.
-_REPEATED = ["allocation", "why", "state"]
+_ROW_GROUP = 1 << 20  #: rows of one Parquet row group: the part of tasks.parquet that a reader holds at once
+JOB_GROUP = 1 << 15  #: the same for jobs.parquet: the part that a run holds if it writes jobs when they end
+_REPEATED = ["allocation", "why", "state"]  #: text columns with many equal rows
 
 
 class Values(NamedTuple):
@@ -374,8 +359,7 @@ def _readable(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: not a readable table: {str(error).splitlines()[0]}") from None
 
 
-#: Columns of earlier results, and their present names.
-RENAMED_COLUMNS = {"told_ns": "command_ns"}
+RENAMED_COLUMNS = {"told_ns": "command_ns"}  #: columns of earlier results, and their present names
 
 
 def read_rows(path: Path, columns: tuple[str, ...] = (), alone: tuple[str, ...] = ()) -> DataFrame:

@@ -19,8 +19,7 @@ from traces.base.errors import RAISED_BY_PLUGINS, PluginError, where_defined, wh
 from traces.compiled import Array, as_value, jit_enabled
 from traces.kernels.signatures import Signature
 
-#: Time limit of a trial, s; correct rules take less than a hundredth of a second.
-_LONGEST_S: Final = 60
+_LONGEST_S: Final = 60  #: time limit of a trial, s; correct rules take less than a hundredth of a second
 
 
 @contextmanager
@@ -91,15 +90,11 @@ def _fault(child: int) -> str:
     return ""
 
 
-#: Numbers before and after each array, for stray writes.
-_BEFORE: Final = 2**10
+_BEFORE: Final = 2**10  #: numbers before and after each array, for stray writes
 _BEHIND: Final = 2**17
 
-#: Their value: small enough to change when 1 is added.
-_UNTOUCHED: Final = -12345.678
-
-#: Bytes of unmapped address space before and after: reading or writing there causes a signal.
-_NOWHERE: Final = 2**35
+_UNTOUCHED: Final = -12345.678  #: their value: small enough to change when 1 is added
+_NOWHERE: Final = 2**35  #: bytes of unmapped address space before and after: reading or writing there causes a signal
 
 _libc: Any = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p

@@ -49,8 +49,7 @@ def _pieces_begun(piece_ns: Array, first: int, stop: int, t_ns: int) -> int:
     return low
 
 
-#: Later than every instant.
-NEVER = 2**63 - 1
+NEVER = 2**63 - 1  #: later than every instant
 
 #: A core that is absent at this many consecutive instants at which a factor of 0 might end is lost for good.
 MOST_LOOKS = 1_000_000

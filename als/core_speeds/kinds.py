@@ -22,15 +22,11 @@ from traces.intervals import parse_intervals
 # period; or from a list of instants and the factors that hold from each instant.
 SQUARE, NOISE, PIECES = range(3)
 
-#: Upper limit of given factors.
-MAX_FACTOR = 1000.0
-
-#: Longest period (73 years), so that an instant and a period never overflow int64.
-MAX_PERIOD_NS = MAX_NS // 2
+MAX_FACTOR = 1000.0  #: upper limit of given factors
+MAX_PERIOD_NS = MAX_NS // 2  #: longest period (73 years), so that an instant and a period never overflow int64
 
 
-#: Products of factors of at least this size are not 0, unless there are dozens of factors.
-_SMALL = 1e-9
+_SMALL = 1e-9  #: products of factors of at least this size are not 0, unless there are dozens of factors
 
 
 def _nothing() -> Array:
@@ -149,11 +145,8 @@ class Square:
         return Component(SQUARE, cores, max(1.0, low), period_ns, offset_ns, high_ns, low)
 
 
-#: The purpose of the streams; the n-th noise (n = 0, 1, …) adds n·2³² to it.
-CORE_SPEEDS = 4
-
-#: Largest standard deviation of the factor.
-MAX_SIGMA = 3.0
+CORE_SPEEDS = 4  #: the purpose of the streams; the n-th noise (n = 0, 1, …) adds n·2³² to it
+MAX_SIGMA = 3.0  #: largest standard deviation of the factor
 
 
 @dataclass(frozen=True)
@@ -214,8 +207,7 @@ class Lost:
         return of_pieces(cores, pieces)
 
 
-#: The first line of a file.
-COLUMNS = ("time_s", "core", "factor")
+COLUMNS = ("time_s", "core", "factor")  #: the first line of a file
 
 
 @dataclass(frozen=True)

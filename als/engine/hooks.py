@@ -10,8 +10,7 @@ from traces.kernels.signatures import StateKind
 #: ``hook(state, t, speed)``; ``t`` is an instant or a core. Hooks may ignore arguments.
 HOOK = types.int64(StateKind(ApplicationState), types.int64, types.float64)
 
-#: ``call_hook(state.hooks[SLOT], (state, t, speed))``
-call_hook = caller(HOOK)
+call_hook = caller(HOOK)  #: ``call_hook(state.hooks[SLOT], (state, t, speed))``
 
 (
     SELECT,
@@ -78,8 +77,7 @@ def table(
 #: ``hook(graph, edge, t)``; hooks may ignore arguments.
 GRAPH_HOOK = types.int64(StateKind(GraphState), types.int64, types.int64)
 
-#: ``call_graph_hook(graph.hooks[SLOT], (graph, edge, t))``
-call_graph_hook = caller(GRAPH_HOOK)
+call_graph_hook = caller(GRAPH_HOOK)  #: ``call_graph_hook(graph.hooks[SLOT], (graph, edge, t))``
 
 BEGIN, SEND, ARRIVED, NEXT, CANCEL = range(5)
 

@@ -20,8 +20,7 @@ MOST_FRUITLESS = 100_000
 #: A task with more than this time left (ns, at its speed) plus this part of its work has not ended.
 _SURE_NS, _SURE_PART = 2.0, 1e-12
 
-#: Results of :func:`go_on` that are no instants.
-IDLES, OVERFLOWS = -1, -2
+IDLES, OVERFLOWS = -1, -2  #: results of :func:`go_on` that are no instants
 
 
 @compiled(merged=True)

@@ -14,11 +14,8 @@ from traces.kernels.state import State, column, first_numbers
 FOR_ANOTHER, TO_LEAVE = map(int, codes.WhyWanted)
 LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
 
-#: A limit that no instant reaches: advance to the end.
-NEVER = 2**63 - 1
-
-#: Numbers of the key of a random stream.
-KEYS = 20
+NEVER = 2**63 - 1  #: a limit that no instant reaches: advance to the end
+KEYS = 20  #: numbers of the key of a random stream
 
 
 class Phases(State):

@@ -38,8 +38,7 @@ if TYPE_CHECKING:
 NO_ROOM = -1
 IMPOSSIBLE = -2
 
-#: Largest allowed ratio of communication to computation; the literature studies 0.1 to 10.
-MAX_CCR = 1e6
+MAX_CCR = 1e6  #: largest allowed ratio of communication to computation; the literature studies 0.1 to 10
 
 #: Graphs with more edges are refused: each edge takes 24 bytes of memory before anything is done with it.
 MAX_EDGES_PER_JOB = 400_000_000
@@ -71,8 +70,7 @@ class GraphDraft(State):
     size: Ints  # (2,): to be filled: the numbers of tasks and of edges
 
 
-#: The signature of the rule.
-MAKE_GRAPH = types.int64(StateKind(GraphDraft))
+MAKE_GRAPH = types.int64(StateKind(GraphDraft))  #: the signature of the rule
 
 
 @runtime_checkable

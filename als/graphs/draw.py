@@ -95,8 +95,7 @@ def _new_draft() -> GraphDraft:
     )
 
 
-#: The room of all jobs without a graph; its contents are never read.
-_NO_DRAFT = _new_draft()
+_NO_DRAFT = _new_draft()  #: the room of all jobs without a graph; its contents are never read
 
 
 #: ``draw(graphs, edges, place, gflop, first edge, tasks, cores, total GFLOP, bytes a GFLOP)``

@@ -18,11 +18,8 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     import networkx as nx
 
-#: Graphs with more edges are refused.
-MAX_EDGES = MAX_TASKS_PER_JOB
-
-#: Number of tasks of a cycle shown in an error.
-_CYCLE_SHOWN = 8
+MAX_EDGES = MAX_TASKS_PER_JOB  #: graphs with more edges are refused
+_CYCLE_SHOWN = 8  #: number of tasks of a cycle shown in an error
 
 _FLOP_PER_GFLOP = 1e9
 _LARGEST = float(np.finfo(np.float64).max)

@@ -11,12 +11,10 @@ from traces.base.errors import RAISED_BY_PLUGINS, InputError, PluginError, shown
 from traces.compiled import Array
 from traces.trials import Fences, rule_answers, try_rule
 
-#: Tasks and cores of the trial job: few, but enough to show what a rule writes.
-_TASKS: Final = 16
+_TASKS: Final = 16  #: tasks and cores of the trial job: few, but enough to show what a rule writes
 _CORES: Final = 4
 
-#: A generator whose graph for that job is larger than this is not tried with too little room.
-_MOST: Final = 2**16
+_MOST: Final = 2**16  #: a generator whose graph for that job is larger than this is not tried with too little room
 
 
 @functools.lru_cache(maxsize=64)

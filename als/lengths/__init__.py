@@ -35,8 +35,7 @@ __all__ = [
     "takes_variation",
 ]
 
-#: The parameter that every distribution has.
-_DRAW = "draw"
+_DRAW = "draw"  #: the parameter that every distribution has
 
 LENGTHS: dict[str, LengthParameters] = {
     "equal": Equal(),

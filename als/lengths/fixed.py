@@ -75,8 +75,7 @@ INCREASING = Triangular("increasing", 0.0, 1.0)
 DECREASING = Triangular("decreasing", 1.0, 0.0)
 
 
-#: Units of the numbers, in GFLOP.
-UNITS = {"gflop": 1.0, "flop": 1e-9}
+UNITS = {"gflop": 1.0, "flop": 1e-9}  #: units of the numbers, in GFLOP
 
 
 def read_lengths(path: str | os.PathLike[str], unit: str = "gflop") -> Array:
@@ -129,8 +128,7 @@ class LengthsFile:
         return pattern_lengths(self.name, lengths, self.path, mode=PATTERN if self.scale else COUNT)
 
 
-#: Limit of a picture's steps, pixels × iterations: some ten seconds.
-MAX_STEPS = 4_000_000_000
+MAX_STEPS = 4_000_000_000  #: limit of a picture's steps, pixels × iterations: some ten seconds
 
 
 @compiled()

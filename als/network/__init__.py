@@ -31,8 +31,7 @@ from traces.base.plugins import resolve, split_parameters
 
 _MAX_HOSTS = 2**24
 
-#: Bytes per second on a link of 1 Gbit/s.
-BYTES_PER_GBIT = 1.25e8
+BYTES_PER_GBIT = 1.25e8  #: bytes per second on a link of 1 Gbit/s
 
 
 class NetworkKind(IntEnum):

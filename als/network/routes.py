@@ -7,8 +7,7 @@ from als.network.topologies.dragonfly import dragonfly_cables, dragonfly_route
 from als.network.topologies.fat_tree import LEVELS, fat_tree_route
 from traces.compiled import Array, compiled
 
-#: With more hosts, mean costs are estimated from fewer than all pairs.
-ALL_PAIRS = 16
+ALL_PAIRS = 16  #: with more hosts, mean costs are estimated from fewer than all pairs
 
 
 @compiled(inner=True)

@@ -7,14 +7,9 @@ from traces.compiled import compiled
 from traces.kernels.signatures import Ints
 from traces.kernels.state import State, column
 
-#: Largest number of levels of a fat-tree: a route goes up and down through all of them.
-MAX_LEVELS = 8
-
-#: Largest number of links of a route.
-MAX_ROUTE = 2 * MAX_LEVELS
-
-#: Room for the numbers of a topology's own kernel; the fat-tree has the most.
-PARAMETERS = 1 + 4 * MAX_LEVELS
+MAX_LEVELS = 8  #: largest number of levels of a fat-tree: a route goes up and down through all of them
+MAX_ROUTE = 2 * MAX_LEVELS  #: largest number of links of a route
+PARAMETERS = 1 + 4 * MAX_LEVELS  #: room for the numbers of a topology's own kernel; the fat-tree has the most
 
 # Kinds of models: data arrive at once; latency and bytes over bandwidth, independent of other transfers; flows share links.
 NONE, HOCKNEY, SHARING = range(3)
@@ -47,8 +42,7 @@ def new_network(parameters: Sequence[int], **numbers: float) -> NetworkState:
     return network
 
 
-#: The network on which all data arrive at once.
-NO_NETWORK = new_network(())
+NO_NETWORK = new_network(())  #: the network on which all data arrive at once
 
 
 def message_ns(host: Any, first_host: Any, latency_ns: int) -> Any:

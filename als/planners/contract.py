@@ -30,11 +30,8 @@ ACROSS_S_PER_BYTE = 1  # per byte of an edge between hosts, s
 WITHIN_S_PER_BYTE = 2  # per byte of an edge between cores of one host, s
 COSTS = 3
 
-#: Result if no core is present.
-NO_CORE = -1
-
-#: Result of :func:`first_fault` for a valid plan.
-SOUND = -1
+NO_CORE = -1  #: result if no core is present
+SOUND = -1  #: result of :func:`first_fault` for a valid plan
 
 
 class PlanningProblem(State):
@@ -65,8 +62,7 @@ class PlanningProblem(State):
     ints: Ints
 
 
-#: The signature of the rule.
-PLAN = types.int64(StateKind(PlanningProblem))
+PLAN = types.int64(StateKind(PlanningProblem))  #: the signature of the rule
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,7 @@ from als.graphs.order import upward_ranks
 from als.planners.contract import ACROSS_S_PER_BYTE, LATENCY_S, WITHIN_S_PER_BYTE, PlanningProblem
 from traces.compiled import Array, compiled
 
-#: Numbers of work space per core for :class:`Arrivals`.
-ARRIVAL_FLOATS: Final = 4
+ARRIVAL_FLOATS: Final = 4  #: numbers of work space per core for :class:`Arrivals`
 ARRIVAL_INTS: Final = 1
 
 

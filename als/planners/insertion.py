@@ -11,8 +11,7 @@ from traces.compiled import Array, compiled
 # move to a piece of twice the size. So all pieces together have room for at most 4 times as many slots as there are tasks.
 _FIRST_ROOM: Final = 4
 
-#: Numbers of work space per task, and per core, for :class:`Slots`.
-SLOT_FLOATS: Final = 8
+SLOT_FLOATS: Final = 8  #: numbers of work space per task, and per core, for :class:`Slots`
 SLOT_FLOATS_PER_CORE: Final = 2
 SLOT_INTS_PER_CORE: Final = 3
 

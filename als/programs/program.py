@@ -31,8 +31,7 @@ def key_of(where: str, key: str) -> str:
     return f"{where}.{key}" if where else str(Mention(key.replace("_", "-"), key))
 
 
-#: Largest number of cores that a phase may request, as a multiple of the job's request.
-_MOST_CORES = 1e6
+_MOST_CORES = 1e6  #: largest number of cores that a phase may request, as a multiple of the job's request
 
 
 @dataclass(frozen=True)
@@ -240,8 +239,7 @@ def filled_phase(phase: Phase, run: Loop, where: str) -> Phase:
     return replace(phase, **given, where=where) if changed else phase
 
 
-#: The largest number of phases of a program, and of time steps.
-MAX_PHASES = 100
+MAX_PHASES = 100  #: the largest number of phases of a program, and of time steps
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from traces.base.errors import InputError, one_of, shown, shown_name
 from traces.base.given_file import parse_json
 from traces.base.plugins import split_names, split_parameters
 
-#: The kinds of phases in a table.
-KINDS = ("serial", "loop", "graph")
+KINDS = ("serial", "loop", "graph")  #: the kinds of phases in a table
 
 _LOOP_KEYS = ("als", "lengths", "tasks_per_core", "tasks", "cores", "share")
 _GRAPH_KEYS = ("als", "graph", "order", "tasks_per_core", "tasks", "cores", "share")

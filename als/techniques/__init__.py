@@ -31,8 +31,7 @@ from traces.base.time import parse_duration_ns
 
 __all__ = ["TECHNIQUES", "Selection", "Technique", "spelled", "split_techniques", "technique", "technique_kernel"]
 
-#: The scheduler of a loop: one technique, or a choice among several.
-AnyTechnique = Technique | Selection
+AnyTechnique = Technique | Selection  #: the scheduler of a loop: one technique, or a choice among several
 
 TECHNIQUES: dict[str, Technique] = {
     "static": STATIC,

@@ -4,8 +4,7 @@ import math
 
 from traces.compiled import compiled
 
-#: The roundings and their numbers in ``params``.
-CEIL, FLOOR, HALF_EVEN = 0, 1, 2
+CEIL, FLOOR, HALF_EVEN = 0, 1, 2  #: the roundings and their numbers in ``params``
 ROUNDINGS = ("ceil", "floor", "half-even")
 
 #: A computed size this close to a whole number counts as that number. A formula with a whole exact value is often off by some

@@ -64,8 +64,7 @@ _FULL = ("n_tasks", "n_cores", "core", "request", "remaining", "facts", "speed",
 _i64 = types.int64
 _column = types.Column(types.float64)
 
-#: The signatures of the two forms.
-NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)
+NEXT_CHUNK = _i64(_i64, _i64, _i64, _i64, _i64, _column)  #: the signatures of the two forms
 NEXT_CHUNK_FULL = _i64(_i64, _i64, _i64, _i64, _i64, _column, _column, _column, _column)
 
 
@@ -179,8 +178,7 @@ def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))
 
 
-#: Prefix of a selection.
-PREFIX = "select:"
+PREFIX = "select:"  #: prefix of a selection
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,7 @@ def with_parameters(allocator: Allocator, **known: int) -> Allocator:
     return replace(allocator, parameters=tuple(known[name] for name in allocator.asks)) if allocator.asks else allocator
 
 
-#: Rules of users that were tried in this process.
-_TRIED: Final[WeakSet[Any]] = WeakSet()
+_TRIED: Final[WeakSet[Any]] = WeakSet()  #: rules of users that were tried in this process
 
 
 def placing(allocator: Allocator) -> Callable[..., int]:

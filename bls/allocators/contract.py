@@ -53,8 +53,7 @@ class PlacementRequest(State):
     out_hi: Ints
 
 
-#: The signature of an allocator.
-PLACE = types.int64(StateKind(PlacementRequest))
+PLACE = types.int64(StateKind(PlacementRequest))  #: the signature of an allocator
 
 
 @dataclass(frozen=True)

@@ -20,5 +20,4 @@ def _place(request: PlacementRequest) -> int:
 
 FIRST_FIT = Allocator("first-fit", _place, countable=True)
 
-#: The same rule, named for what it does.
-LOWEST = Allocator("lowest", _place, countable=True)
+LOWEST = Allocator("lowest", _place, countable=True)  #: the same rule, named for what it does

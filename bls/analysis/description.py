@@ -193,8 +193,7 @@ _BAR = 30
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
-#: Members of a class, and frequent estimates, that the text shows.
-_ROWS, _FREQUENT = 8, 5
+_ROWS, _FREQUENT = 8, 5  #: members of a class, and frequent estimates, that the text shows
 
 
 def as_text(described: Description) -> str:

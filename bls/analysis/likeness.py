@@ -29,8 +29,7 @@ from traces.base.errors import InputError, parse_real
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-#: What goes round, with the number of its bins.
-CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}
+CYCLES: Mapping[str, int] = {"hour": 24, "weekday": 7, "month": 12}  #: what goes round, with the number of its bins
 
 #: What is compared, with its unit.
 QUANTITIES: Mapping[str, str] = {

@@ -15,11 +15,8 @@ from bls.workloads.workload import Workload
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
 
-#: Bars of the histogram of run time / estimate: one for every 5 % up to 100 %.
-_PARTS = 20
-
-#: How near to its estimate a run time is that ended "at the limit".
-_AT_LIMIT = 0.01
+_PARTS = 20  #: bars of the histogram of run time / estimate: one for every 5 % up to 100 %
+_AT_LIMIT = 0.01  #: how near to its estimate a run time is that ended "at the limit"
 
 _POPULAR, _TOP_USERS = 20, 10
 

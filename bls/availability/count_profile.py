@@ -6,11 +6,8 @@ Slice ``k`` lasts from ``ns[k]`` to ``ns[k + 1]``, the last one for ever; ``free
 
 from traces.compiled import Array, compiled
 
-#: The instant that never comes: the end of intervals without an end.
-PROFILE_NEVER = 2**63 - 1
-
-#: Latest begin of a plan, so that begin + length (at most 2**62 - 1) is an instant.
-_LAST_BEGIN = 2**62
+PROFILE_NEVER = 2**63 - 1  #: the instant that never comes: the end of intervals without an end
+_LAST_BEGIN = 2**62  #: latest begin of a plan, so that begin + length (at most 2**62 - 1) is an instant
 
 
 @compiled(inner=True)

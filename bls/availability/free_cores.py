@@ -71,8 +71,7 @@ def next_number(words: Array, starts: Array, number: int) -> int:
     return -1
 
 
-#: The smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``.
-free_next = next_number
+free_next = next_number  #: the smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``
 
 
 def new_free(n_cores: int) -> tuple[Array, Array]:

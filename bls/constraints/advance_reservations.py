@@ -23,8 +23,7 @@ from traces.base.time import format_ns, given_instant_ns
 from traces.compiled import Array
 from traces.intervals import OPEN, intervals_text, parse_intervals
 
-#: Kinds of windows.
-KINDS = ("maintenance", "reservation")
+KINDS = ("maintenance", "reservation")  #: kinds of windows
 
 _NUMBERS = re.compile(r"[0-9,\s-]*")
 

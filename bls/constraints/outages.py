@@ -27,11 +27,8 @@ from traces.compiled import Array
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-#: The instant of events that never happen.
-NEVER = MAX_NS
-
-#: States of a host in an outage: on a drained host running jobs go on.
-DOWN, DRAIN = "down", "drain"
+NEVER = MAX_NS  #: the instant of events that never happen
+DOWN, DRAIN = "down", "drain"  #: states of a host in an outage: on a drained host running jobs go on
 
 _COLUMNS = ["host", "down_s", "up_s"]
 _STATE = "state"

@@ -18,14 +18,9 @@ from traces.base.columns import Columns
 from traces.base.errors import InputError, parse_real, shown
 from traces.compiled import Array
 
-#: Name of the stream from which malleable jobs are drawn.
-_STREAM = 0x6D616C6C6561626C65
-
-#: Default smallest and largest factor of the requested cores for jobs of a share.
-_LEAST, _MOST = 0.25, 2.0
-
-#: A factor larger than that of any machine.
-_HIGHEST = 1e6
+_STREAM = 0x6D616C6C6561626C65  #: name of the stream from which malleable jobs are drawn
+_LEAST, _MOST = 0.25, 2.0  #: default smallest and largest factor of the requested cores for jobs of a share
+_HIGHEST = 1e6  #: a factor larger than that of any machine
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,7 @@ from traces.compiled import Array, own
 #: millionths, and a kg is 1000 g.
 _PARTS: Final = 10**15
 
-#: mW × s per kWh.
-_MWS_PER_KWH: Final = 3_600_000_000
+_MWS_PER_KWH: Final = 3_600_000_000  #: mW × s per kWh
 
 
 @dataclass(frozen=True)
@@ -127,15 +126,11 @@ class Weighed(NamedTuple):
         return max(self.value) - min(self.value)
 
 
-#: Parts of the values of :class:`Weighed`.
-UNIT: Final = _PARTS * _MWS_PER_KWH
+UNIT: Final = _PARTS * _MWS_PER_KWH  #: parts of the values of :class:`Weighed`
 
 
-#: Beginning of messages about a faulty instance.
-FAULT: Final = "constraint programming: the policy's instance: "
-
-#: Largest sum of a kind of resource over all nodes; keeps sums within int64.
-_MOST: Final = 2.0**60
+FAULT: Final = "constraint programming: the policy's instance: "  #: beginning of messages about a faulty instance
+_MOST: Final = 2.0**60  #: largest sum of a kind of resource over all nodes; keeps sums within int64
 
 
 def up_s(duration_ns: Array) -> Array:

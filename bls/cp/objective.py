@@ -22,14 +22,9 @@ from bls.cp.problem import Problem
 from traces.base.errors import InputError
 from traces.compiled import Array
 
-#: Shorter durations count as this one in bounded slowdowns, as is usual (Feitelson and others).
-BOUND_S: Final = 10
-
-#: Waits are weighted in hours.
-_HOUR_S: Final = 3600
-
-#: Weights are multiples of 1 / PART; smaller ones are refused as parameters.
-PART: Final = 10**6
+BOUND_S: Final = 10  #: shorter durations count as this one in bounded slowdowns, as is usual (Feitelson and others)
+_HOUR_S: Final = 3600  #: waits are weighted in hours
+PART: Final = 10**6  #: weights are multiples of 1 / PART; smaller ones are refused as parameters
 
 #: Limit of the weighted sum of the latest starts: below 2**63 with room for the solver's additions and subtractions.
 LARGEST: Final = 2**58

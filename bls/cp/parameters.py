@@ -17,14 +17,9 @@ WHICH: Final = ("all", "fits")
 #: Definitions of Z: the sum of slowdowns (as in the papers), of slowdowns bounded at 10 s, of waits, or a weighted sum.
 GOALS: Final = ("slowdown", "bounded", "wait", "weighted")
 
-#: Default number of lists of ``lns``.
-_LISTS: Final = 200
-
-#: Default number of hours for which prices are known: those of the next day.
-_AHEAD_H: Final = 24.0
-
-#: The smallest weight above 0.
-_LEAST: Final = 1e-6
+_LISTS: Final = 200  #: default number of lists of ``lns``
+_AHEAD_H: Final = 24.0  #: default number of hours for which prices are known: those of the next day
+_LEAST: Final = 1e-6  #: the smallest weight above 0
 
 #: CP-SAT's own search, from the list's plan or from a better one; that of section 3 of the paper; or no solver.
 SEARCHES: Final = ("hinted", "guided", "paper", "lns", "list")
@@ -40,8 +35,7 @@ class DispatchWeights(NamedTuple):
     carbon: float = 0.0
 
 
-#: Slowdowns only, with equal weights of all jobs.
-SLOWDOWNS: Final = DispatchWeights()
+SLOWDOWNS: Final = DispatchWeights()  #: slowdowns only, with equal weights of all jobs
 
 
 @dataclass(frozen=True)

@@ -169,11 +169,8 @@ _EXACT = float(2**52)
 #: s.
 _DIGIT, _DIGITS = 29, 3
 
-#: Size of a block in which jobs are tested: few more jobs are tested than are needed.
-_BLOCK: Final = 128
-
-#: Factor by which the number of ranked jobs grows if they do not suffice.
-_MORE: Final = 8
+_BLOCK: Final = 128  #: size of a block in which jobs are tested: few more jobs are tested than are needed
+_MORE: Final = 8  #: factor by which the number of ranked jobs grows if they do not suffice
 
 
 def ranked(queue: Queue, among: Array, most: int) -> Array:

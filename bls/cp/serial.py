@@ -40,11 +40,8 @@ ORDERS: Final[dict[str, Callable[[Problem, Objective], Array]]] = {
     ),
 }
 
-#: The order of the starts of the previous plan, if there is one.
-LAST: Final = "last"
-
-#: How often, at most, the best schedule is generated again in the order of its starts.
-_ANEW: Final = 4
+LAST: Final = "last"  #: the order of the starts of the previous plan, if there is one
+_ANEW: Final = 4  #: how often, at most, the best schedule is generated again in the order of its starts
 
 
 #: Columns of a problem that its room has, too.
@@ -199,11 +196,8 @@ def best_list(
     return best, name
 
 
-#: The largest number of jobs to take out at once.
-_MOST: Final = 8
-
-#: Largest distance at which a job is put back, as a fraction of all positions (1 / _REACH).
-_REACH: Final = 4
+_MOST: Final = 8  #: the largest number of jobs to take out at once
+_REACH: Final = 4  #: largest distance at which a job is put back, as a fraction of all positions (1 / _REACH)
 
 
 def bettered(

@@ -65,8 +65,7 @@ def grow_width_requests(state: BatchState, more: int) -> None:
         state.width_requests.grow(width_requests=needed + len(state.width_requests.job))
 
 
-#: Numbers that name a row.
-_NAME_ROWS = ("arrived_job", "due_job", "blocked_head")
+_NAME_ROWS = ("arrived_job", "due_job", "blocked_head")  #: numbers that name a row
 
 #: Numbers that start again: those of the new state's own rows, and of columns that begin empty.
 _BEGIN_AGAIN = ("n_rows", "n_predicted", "n_ended", "n_started", "n_answered", "n_chosen", "n_log")

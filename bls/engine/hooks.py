@@ -10,8 +10,7 @@ from traces.kernels.signatures import StateKind
 
 HOOK = types.int64(StateKind(BatchState), types.int64, types.int64, types.int64, types.int64)
 
-#: ``call_hook(state.roles[ROLE], (state, job, begin, stop, sign))``
-call_hook = caller(HOOK)
+call_hook = caller(HOOK)  #: ``call_hook(state.roles[ROLE], (state, job, begin, stop, sign))``
 
 # Events, in the order of an instant. A subscriber returns 0, or a ``BatchStatus`` with which the engine stops.
 NEXT = 0  # query: the next instant of an event other than ends and arrivals; ``sign`` 0: except outages and wake-ups

@@ -26,11 +26,8 @@ from traces.compiled import compiled, value_from
 
 _wall_clock = value_from(CLOCK)
 
-#: Most passes in a row without a start while only outages and wake-ups are to come.
-_MOST_IDLE = 100_000
-
-#: CLOCK_MONOTONIC of clock_gettime.
-_MONOTONIC = 1
+_MOST_IDLE = 100_000  #: most passes in a row without a start while only outages and wake-ups are to come
+_MONOTONIC = 1  #: CLOCK_MONOTONIC of clock_gettime
 
 
 @compiled(merged=True)

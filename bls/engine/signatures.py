@@ -16,8 +16,7 @@ SCORE = types.int64(types.int64, _COLUMN, types.int64, _COLUMN, _COLUMN, _COLUMN
 #: The signature of ``bls.policies.score_policy.ScorePolicy.account``.
 ACCOUNT = types.int64(types.int64, types.int64, types.int64, types.int64, _NUMBERS, _VALUES)
 
-#: The signature of the function by which a Python policy decides.
-DECIDE = types.int64(types.int64)
+DECIDE = types.int64(types.int64)  #: the signature of the function by which a Python policy decides
 
 #: The signature of ``clock_gettime``: (clock number, address of two int64) → 0.
 CLOCK = types.int64(types.int64, types.uintp)

@@ -24,8 +24,7 @@ from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
 
-#: An instant that never comes, and one after every possible begin of a slot.
-NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1
+NEVER, ALWAYS = PROFILE_NEVER, 2**62 + 1  #: an instant that never comes, and one after every possible begin of a slot
 
 # The codes, as integers for kernels:
 STATIC, SCORED, DECIDED, REJECTED = map(int, codes.QueueOrder)
@@ -55,8 +54,7 @@ BY_ROW = frozenset({"rows", "numbered", "needed", "scaling", "requested_widths",
 #: Other dimensions that depend on the jobs of a run, not on its machine.
 OF_JOBS = frozenset({"jobs", "queue_words", "running", "expected", "arriving", "slices", "kept", "log", "groups"})
 
-#: An unlimited number of reservations.
-UNBOUNDED = 2**62
+UNBOUNDED = 2**62  #: an unlimited number of reservations
 
 # Places in BatchState.functions.
 PLACE_AT, SCORE_AT, ACCOUNT_AT, CLOCK_AT, DECIDE_AT = range(5)

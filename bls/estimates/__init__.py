@@ -22,8 +22,7 @@ __all__ = [
     "estimator", "groups", "planned_ns",
 ]  # fmt: skip
 
-#: Names the stream that errors are drawn from.
-_STREAM = 0x77697468696E
+_STREAM = 0x77697468696E  #: names the stream that errors are drawn from
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,12 @@ ALIKE = (
     "name", "name_prefix", "queues", "resources",
 )  # fmt: skip
 
-#: Those of them that only a log which names its jobs tells.
-BY_NAME = ("name", "name_prefix")
+BY_NAME = ("name", "name_prefix")  #: those of them that only a log which names its jobs tells
 
 #: What at the end of a name is no part of its prefix: a number, and what sets it apart.
 _NUMBER_AT_END = re.compile(r"[\s_.:#\-]*[0-9]+$")
 
-#: Further columns of logs that say what a job asked for.
-_ASKED = ("nodes", "gpus", "gpu", "unit_cores")
+_ASKED = ("nodes", "gpus", "gpu", "unit_cores")  #: further columns of logs that say what a job asked for
 
 _MINUTE_NS = 60 * 10**9
 

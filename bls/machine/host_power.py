@@ -9,8 +9,7 @@ from traces.base.errors import InputError, shown
 from traces.base.scale import WHOLE, scale_of
 from traces.base.time import given_duration_ns
 
-#: Largest power of a core or host, W.
-MAX_W: Final = 10**9
+MAX_W: Final = 10**9  #: largest power of a core or host, W
 
 _MW = 1000
 _MOST_STATES = 64

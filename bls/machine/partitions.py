@@ -154,8 +154,7 @@ def _hosts_of_leaves(switches: Sequence[Switch], n_hosts: int) -> dict[str, Arra
     return found
 
 
-#: Entry of a table for no limit.
-NO_LIMIT = MAX_NS
+NO_LIMIT = MAX_NS  #: entry of a table for no limit
 
 _MAX_PRIORITY = 10**9
 

@@ -29,11 +29,8 @@ MAX_AMOUNT = 2**38
 
 MEMORY = "memory"
 
-#: Names of memory with their unit in KB.
-MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}
-
-#: (name, amount) pairs in the order of the names.
-Amounts = tuple[tuple[str, int], ...]
+MEMORY_UNITS_KB = {"memory_gb": 2**20, "memory_mb": 2**10, "memory_kb": 1}  #: names of memory with their unit in KB
+Amounts = tuple[tuple[str, int], ...]  #: (name, amount) pairs in the order of the names
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 # Columns of a request file that are not amounts.
@@ -75,8 +72,7 @@ def amounts(key: str, values: object, *, units: bool = True) -> Amounts:
 
 T = TypeVar("T")
 
-#: Largest number of cores of a platform.
-MAX_CORES = 2**24
+MAX_CORES = 2**24  #: largest number of cores of a platform
 
 #: Topologies of networks in ``als.network.topologies``, which checks their parameters.
 TOPOLOGIES = ("full", "shared", "star", "fat-tree", "dragonfly")

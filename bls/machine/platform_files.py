@@ -21,8 +21,7 @@ from traces.base.plugins import split_parameters
 if TYPE_CHECKING:
     from bls.machine.platform import Platform
 
-#: The default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores.
-PROCESSOR_GFLOPS = CORE_GFLOPS.default
+PROCESSOR_GFLOPS = CORE_GFLOPS.default  #: the default speed of a processor, in GFLOP/s: 3 TFLOP/s for 64 cores
 
 _KEYS = ("groups", "resources", "system_name", "equivalence", "start_time")
 _MOST = 2**24

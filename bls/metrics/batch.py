@@ -34,11 +34,8 @@ from traces.compiled import Array
 
 _NS_PER_HOUR = 3600 * NS_PER_S
 
-#: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses).
-BOUND_NS = 10 * NS_PER_S
-
-#: Metrics of fair start times.
-UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")
+BOUND_NS = 10 * NS_PER_S  #: τ of the bounded slowdown (Feitelson et al.; 10 s is what the field uses)
+UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share")  #: metrics of fair start times
 
 
 def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int) -> dict[str, Any]:

@@ -17,8 +17,7 @@ _LOW = (1 << _HALF) - 1
 _BITS = 28
 _LIMB = (1 << _BITS) - 1
 
-#: Rows that are worked on at once: their limbs stay in the processor's cache.
-_BLOCK = 1 << 14
+_BLOCK = 1 << 14  #: rows that are worked on at once: their limbs stay in the processor's cache
 
 Limbs: TypeAlias = list[Array]
 

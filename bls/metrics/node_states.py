@@ -47,8 +47,7 @@ def host_windows(host_first: Array, host: Array, begin_ns: Array, end_ns: Array)
     return core_windows(host_first[host], host_first[host + 1], begin_ns, end_ns)
 
 
-#: No windows at all.
-NO_WINDOWS = CoreTimes(*np.zeros((4, 0), np.int64))
+NO_WINDOWS = CoreTimes(*np.zeros((4, 0), np.int64))  #: no windows at all
 
 
 @dataclass(frozen=True)

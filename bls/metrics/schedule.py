@@ -28,8 +28,7 @@ class HeldCores(NamedTuple):
     cores: Array
 
 
-#: Filled in by :class:`Schedule`.
-_BY_DEFAULT: Any = None
+_BY_DEFAULT: Any = None  #: filled in by :class:`Schedule`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +160,7 @@ class Downtime:
         return Downtime(host[:n], cores[:n], down[:n], up[:n])
 
 
-#: Every host is up at every instant.
-NO_DOWNTIME = Downtime(*np.zeros((4, 0), np.int64))
+NO_DOWNTIME = Downtime(*np.zeros((4, 0), np.int64))  #: every host is up at every instant
 
 
 @compiled()

@@ -27,11 +27,8 @@ from traces.kernels.signatures import Floats, Floats2, Ints
 
 NAMES = ("s", "t", "n", "w", "z", "l", "power_w", "energy_j")
 
-#: Those that the platform has to know.
-POWERED = frozenset(("power_w", "energy_j"))
-
-#: The longest expression, characters, and the most operations within one another.
-MAX_LENGTH = 1000
+POWERED = frozenset(("power_w", "energy_j"))  #: those that the platform has to know
+MAX_LENGTH = 1000  #: the longest expression, characters, and the most operations within one another
 MAX_DEPTH = 100
 
 # Opcodes: first what puts a value onto the stack (the names in the order of NAMES, then a constant), then what changes the

@@ -114,8 +114,7 @@ class Scoring:
     memory: Array
 
 
-#: Rules of users that were tried in this process.
-_TRIED: Final[WeakSet[Any]] = WeakSet()
+_TRIED: Final[WeakSet[Any]] = WeakSet()  #: rules of users that were tried in this process
 
 
 def scoring(policy: ScoringPolicy, jobs: KnownJobs) -> Scoring:
@@ -145,8 +144,7 @@ def unscored(policy: ScorePolicy, job_id: int, now_ns: int) -> TwolevelError:
     return policy.blame(f"batch policy {policy.name}: no finite key for job {job_id} {when} (as by a division by zero)")
 
 
-#: So many jobs wait.
-_WAITING: Final = 16
+_WAITING: Final = 16  #: so many jobs wait
 
 
 def _try_out(policy: ScorePolicy, jobs: KnownJobs, numbers: Array, memory: Array) -> None:

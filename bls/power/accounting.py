@@ -26,8 +26,7 @@ from traces.compiled import Array
 from traces.holdings import core_spans, holdings
 from traces.ledger import Ledger
 
-#: pJ in a joule, and in a megajoule, which is a billion billion of them.
-PJ_PER_J = 10**12
+PJ_PER_J = 10**12  #: pJ in a joule, and in a megajoule, which is a billion billion of them
 _BILLION = 10**9
 _PJ_PER_MJ = _BILLION**2
 

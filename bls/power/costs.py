@@ -25,8 +25,7 @@ _PJ_PER_KWH: Final = 3_600_000 * PJ_PER_J
 #: Metrics that prices and emissions give: of the machine, and of the cores that jobs held.
 COST_METRICS: Final = ("cost", "cost_jobs", "co2e_g", "co2e_jobs_g")
 
-#: Metrics that a PUE gives.
-FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")
+FACILITY_METRICS: Final = ("facility_energy_j", "facility_mean_pue", "facility_peak_w")  #: metrics that a PUE gives
 
 
 class FinishedPower(NamedTuple):

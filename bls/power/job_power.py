@@ -28,14 +28,9 @@ from traces.base.errors import InputError, one_of, real, shown
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 
-#: The columns.
-POWER, MEMORY_BOUND = "power", "memory_bound"
-
-#: The most that each of them may be.
-HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}
-
-#: What holds where nothing is said, parts per billion.
-_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}
+POWER, MEMORY_BOUND = "power", "memory_bound"  #: the columns
+HIGHEST: Final = {POWER: 10, MEMORY_BOUND: 1}  #: the most that each of them may be
+_DEFAULT: Final = {POWER: WHOLE, MEMORY_BOUND: 0}  #: what holds where nothing is said, parts per billion
 
 #: The keyword in Python, and the name of the file in errors.
 _KEYWORD, _KIND = "job_power", f"file of job_id, {POWER} and {MEMORY_BOUND}"
@@ -242,8 +237,7 @@ def _check_most(table: PowerTable, jobs: JobPower, job_id: Array) -> None:
         )
 
 
-#: Names the stream that the jobs of a share are drawn from.
-_STREAM = 0x616C6C6F776564
+_STREAM = 0x616C6C6F776564  #: names the stream that the jobs of a share are drawn from
 _SHARE = re.compile(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", re.IGNORECASE)
 _PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,9})?)\s*%")
 _USERS = re.compile(r"users:([0-9]{1,18}(?:\s+[0-9]{1,18})*)")

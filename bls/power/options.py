@@ -15,8 +15,7 @@ from bls.engine.codes import SlowOrder
 from traces.base.errors import InputError, at, one_of, real, shown, whole
 from traces.base.options import check, holds, knows_its_keywords, recorded
 
-#: What is done under a limit.
-FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")
+FALLBACKS: Final = ("none", "hold", "submit", "dvfs", "stop:idle", "stop:off")  #: what is done under a limit
 
 #: Orders in which ``dvfs:slow=`` slows running jobs one by one.
 SLOW: Final = {"fewest": int(SlowOrder.FEWEST), "least-sensitive": int(SlowOrder.LEAST_SENSITIVE)}

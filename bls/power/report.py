@@ -36,11 +36,8 @@ from traces.holdings import Holdings, holdings
 from traces.ledger import STATES, WHY, Ledger, PowerRecords
 from traces.tables import ALLOWED, BOOT_WAIT, ENERGY, PREDICTED_POWER
 
-#: In tables, where there is no limit.
-NO_LIMIT: Final = -1
-
-#: The most times at which a limit was exceeded that the record of a run lists.
-_LISTED: Final = 1000
+NO_LIMIT: Final = -1  #: in tables, where there is no limit
+_LISTED: Final = 1000  #: the most times at which a limit was exceeded that the record of a run lists
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,8 +16,7 @@ from traces.compiled import Array
 #: Columns of the file, and the metric that each one gives.
 KINDS: Final = {"price_per_kwh": "cost", "g_co2e_per_kwh": "co2e_g"}
 
-#: Numbers of the file are stored as whole millionths.
-PARTS: Final = 10**6
+PARTS: Final = 10**6  #: numbers of the file are stored as whole millionths
 _MOST: Final = 10**6
 _NUMBER = re.compile(r"-?[0-9]{1,7}(\.[0-9]{1,6})?")
 

@@ -25,8 +25,7 @@ LIMIT_METRICS: Final = (
     "mean_wait_disallowed_ns",
 )  # fmt: skip
 
-#: Metrics with predictions of the power of jobs.
-PREDICTION_METRICS: Final = ("mean_power_error",)
+PREDICTION_METRICS: Final = ("mean_power_error",)  #: metrics with predictions of the power of jobs
 
 #: Metrics with sleeping hosts: numbers of shutdowns and boots; the time that all hosts together were off, and its share; the
 #: number of jobs that waited for boots, and the mean of these waits over all started jobs.

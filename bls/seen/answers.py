@@ -19,14 +19,9 @@ from traces.base.scale import scale_of
 from traces.base.time import format_ns
 from traces.intervals import intervals_text, joined_numbers
 
-#: Cores as half-open intervals, ascending and disjoint.
-Cores = list[tuple[int, int]]
-
-#: Length up to which a list of cores is shown.
-_SHOWN = 80
-
-#: The longest reason for a start, or a rejection.
-LONGEST_REASON = 200
+Cores = list[tuple[int, int]]  #: cores as half-open intervals, ascending and disjoint
+_SHOWN = 80  #: length up to which a list of cores is shown
+LONGEST_REASON = 200  #: the longest reason for a start, or a rejection
 
 
 class Start(NamedTuple):
@@ -158,8 +153,7 @@ class WakeUps:
         return self.pending[0] if self.pending else None
 
 
-#: Stands for all cores of a job.
-_ALL = -1
+_ALL = -1  #: stands for all cores of a job
 
 
 class Directions:

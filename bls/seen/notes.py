@@ -9,8 +9,7 @@ from typing import Any, Final
 from traces.base.errors import PluginError, one_of, printable, shown
 from traces.tables import ColumnKind, Values
 
-#: Types of notes about a decision.
-NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)
+NOTED: Final[tuple[type, ...]] = (int, float, str, Fraction)  #: types of notes about a decision
 
 #: Suffix of a column with the exact value of a fraction, as a text; the column without it has the nearest float.
 EXACT: Final = "_exact"

@@ -42,8 +42,7 @@ class WorkloadReader(Protocol):
 
 READERS: dict[str, WorkloadReader] = {"swf": read_swf, "sacct": read_sacct, "batsim": read_batsim, "gwf": read_gwf}
 
-#: Further endings of file names.
-ENDINGS = {"json": "batsim"}
+ENDINGS = {"json": "batsim"}  #: further endings of file names
 
 _LOOKED_AT = 1 << 16
 _GWF_FIELDS = 29

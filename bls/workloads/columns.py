@@ -13,11 +13,8 @@ from traces.base.columns import read_only
 from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
-#: The longest name of a further column.
-NAME_LENGTH = 100
-
-#: The columns that every workload has.
-COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")
+NAME_LENGTH = 100  #: the longest name of a further column
+COLUMNS = ("job_id", "submit_ns", "run_ns", "cores", "estimate_ns", "line")  #: the columns that every workload has
 
 _OPTIONAL = (
     "user", "group", "queue", "partition", "qos", "memory_kb", "preceding", "think_ns", "cancel_ns", "wait_ns", "status",
@@ -27,8 +24,7 @@ _OPTIONAL = (
 #: Optional columns of a workload, and their default value.
 OPTIONAL: Mapping[str, int] = MappingProxyType(dict.fromkeys(_OPTIONAL, -1) | {"think_ns": 0, "preset": 0})
 
-#: The further field of an SWF file that holds a column of this name, in whole ns.
-BEGIN = "begin_ns"
+BEGIN = "begin_ns"  #: the further field of an SWF file that holds a column of this name, in whole ns
 
 #: SWF's status of failed and of cancelled jobs: those that may have been cancelled before their start.
 FAILED, CANCELLED = 0, 5
@@ -118,8 +114,7 @@ def distinct(values: Array) -> tuple[Array, Array]:
     return numbers, (np.cumsum(there) - 1)[above]
 
 
-#: Number of rejected lines of each reason that are kept with their error.
-KEPT = 10
+KEPT = 10  #: number of rejected lines of each reason that are kept with their error
 
 
 class RejectedLine(NamedTuple):

@@ -31,8 +31,7 @@ FACT = re.compile(r";\s*([A-Za-z]+):(?!//)\s*(.*)\s*")
 #: Columns whose numbers may have names in a header, and the key of such a line: ``; Queue: 1 batch``.
 TITLES = {"queue": "Queue", "partition": "Partition", "qos": "QOS"}
 
-#: Largest number of names of one column that are written as header lines.
-MOST_NAMES = 1000
+MOST_NAMES = 1000  #: largest number of names of one column that are written as header lines
 
 #: A comment that names a further field of the lines: the field's number and name; the name may be empty.
 NAMED_FIELD = re.compile(r";\s*(?:field|column)\s+([0-9]+)\s*:\s*(.*)", re.IGNORECASE)

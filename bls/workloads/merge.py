@@ -13,8 +13,7 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: Columns whose numbers stand for names.
-NAMED = ("user", "group", "application", "queue", "partition", "qos")
+NAMED = ("user", "group", "application", "queue", "partition", "qos")  #: columns whose numbers stand for names
 
 #: Rules for numbers without names that two logs share: they mean the same, or they are moved apart.
 SAME, APART = "same", "apart"

@@ -20,8 +20,7 @@ from traces.base.errors import whole as whole_number
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
 
-#: Smallest and largest factor of :func:`scale`.
-FACTORS = (0.001, 1000.0)
+FACTORS = (0.001, 1000.0)  #: smallest and largest factor of :func:`scale`
 
 # A factor becomes the nearest fraction with at most this denominator, so that columns are scaled with integers; with the range
 # of factors, no product below exceeds int64.
@@ -165,11 +164,8 @@ def _listed(numbers: Sequence[int]) -> str:
     return " ".join(map(str, numbers)) if len(numbers) <= 10 else f"{len(numbers)} of them"
 
 
-#: Largest number of windows of a log.
-_MOST = 100_000
-
-#: Name of the stream of random submits.
-_STREAM = 0x7368616B65
+_MOST = 100_000  #: largest number of windows of a log
+_STREAM = 0x7368616B65  #: name of the stream of random submits
 
 
 def window_begins(log: Workload, length_ns: int, warm_up_ns: int = 0, *, where: str = "replicate") -> tuple[int, ...]:

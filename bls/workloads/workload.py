@@ -387,8 +387,7 @@ class Workload:
         return made
 
 
-#: End of the error if every line is malformed.
-OTHER_FORMAT = "; perhaps it is in another format"
+OTHER_FORMAT = "; perhaps it is in another format"  #: end of the error if every line is malformed
 
 
 def no_valid_job(

@@ -127,8 +127,7 @@ __all__ = ["Download", "Watch", "catalogue_rows", "catalogue_table", "download",
 #: Called after every block with the bytes received so far and the total, or 0 if the server does not state it.
 Watch = Callable[[int, int], None]
 
-#: Upper limit of a download, bytes.
-MAX_BYTES = 4 << 30
+MAX_BYTES = 4 << 30  #: upper limit of a download, bytes
 
 _FIRST = 1 << 9
 _BLOCK = 1 << 16

@@ -11,8 +11,7 @@ from bridge.standard_error import keep_standard_streams, say
 
 __all__ = ["INTERRUPTED", "command", "main"]
 
-#: What the shell sees after an interrupt.
-INTERRUPTED: Final = 130
+INTERRUPTED: Final = 130  #: what the shell sees after an interrupt
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:

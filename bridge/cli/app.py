@@ -23,20 +23,11 @@ from traces.base.written_file import code_of, of_system
 
 _STDOUT = 1
 
-#: Exit code if the reader of stdout has closed it, as ``head`` does.
-_NOBODY_READS = 1
-
-#: This option may stand anywhere, as any command may end with an error.
-_DEBUG = "--debug"
-
-#: Time after an interrupt in which further ones are ignored while unfinished files are removed, s.
-_CLEARING_S = 3.0
-
-#: Time after which a lost interrupt is repeated, s.
-_AGAIN_S = 0.02
-
-#: Number of new objects between two garbage collections.
-_OBJECTS_BETWEEN = 50_000
+_NOBODY_READS = 1  #: exit code if the reader of stdout has closed it, as ``head`` does
+_DEBUG = "--debug"  #: this option may stand anywhere, as any command may end with an error
+_CLEARING_S = 3.0  #: time after an interrupt in which further ones are ignored while unfinished files are removed, s
+_AGAIN_S = 0.02  #: time after which a lost interrupt is repeated, s
+_OBJECTS_BETWEEN = 50_000  #: number of new objects between two garbage collections
 
 
 def _hear_interrupts() -> None:
@@ -145,8 +136,7 @@ def _run(words: list[str], debug: bool) -> Any:
         return _fault(error.text if isinstance(error, TwolevelError) else of_system(error), code_of(error))
 
 
-#: How similar an option or a command is at least that the message of a wrong one names; 1: the same.
-_NEAR = 0.75
+_NEAR = 0.75  #: how similar an option or a command is at least that the message of a wrong one names; 1: the same
 
 
 def _usage(error: Any) -> str:

@@ -12,11 +12,8 @@ from traces.base.errors import InputError, in_table, spelled
 from traces.base.given_file import parse_toml, read_text
 from traces.base.retired import unknown
 
-#: What a file cannot say.
-_NOT_THERE = ("config",)
-
-#: What names no file that is read.
-_NO_INPUT = ("out", "als-command", "listen", "certificate")
+_NOT_THERE = ("config",)  #: what a file cannot say
+_NO_INPUT = ("out", "als-command", "listen", "certificate")  #: what names no file that is read
 
 
 def options_of_file(file: str, command: Any) -> dict[str, Any]:

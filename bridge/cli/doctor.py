@@ -13,8 +13,7 @@ from bridge.standard_error import lined_up
 
 __all__ = ["Finding", "examine", "report", "versions"]
 
-#: (what was looked at, what was found, whether it is well)
-Finding = tuple[str, str, bool]
+Finding = tuple[str, str, bool]  #: (what was looked at, what was found, whether it is well)
 
 #: What is installed at the top, by the name that is imported.
 _PACKAGES = {"bls": "bls", "als": "als", "bridge": "bridge", "traces": "traces", "twolevel": "twolevel.py"}

@@ -200,14 +200,9 @@ def story_command(
     put_text(story_of_results(Path(results), job))
 
 
-#: Default name of the page, in the folder of the result.
-_NAME = "report.html"
-
-#: Exit code if the study has died.
-_DIED = 1
-
-#: Seconds between two loads of the page of a running study.
-_LIVE_S = 5
+_NAME = "report.html"  #: default name of the page, in the folder of the result
+_DIED = 1  #: exit code if the study has died
+_LIVE_S = 5  #: seconds between two loads of the page of a running study
 
 
 def report_command(

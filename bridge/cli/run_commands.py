@@ -97,8 +97,7 @@ _GROUPS = {
     "workload": ("bridge.cli.workload_commands", "workload_app"),
 }
 
-#: Words for which no command is loaded.
-_OF_ALL = ("-h", "--help", "--version")
+_OF_ALL = ("-h", "--help", "--version")  #: words for which no command is loaded
 
 
 def command_line(first_word: str) -> typer.Typer:

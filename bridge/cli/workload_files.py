@@ -41,8 +41,7 @@ _LOST = {
     "names": "names of jobs",
 }
 
-#: SWF's statuses by name.
-STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}
+STATUSES = {"failed": 0, "completed": 1, "cancelled": 5, "unknown": -1}  #: SWF's statuses by name
 
 
 def read(workload: str, form: str | None = None, *, cancelled: bool | None = False) -> Workload:
@@ -196,8 +195,7 @@ def _put(written: Path, target: Path) -> None:
         shutil.copyfileobj(plain, packed)
 
 
-#: The published models, by name.
-MODELS = ("lublin",)
+MODELS = ("lublin",)  #: the published models, by name
 
 _RANGE = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from bridge.report.page import Page
 
-#: What the two runs are called.
-RUNS = ("A", "B")
+RUNS = ("A", "B")  #: what the two runs are called
 
 #: Columns of the table of delays that are there where some compared row lost all its cores: in A, and in B.
 CUT_COLUMNS = (f"{CUT_BECAUSE}_a", f"{CUT_BECAUSE}_b")

@@ -60,8 +60,7 @@ _FIGURES = {
 #: Options in titles; others have their own names.
 _OPTIONS = {"bls": "batch policy", "als": "technique", "variation": "variation Υ"}
 
-#: Most options that a title names.
-_MOST_NAMED = 3
+_MOST_NAMED = 3  #: most options that a title names
 
 _TOP = 10
 

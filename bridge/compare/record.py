@@ -23,8 +23,7 @@ from traces.tables import read_jobs, write_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The metrics of both runs that are shown.
-METRICS = ("makespan_ns", "mean_wait_ns")
+METRICS = ("makespan_ns", "mean_wait_ns")  #: the metrics of both runs that are shown
 
 
 class RunFolder(NamedTuple):

@@ -22,8 +22,7 @@ from traces.base.time import NS_PER_S, format_ns
 #: Last line of a comparison of runs that depend on the seed.
 ONE_SAMPLE = "This compares two single runs. Use several seeds for a confidence interval (twolevel grid --seeds)."
 
-#: Most named links of a chain, and most named overtaking jobs.
-_NAMED = 3
+_NAMED = 3  #: most named links of a chain, and most named overtaking jobs
 
 
 def _signed(ns: int) -> str:

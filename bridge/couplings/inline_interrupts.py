@@ -24,11 +24,8 @@ from traces.algorithms.copying import copy_first
 from traces.compiled import compiled
 from traces.kernels.slabs import CHANGING
 
-#: The first stride is at least the job's elapsed run time divided by this number.
-_LEAST_STRIDE = 4096
-
-#: Numbers copied in the time of a step from one promised instant to the next.
-_NUMBERS_A_STEP = 512
+_LEAST_STRIDE = 4096  #: the first stride is at least the job's elapsed run time divided by this number
+_NUMBERS_A_STEP = 512  #: numbers copied in the time of a step from one promised instant to the next
 
 
 @compiled(inner=True)

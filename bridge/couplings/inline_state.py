@@ -64,8 +64,7 @@ class InlineStatus(IntEnum):
     OUTCOME_FAULT = -11  #: The batch level refuses the end or promise of ``job``.
 
 
-#: Most deferred scales per job.
-MOST_DEFERRED = 64
+MOST_DEFERRED = 64  #: most deferred scales per job
 
 
 class Running(State, dim="cores"):

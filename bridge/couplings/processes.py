@@ -35,8 +35,7 @@ from traces.base.errors import PeerError
 if TYPE_CHECKING:
     from bridge.workers.hosts import HostsRequest
 
-#: Ends between two readings of the clock.
-_PAUSE_JOBS = 500
+_PAUSE_JOBS = 500  #: ends between two readings of the clock
 
 
 def run_pool(

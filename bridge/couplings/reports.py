@@ -19,8 +19,7 @@ from traces.base.errors import PeerError
 from traces.compiled import Array
 from traces.ledger import TaskRecords, TransferRecords
 
-#: A table in parts, each with the same columns.
-_Parts = list[tuple[Array, ...]]
+_Parts = list[tuple[Array, ...]]  #: a table in parts, each with the same columns
 
 
 class _Done(NamedTuple):

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from bridge.studies.study import Study
 
 
-#: The records in folders of results.
-_RECORDS = ("run.json", STUDY, COMPARISON)
+_RECORDS = ("run.json", STUDY, COMPARISON)  #: the records in folders of results
 
 
 class ReadRun(StoredRun):

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 #: Options that are the axes of every grid; others vary by their keywords.
 _AXES = ("bls", "als", "variation", "backfill")
 
-#: Options whose values are lists; a list of lists varies them.
-_LISTS = frozenset(("limits", "speeds"))
+_LISTS = frozenset(("limits", "speeds"))  #: options whose values are lists; a list of lists varies them
 
 
 def sweep(

@@ -158,8 +158,7 @@ def _plain(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-#: A command with at least this many options shows only the first ones in ``--help``.
-MANY = 25
+MANY = 25  #: a command with at least this many options shows only the first ones in ``--help``
 
 _HELP_ALL = "--help-all"
 

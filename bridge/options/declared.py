@@ -30,8 +30,7 @@ TRACE_FORMATS = Option(
     bare="otf2",
     help="Trace formats, separated by commas: otf2, perfetto, chrome, paje, csv, text, your own; or none"
 )
-#: What it takes in place of formats: none.
-NO_FORMATS = "none"
+NO_FORMATS = "none"  #: what it takes in place of formats: none
 
 #: Of commands that write none where nothing is said.
 TRACE = Option[str | None](

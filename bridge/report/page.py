@@ -13,8 +13,7 @@ from bridge.report.metric_texts import Metric
 from bridge.report.parts import MainMetrics, Section, element, text
 from traces.base.written_file import write_text
 
-#: Height of a page in a notebook.
-_FRAME_PX = 720
+_FRAME_PX = 720  #: height of a page in a notebook
 
 #: A page may run its own script and style, which are named by their hashes, and show its own images; nothing else.
 _POLICY = (

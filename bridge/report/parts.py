@@ -301,8 +301,7 @@ class Lines:
         return head + element("ul", *(element("li", text(line)) for line in self.lines), class_="plain")
 
 
-#: Larger SVG figures (bytes) are embedded as PNG.
-_MOST_SVG = 250_000
+_MOST_SVG = 250_000  #: larger SVG figures (bytes) are embedded as PNG
 
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 

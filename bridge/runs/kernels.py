@@ -26,8 +26,7 @@ APPLICATION: Final = {
     "als.lengths.contract": 1,
 }
 
-#: Both in one process.
-INLINE: Final = {"bridge.couplings.inline_kernel": 43}
+INLINE: Final = {"bridge.couplings.inline_kernel": 43}  #: both in one process
 
 #: An application simulator in a process of its own.
 WORKER: Final = {

@@ -38,11 +38,8 @@ _SHOWN = (
     *("application", "user", "imbalance", "tasks", "energy_j"),
 )
 
-#: The figures of a page.
-_FIGURES = ("utilisation", "waits", "imbalance", "power", "held", "chunks", "lengths")
-
-#: Largest number of tasks that a page shows one by one; they take about 20 MB.
-MOST_TASKS = 1_000_000
+_FIGURES = ("utilisation", "waits", "imbalance", "power", "held", "chunks", "lengths")  #: the figures of a page
+MOST_TASKS = 1_000_000  #: largest number of tasks that a page shows one by one; they take about 20 MB
 
 
 class RunParts(NamedTuple):

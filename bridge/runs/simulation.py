@@ -37,11 +37,8 @@ from traces.lifecycle import Ending
 if TYPE_CHECKING:
     from bls.power.plan import PowerPlan
 
-#: Memory per record of a task while it is made, and per record of a transfer.
-_RECORD_BYTES, _TRANSFER_BYTES = 36, 32
-
-#: Approximate number of checks in a run with ``check``: each reads every job.
-_CHECKS = 1000
+_RECORD_BYTES, _TRANSFER_BYTES = 36, 32  #: memory per record of a task while it is made, and per record of a transfer
+_CHECKS = 1000  #: approximate number of checks in a run with ``check``: each reads every job
 
 
 def _check_memory(scenario: ReadyScenario) -> None:

@@ -15,8 +15,7 @@ from traces.base.errors import InputError
 from traces.compiled import Array
 from traces.tables import NAME, job_names
 
-#: Key in a record's workload: the names in the table of jobs are ids of single jobs.
-IDS = "ids"
+IDS = "ids"  #: key in a record's workload: the names in the table of jobs are ids of single jobs
 
 
 def job_words(folder: Path) -> JobWords:

@@ -26,8 +26,7 @@ from traces.tables import CUT_BECAUSE, read_jobs, read_power, read_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The OTF2 trace of a run, in its folder.
-ARCHIVE = Path("trace") / "traces.otf2"
+ARCHIVE = Path("trace") / "traces.otf2"  #: the OTF2 trace of a run, in its folder
 
 
 def ledger_of_results(folder: Path, *, tasks: bool = True) -> Ledger:

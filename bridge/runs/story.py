@@ -26,11 +26,8 @@ from traces.tables import BEGIN, BOOT_WAIT, CUT_BECAUSE, NAME, REJECTED_BECAUSE,
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A table: a frame, or columns by name.
-Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"
-
-#: Most characters of the list of job numbers in an error.
-_LONGEST_LIST = 120
+Table: TypeAlias = "Mapping[str, Any] | pd.DataFrame"  #: a table: a frame, or columns by name
+_LONGEST_LIST = 120  #: most characters of the list of job numbers in an error
 
 
 def _named(numbers: Array) -> str:

@@ -24,11 +24,8 @@ from traces.compiled import Array, compiled, own
 from traces.intervals import intervals_text, parse_intervals
 from traces.kernels.signatures import Floats, Ints
 
-#: The name under which the jobs that no application matches are counted.
-DEFAULT = "default"
-
-#: The key that says whether jobs may be slowed to save power.
-ALLOWED = "allowed"
+DEFAULT = "default"  #: the name under which the jobs that no application matches are counted
+ALLOWED = "allowed"  #: the key that says whether jobs may be slowed to save power
 
 #: The keys that say what jobs draw, and how much of their time no speed of their cores changes; and the most of each.
 DRAWS = {"power": 10, "memory_bound": 1}

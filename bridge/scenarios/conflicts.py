@@ -15,8 +15,7 @@ from traces.base.options import SEED, ChosenFeature, Conflict, Option, has, need
 # Tables are set by hand, as in ``bls.conflicts``.
 # fmt: off
 
-#: What is given, by the keys of options (``Option.key``).
-Values: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = Mapping[str, Any]  #: what is given, by the keys of options (``Option.key``)
 
 _NO_APPLICATION: Final = f"with {a.ALS:recorded} no application is simulated"
 _PROCESSES: Final = f"needs {d.COUPLING:pool} or process: inline runs no other"
@@ -338,8 +337,7 @@ NOT_OF_CELLS: Final = tuple(
     option.name for option in (SEED, d.WORKLOAD, b.DECISIONS, d.LISTEN, d.TOKEN_FILE, d.CERTIFICATE)
 )
 
-#: Options that cannot change a result.
-WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)
+WITHOUT_EFFECT: Final = (d.COUPLING.name, d.WORKERS.name, d.TIMEOUT.name)  #: options that cannot change a result
 
 #: Options that say how our engine schedules; a cell that the real Slurm schedules ignores them.
 OF_ENGINE: Final = tuple(

@@ -34,8 +34,7 @@ def remarks_of_run(scenario: ReadyScenario) -> Iterator[str]:
     yield from power_words(scenario)
 
 
-#: The share of jobs that are too wide above which the remark says what to do.
-_FEW = 0.01
+_FEW = 0.01  #: the share of jobs that are too wide above which the remark says what to do
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
@@ -68,8 +67,7 @@ def machine_words(jobs: Workload, machine: Platform, platform: object, *, replay
     return words
 
 
-#: Further columns of logs that say how many GPUs a job had.
-_GPUS = ("gpus", "gpu")
+_GPUS = ("gpus", "gpu")  #: further columns of logs that say how many GPUs a job had
 
 
 def log_words(jobs: Workload, platform: Platform | None = None, options: Iterable[Scenario] = ()) -> Iterator[str]:
@@ -172,8 +170,7 @@ def unmatched_words(scenario: ReadyScenario) -> str:
     return f"{APPLICATIONS}: no job matches {listed(without)}{every}"
 
 
-#: So many users are named at most.
-_MOST = 20
+_MOST = 20  #: so many users are named at most
 
 
 def power_words(scenario: ReadyScenario) -> Iterator[str]:

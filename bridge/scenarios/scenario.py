@@ -29,11 +29,8 @@ if TYPE_CHECKING:
     from bls.workloads.workload import Workload
     from bridge.scenarios.application_map import ApplicationMap
 
-#: Kinds of sockets between the bridge and other programs.
-_SOCKETS = ("unix", "tcp")
-
-#: The name that skips the application level.
-RECORDED = "recorded"
+_SOCKETS = ("unix", "tcp")  #: kinds of sockets between the bridge and other programs
+RECORDED = "recorded"  #: the name that skips the application level
 
 
 @knows_its_keywords

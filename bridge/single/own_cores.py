@@ -25,8 +25,7 @@ from traces.compiled import Array, own
 if TYPE_CHECKING:
     from traces.ledger import Ledger, TransferRecords
 
-#: Number of instants of changing speeds that are processed together.
-_INSTANTS = 10_000
+_INSTANTS = 10_000  #: number of instants of changing speeds that are processed together
 
 
 def given_speeds(text: str, cores: int | None) -> tuple[float, ...]:

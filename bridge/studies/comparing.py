@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 COMPARISONS = "comparisons.parquet"
 
-#: With more cells only the comparisons in the file are made: every pair takes a millisecond.
-_MOST_CELLS = 5000
+_MOST_CELLS = 5000  #: with more cells only the comparisons in the file are made: every pair takes a millisecond
 
 
 def metric_names(results: pd.DataFrame) -> list[str]:

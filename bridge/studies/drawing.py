@@ -169,8 +169,7 @@ def parts_of_rows(source: str, rows: pd.DataFrame, name: str) -> list[FigureData
     return parts
 
 
-#: With more parts, only figures of the whole study are drawn unless others are requested.
-_MOST_PARTS = 12
+_MOST_PARTS = 12  #: with more parts, only figures of the whole study are drawn unless others are requested
 
 
 #: The metrics whose means are drawn and printed for all combinations, by the names of their figures.
@@ -202,8 +201,7 @@ STUDY_FIGURES: dict[str, Callable[[Any, str], Figure]] = {
     "decision-cost": _drawn_by("study.decisions", "decision_cost_figure"),
 }
 
-#: Figures that are drawn for each part of the results.
-OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")
+OF_RESULTS = (*MEASURES, "variation", "ratio", "imbalance")  #: figures that are drawn for each part of the results
 
 
 def read_results(folder: Path) -> pd.DataFrame:

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.drawing import StudyPlots
 
-#: One run's row: its coordinates and its metrics.
-Cell = dict[str, Any]
+Cell = dict[str, Any]  #: one run's row: its coordinates and its metrics
 
 #: The axes that every grid has, from the slowest to the fastest; further ones come before the variation.
 _FIRST_AXES, _LAST_AXES = ("bls", "backfill", "als"), ("variation", "seed")

@@ -25,14 +25,9 @@ from traces.base.errors import InputError, shown, shown_name
 from traces.base.given_file import parsing
 from traces.base.written_file import NO_ROOM
 
-#: Name of the file in the folder of a study.
-JOURNAL = "journal.jsonl"
-
-#: Version of the format that this module reads and writes.
-FORMAT = 1
-
-#: Time for which a process that only checks whether a study is under way may hold the lock, s.
-_ASKING_S = 0.05
+JOURNAL = "journal.jsonl"  #: name of the file in the folder of a study
+FORMAT = 1  #: version of the format that this module reads and writes
+_ASKING_S = 0.05  #: time for which a process that only checks whether a study is under way may hold the lock, s
 
 
 @dataclass(frozen=True)

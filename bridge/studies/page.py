@@ -40,14 +40,12 @@ _SHOWN = (
     *("computing_utilisation", "utilisation", "mean_imbalance"),
 )
 
-#: The metrics of the first lines of a page.
-_IN_LEAD = ("makespan_ns", "mean_wait_ns")
+_IN_LEAD = ("makespan_ns", "mean_wait_ns")  #: the metrics of the first lines of a page
 
 #: The columns of a comparison that are shown first. The ratio, with its interval, and the means are texts in fitting units.
 _COMPARED = ("option", "base", "value", "metric", "ratio", "mean of base", "mean of value", "seeds")
 
-#: Number of figures on a page.
-_MOST_FIGURES = 12
+_MOST_FIGURES = 12  #: number of figures on a page
 
 
 class StudyState(NamedTuple):

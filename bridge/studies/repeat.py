@@ -21,8 +21,7 @@ from traces.base.errors import InputError, shown_path
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Number of differences shown.
-_SHOWN = 10
+_SHOWN = 10  #: number of differences shown
 
 
 @dataclass(frozen=True)

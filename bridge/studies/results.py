@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 RESULTS, COSTS = "results.parquet", "costs.parquet"
 
-#: Number of rows in memory at once.
-_BLOCK = 20_000
+_BLOCK = 20_000  #: number of rows in memory at once
 
 
 def write_tables(study: Study, keys: Sequence[str], journal: Journal, folder: Path) -> int:
@@ -100,11 +99,8 @@ def _kind(column: Sequence[object]) -> ColumnKind:
     return "real" if all(isinstance(value, int | float) for value in column) else "text"
 
 
-#: Interval between reads of the journal, s.
-LOOK_S = 1.0
-
-#: A study counts as dead after this number of consecutive reads without news or a running process.
-_LOOKS = 3
+LOOK_S = 1.0  #: interval between reads of the journal, s
+_LOOKS = 3  #: a study counts as dead after this number of consecutive reads without news or a running process
 
 
 def results_so_far(study: Study, folder: Path) -> pd.DataFrame:

@@ -34,11 +34,8 @@ if TYPE_CHECKING:
     from bridge.report.page import Page
     from bridge.studies.drawing import StudyPlots
 
-#: Disk space of a cell and seed, bytes: its line in the journal, and its row.
-_ROW_BYTES = 4000
-
-#: Number of failures shown; the table has all.
-_SHOWN = 5
+_ROW_BYTES = 4000  #: disk space of a cell and seed, bytes: its line in the journal, and its row
+_SHOWN = 5  #: number of failures shown; the table has all
 
 
 class StudyWatch(Protocol):

@@ -30,22 +30,14 @@ KEEP = {
     "trace": "trace/traces.otf2",
 }
 
-#: Options that every table of results has as its first columns.
-ALWAYS = ("bls", "backfill", "als", "variation")
-
-#: The file of a plug-in, alone or among the candidates of a selection.
-_PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")
-
-#: The base folder of files that a command line names.
-_FOLDERS = re.compile(r"[^\s'\"]*/")
-
-#: Longest name of a policy in the name of a folder, and of a folder.
-_LONGEST_WORD, _LONGEST_NAME = 80, 160
+ALWAYS = ("bls", "backfill", "als", "variation")  #: options that every table of results has as its first columns
+_PLUG_IN_FILE = re.compile(r"[^,:()]*\.py:")  #: the file of a plug-in, alone or among the candidates of a selection
+_FOLDERS = re.compile(r"[^\s'\"]*/")  #: the base folder of files that a command line names
+_LONGEST_WORD, _LONGEST_NAME = 80, 160  #: longest name of a policy in the name of a folder, and of a folder
 
 _MOST_SEEDS = 100_000
 
-#: Cells × seeds.
-MOST_RUNS = 10_000_000
+MOST_RUNS = 10_000_000  #: cells × seeds
 
 
 @dataclass(frozen=True)

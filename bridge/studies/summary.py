@@ -19,17 +19,10 @@ from traces.statistics import MIN_SEEDS, comparison_table
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Largest number of combinations whose tables are printed.
-_MOST_LINES = 200
-
-#: Largest number of printed rows of a comparison.
-_MOST_COMPARED = 60
-
-#: Metrics shown besides the mean wait in a study of batch policies alone.
-_LONG_WAITS = ("p95_wait_ns", "max_wait_ns")
-
-#: Marks the best of a column.
-_BEST = "*"
+_MOST_LINES = 200  #: largest number of combinations whose tables are printed
+_MOST_COMPARED = 60  #: largest number of printed rows of a comparison
+_LONG_WAITS = ("p95_wait_ns", "max_wait_ns")  #: metrics shown besides the mean wait in a study of batch policies alone
+_BEST = "*"  #: marks the best of a column
 
 
 def study_text(study: Study, results: pd.DataFrame, comparisons: list[pd.DataFrame]) -> str:

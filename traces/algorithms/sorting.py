@@ -2,8 +2,7 @@
 
 from traces.compiled import Array, compiled
 
-#: Runs of this length are sorted by insertion.
-_RUN = 16
+_RUN = 16  #: runs of this length are sorted by insertion
 
 
 @compiled(inner=True)

@@ -28,8 +28,7 @@ class Columns:
 
 
 _MAGIC = b"2LCOLS01"
-#: Types with a typed array in JavaScript.
-_TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})
+_TYPES = frozenset({"i1", "u1", "i2", "u2", "i4", "u4", "i8", "f4", "f8"})  #: types with a typed array in JavaScript
 
 
 def packed_bytes(columns: Mapping[str, npt.NDArray[Any]], about: Mapping[str, Any]) -> bytes:

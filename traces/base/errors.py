@@ -65,8 +65,7 @@ class Mention(NamedTuple):
         return f"{_NAME}{self.name}{_KEYWORD}{self.keyword}{_SAID}{self.said}{_GIVEN}{self.given}{_END}"
 
 
-#: How a mention is spelled when a text is shown.
-Surface: TypeAlias = Callable[[Mention], str]
+Surface: TypeAlias = Callable[[Mention], str]  #: how a mention is spelled when a text is shown
 
 
 def in_python(mention: Mention) -> str:
@@ -233,8 +232,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {', '.join(others)}{' or ' * bool(others)}{last}?)" if last else ""
 
 
-#: The least similarity of names that come first: more than one common letter of two and three.
-_SIMILAR = 0.41
+_SIMILAR = 0.41  #: the least similarity of names that come first: more than one common letter of two and three
 
 
 def one_of(kind: str, value: object, known: Iterable[str], where: str = "") -> InputError:
@@ -255,8 +253,7 @@ _PROJECT = Path(__file__).resolve().parents[2]
 _OURS = tuple(str(_PROJECT / name) + os.sep for name in ("als", "bls", "bridge", "traces"))
 _PYTHONS = os.path.dirname(os.__file__) + os.sep
 
-#: Characters of a file's line that are shown.
-_SHOWN = 80
+_SHOWN = 80  #: characters of a file's line that are shown
 
 
 def raised_text(error: BaseException) -> str:

@@ -19,11 +19,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from traces.base.errors import InputError, TwolevelError, did_you_mean, one_of, shown, shown_name
 
-#: Bytes of a compressed file read at once.
-_BLOCK_BYTES = 1 << 16
-
-#: Memory limit for reading an xz file: its strongest settings need 65 MiB.
-_XZ_BYTES = 1 << 28
+_BLOCK_BYTES = 1 << 16  #: bytes of a compressed file read at once
+_XZ_BYTES = 1 << 28  #: memory limit for reading an xz file: its strongest settings need 65 MiB
 
 
 class Compression(NamedTuple):
@@ -66,8 +63,7 @@ _COMPRESSIONS = (
     Compression("Zstandard", b"\x28\xb5\x2f\xfd", ".zst", _zstandard),
 )
 
-#: Endings of compressed files.
-ENDINGS = tuple(one.ending for one in _COMPRESSIONS)
+ENDINGS = tuple(one.ending for one in _COMPRESSIONS)  #: endings of compressed files
 
 
 def compression_of(beginning: bytes) -> Compression | None:
@@ -107,11 +103,8 @@ class _Streams:
                 return len(data)
 
 
-#: Python's message for a number with more digits than it converts.
-_TOO_LONG = "set_int_max_str_digits"
-
-#: Characters of a parser's message that are repeated, and how many of them from its end.
-_LONGEST, _END = 240, 60
+_TOO_LONG = "set_int_max_str_digits"  #: python's message for a number with more digits than it converts
+_LONGEST, _END = 240, 60  #: characters of a parser's message that are repeated, and how many of them from its end
 
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -210,11 +203,8 @@ def check_keys(values: Mapping[str, Any], known: Collection[str], where: str) ->
             raise one_of("key", key, known, f"{where}{shown_name(key)}")
 
 
-#: Words allowed instead of a file, by its kind.
-_WORDS = {"workload file": ("sample",)}
-
-#: Number of names in a folder that are compared with a missing one.
-_COMPARED = 2000
+_WORDS = {"workload file": ("sample",)}  #: words allowed instead of a file, by its kind
+_COMPARED = 2000  #: number of names in a folder that are compared with a missing one
 
 
 class GivenFile:

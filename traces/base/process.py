@@ -28,8 +28,7 @@ def processor_model() -> str:
     return os.uname().machine
 
 
-#: Columns of at least this many rows are large enough to matter.
-_MANY_ROWS = 50_000
+_MANY_ROWS = 50_000  #: columns of at least this many rows are large enough to matter
 
 
 def free_memory_bytes() -> int | None:
@@ -77,8 +76,7 @@ class _Interrupts:
             raise KeyboardInterrupt
 
 
-#: Used by the command line's signal handlers.
-INTERRUPTS = _Interrupts()
+INTERRUPTS = _Interrupts()  #: used by the command line's signal handlers
 
 
 def called_by_kernels(function: _Function) -> _Function:

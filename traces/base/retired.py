@@ -27,8 +27,7 @@ RETIRED: Final[Mapping[str, str]] = {
     "no-trace": f"is now {Mention('trace', 'trace', said='none')}",
 }
 
-#: Units at the end of a keyword in Python, which are no part of the option's name.
-_UNITS: Final = ("_ns", "_s")
+_UNITS: Final = ("_ns", "_s")  #: units at the end of a keyword in Python, which are no part of the option's name
 
 
 def retired(name: str) -> str:

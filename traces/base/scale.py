@@ -2,11 +2,8 @@
 
 from traces.base.errors import real
 
-#: The scale of a core at its own speed.
-WHOLE = 1_000_000_000
-
-#: The allowed factors.
-LOWEST, HIGHEST = 0.001, 2.0
+WHOLE = 1_000_000_000  #: the scale of a core at its own speed
+LOWEST, HIGHEST = 0.001, 2.0  #: the allowed factors
 
 
 def scale_of(factor: object, where: str = "factor") -> int:

@@ -21,8 +21,7 @@ _UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400, "w": 60480
 _UNITS_NS = {"ns": 1, "us": 1000, "ms": 1_000_000} | {unit: seconds * NS_PER_S for unit, seconds in _UNITS_S.items()}
 _ALLOWED = "a positive number and ns, us, ms, s, m, h, d or w, as 24h"
 
-#: A plug-in's parameter in seconds, which may be given with another unit.
-Seconds: TypeAlias = Annotated[float, "s"]
+Seconds: TypeAlias = Annotated[float, "s"]  #: a plug-in's parameter in seconds, which may be given with another unit
 
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)")
 

@@ -26,8 +26,7 @@ from traces.exporters.shown.written import fresh
 from traces.intervals import intervals_text
 from traces.ledger import STATES, Ledger
 
-#: Name of the file that is written.
-FILE = "jobs.csv"
+FILE = "jobs.csv"  #: name of the file that is written
 
 COLUMNS = (
     *("job_id", "workload_name", "profile", "submission_time", "requested_number_of_resources", "requested_time"),

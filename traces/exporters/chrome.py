@@ -23,11 +23,8 @@ from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
-#: Name of the file that is written.
-FILE = "trace.json"
-
-#: Processes: the scheduler, the jobs, then the hosts.
-_SCHEDULER, _JOBS, _HOSTS = 1, 2, 3
+FILE = "trace.json"  #: name of the file that is written
+_SCHEDULER, _JOBS, _HOSTS = 1, 2, 3  #: processes: the scheduler, the jobs, then the hosts
 
 
 def write_chrome(ledger: Ledger, directory: Path) -> Path:

@@ -16,8 +16,7 @@ from traces.exporters.shown.rows import Rows, blocks, words
 from traces.exporters.shown.written import fresh
 from traces.ledger import STATES, WHY, Ledger
 
-#: Name of the written folder, and of its files.
-FOLDER = "csv"
+FOLDER = "csv"  #: name of the written folder, and of its files
 
 COLUMNS = {
     "cores.csv": "core,host,kind,job,attempt,technique,task,chunk,start_ns,end_ns",

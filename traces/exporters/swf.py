@@ -14,8 +14,7 @@ from traces.exporters.shown.written import fresh
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES, Ledger
 
-#: Name of the written file.
-FILE = "jobs.swf"
+FILE = "jobs.swf"  #: name of the written file
 
 
 def write_swf_jobs(ledger: Ledger, directory: Path) -> Path:

@@ -24,8 +24,7 @@ FIELDS = (
 #: The status (field 11) by final state of a job in ``traces.ledger.STATES``: 0 failed, 1 completed, 5 cancelled or rejected.
 STATUS: Mapping[str, int] = {"completed": 1, "killed": 0, "cancelled": 5, "failed": 0, "requeued": 0, "rejected": 5}
 
-#: Lines per block, which is held in memory besides the columns.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 15  #: lines per block, which is held in memory besides the columns
 
 # Sign, 19 digits, a point and a space.
 _MOST_BYTES = 22

@@ -311,5 +311,4 @@ def emit(
         return store.Kept(code, returned, facts, of_numba)
 
 
-#: LLVM's optimisation level.
-_OPTIMISE = 3
+_OPTIMISE = 3  #: LLVM's optimisation level

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-#: A numpy array; shapes and dtypes are stated where one is used.
-Array = np.ndarray[Any, np.dtype[Any]]
+Array = np.ndarray[Any, np.dtype[Any]]  #: a numpy array; shapes and dtypes are stated where one is used
 
 
 @dataclass(frozen=True)
@@ -117,11 +116,8 @@ uint8 = Number("uint8")
 int8 = Number("int8")
 boolean = Number("boolean")
 
-#: An address.
-uintp = uint64
-
-#: Columns of a state, as its class declares them.
-Ints = Annotated[Array, Column(int64)]
+uintp = uint64  #: an address
+Ints = Annotated[Array, Column(int64)]  #: columns of a state, as its class declares them
 Ints2 = Annotated[Array, Column(int64, 2)]
 Ints3 = Annotated[Array, Column(int64, 3)]
 Floats = Annotated[Array, Column(float64)]

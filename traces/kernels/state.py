@@ -43,11 +43,8 @@ _NUMBERS = {int: int64, float: float64}
 
 _COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 
-#: Bytes to which columns of a slab are aligned: a cache line.
-_LINE = 64
-
-#: All entries of an axis.
-_ALL = slice(None)
+_LINE = 64  #: bytes to which columns of a slab are aligned: a cache line
+_ALL = slice(None)  #: all entries of an axis
 
 
 def jit_enabled() -> bool:

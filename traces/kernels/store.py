@@ -30,8 +30,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 _MAGIC = b"twolevel machine code 1\n"
 
-#: Our folder in the user's cache folder.
-_OWN = "twolevel"
+_OWN = "twolevel"  #: our folder in the user's cache folder
 
 # Name of the folder for a version: no other folder may be removed.
 _VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
@@ -39,8 +38,7 @@ _VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
 #: Other files in it: those of a process that was killed, and the parts in C of a replay.
 _MADE = re.compile(r"\.new-[\w.-]+-[a-z0-9_]{8}|replay-[a-z]+-[0-9a-f]{16}")
 
-#: Number of folders of other versions kept when a new one is made.
-_OLD = 3
+_OLD = 3  #: number of folders of other versions kept when a new one is made
 
 
 @dataclass(frozen=True)

@@ -237,8 +237,7 @@ def load_runtime() -> None:
     rtsys.initialize(cpu_target.target_context)
 
 
-#: The loaded objects; LLVM would unload them otherwise.
-_LOADED: list[Any] = []
+_LOADED: list[Any] = []  #: the loaded objects; LLVM would unload them otherwise
 
 
 def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> dict[str, int]:
@@ -258,14 +257,9 @@ def load(code: bytes, symbols: Iterable[str], of_numba: Iterable[str] = ()) -> d
     return {symbol: linked[symbol] for symbol in wanted}
 
 
-#: Delay before the first progress message, s.
-_QUIET_S = 1.5
-
-#: Intervals between updates of the bar, and between lines, s.
-_REDRAW_S, _LINE_S = 0.1, 3.0
-
-#: Time to optimise a unit after its last kernel, as a share of the time before.
-_REST = 0.35
+_QUIET_S = 1.5  #: delay before the first progress message, s
+_REDRAW_S, _LINE_S = 0.1, 3.0  #: intervals between updates of the bar, and between lines, s
+_REST = 0.35  #: time to optimise a unit after its last kernel, as a share of the time before
 
 _WIDTH = 24
 

@@ -16,14 +16,12 @@ if TYPE_CHECKING:
 
 K = TypeVar("K", bound="JobEvents")
 
-#: Types of attributes in traces, with OTF2's numbers.
-UINT64, INT64, STRING = 4, 8, 11
+UINT64, INT64, STRING = 4, 8, 11  #: types of attributes in traces, with OTF2's numbers
 
 #: The first attribute of each kind whose job receives something.
 RUNNING_JOB = ("running job", "number of the running job", INT64)
 
-#: Number of events, or names, shown in a story if several are of the same kind.
-NAMED = 3
+NAMED = 3  #: number of events, or names, shown in a story if several are of the same kind
 
 
 class Points(NamedTuple):

@@ -11,8 +11,7 @@ from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
 from traces.tables import DataFrame
 
-#: Placeholder for a missing value.
-_NONE = "–"
+_NONE = "–"  #: placeholder for a missing value
 
 
 def comparison_table(comparisons: DataFrame, *, paired_by: str = "seed") -> str:

@@ -20,28 +20,16 @@ import numpy as np
 from traces.base.errors import InputError, real
 from traces.compiled import Array
 
-#: Share of intervals that contain the true value.
-CONFIDENCE = 0.95
-
-#: With fewer values there is no interval.
-MIN_SEEDS = 5
-
-#: Resamples of few values; others would move the bounds by about 1 % of the width.
-RESAMPLES = 20_000
-
-#: Most resampled values for many values, and fewest resamples.
-_RESAMPLED, _FEWEST = 600_000, 4_000
-
-#: Lowest and highest confidence with enough resamples in the tails.
-_CONFIDENCES = (0.5, 0.995)
+CONFIDENCE = 0.95  #: share of intervals that contain the true value
+MIN_SEEDS = 5  #: with fewer values there is no interval
+RESAMPLES = 20_000  #: resamples of few values; others would move the bounds by about 1 % of the width
+_RESAMPLED, _FEWEST = 600_000, 4_000  #: most resampled values for many values, and fewest resamples
+_CONFIDENCES = (0.5, 0.995)  #: lowest and highest confidence with enough resamples in the tails
 
 _SEED = 1993
 
-#: Most values whose resamples are kept; for more they are drawn again in blocks.
-_KEPT = 300
-
-#: Most resampled values of a block.
-_BLOCK = 1_000_000
+_KEPT = 300  #: most values whose resamples are kept; for more they are drawn again in blocks
+_BLOCK = 1_000_000  #: most resampled values of a block
 
 #: Numbers that differ by less, relative to their size, differ only by rounding.
 _ROUNDING = 8 * np.finfo(np.float64).eps

@@ -13,8 +13,7 @@ from traces.statistics.comparisons import finished, metric_values, option_column
 from traces.statistics.intervals import CONFIDENCE, Estimate, mean_interval
 from traces.tables import DataFrame
 
-#: Forms of a table.
-FORMATS = ("csv", "md", "latex")
+FORMATS = ("csv", "md", "latex")  #: forms of a table
 
 #: Metrics that a table shows by default, as far as the results have them.
 DEFAULTS = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown", "computing_utilisation", "utilisation")

@@ -19,8 +19,7 @@ CLOSED, OPEN, LEFT_OVER = map(int, codes.RoundOpen)
 IDLES, ASKS, EXPECTS, LACKS, COMPUTES, ABSENT, AWAY, DONE = map(int, codes.Does)
 ENDS, ANSWERED, REQUESTS = map(int, codes.CoreEvent)
 
-#: Bit of the column PHASE_ORDER: tasks wait by upward rank, and not by number.
-BY_RANK = 1
+BY_RANK = 1  #: bit of the column PHASE_ORDER: tasks wait by upward rank, and not by number
 
 
 class GraphTasks(State, dim="nodes"):

@@ -21,8 +21,7 @@ from als.streams import next_word, uniform_from_word
 from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 
-#: Mean number of producers of a task if neither ``degree`` nor ``density`` is given.
-_DEGREE = 3.0
+_DEGREE = 3.0  #: mean number of producers of a task if neither ``degree`` nor ``density`` is given
 
 
 @compiled(inner=True)

@@ -80,11 +80,8 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "gv": ("dot",),
 }
 
-#: Files with more unpacked text are refused.
-MAX_TEXT_BYTES = 2**30
-
-#: Memory for parsing a text, as a multiple of its size.
-_TIMES = 10
+MAX_TEXT_BYTES = 2**30  #: files with more unpacked text are refused
+_TIMES = 10  #: memory for parsing a text, as a multiple of its size
 
 _BLOCK_BYTES = 2**20
 

@@ -129,8 +129,7 @@ class Tokens:
         return self.error(f"not DOT: {shown(character)}; allowed: in quotes")
 
 
-#: Maximum nesting of subgraphs.
-MAX_DEPTH = 100
+MAX_DEPTH = 100  #: maximum nesting of subgraphs
 
 
 @dataclass(slots=True)

@@ -9,8 +9,7 @@ from als.graphs.readers.contract import Files, GraphRows, text_of
 from traces.base.errors import shown
 from traces.base.given_file import parse_json
 
-#: The only supported version: older ones name tasks and files differently.
-VERSION = "1.5"
+VERSION = "1.5"  #: the only supported version: older ones name tasks and files differently
 
 _SPECIFICATION, _EXECUTION = "workflow.specification", "workflow.execution"
 

@@ -6,8 +6,7 @@ from xml.parsers import expat
 from als.graphs.readers.contract import GraphRows
 from traces.base.given_file import parsing
 
-#: Returns the parser's position, such as ``"line 12"``.
-Place = Callable[[], str]
+Place = Callable[[], str]  #: returns the parser's position, such as ``"line 12"``
 
 _NO_MEMORY = expat.errors.codes[expat.errors.XML_ERROR_NO_MEMORY]
 

@@ -14,8 +14,7 @@ from als.techniques.contract import RuleParameters, technique_kernel
 
 _SOURCE = "Philip and Das, PDCS 1997, as LB4OMP"
 
-#: More stages would not fit into 64 bits, and every chunk would be a single task.
-MOST_STAGES = 2**20
+MOST_STAGES = 2**20  #: more stages would not fit into 64 bits, and every chunk would be a single task
 
 
 @technique_kernel

@@ -20,11 +20,8 @@ import numpy as np
 from traces.base.time import NS_PER_S
 from traces.compiled import Array, compiled
 
-#: The rules, as :func:`new_memory` takes them.
-FAIR_TREE, CLASSIC = 0, 1
-
-#: Where the columns begin; the numbers from ``OWN`` on are the policy's.
-HEAD, OWN = 16, 10
+FAIR_TREE, CLASSIC = 0, 1  #: the rules, as :func:`new_memory` takes them
+HEAD, OWN = 16, 10  #: where the columns begin; the numbers from ``OWN`` on are the policy's
 
 _PERIOD_NS, _LOG2_DECAY, _RESET, _PERIOD, _STALE, _RULE, _NODES, _ACCOUNTS, _LEVELS, _DAMPENING = range(OWN)
 

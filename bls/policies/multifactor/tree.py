@@ -11,11 +11,8 @@ from bls.machine.platform import MAX_CORES
 from traces.base.errors import InputError, one_of, shown, whole
 from traces.compiled import Array
 
-#: The account that every tree has, and that is in no file.
-ROOT = "root"
-
-#: The most accounts above one another, the root not counted.
-MAX_LEVELS = 64
+ROOT = "root"  #: the account that every tree has, and that is in no file
+MAX_LEVELS = 64  #: the most accounts above one another, the root not counted
 
 _MAX_NICE = 2147483645  # Slurm's
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from bls.seen.jobs import SeenJob
     from bls.view import View
 
-#: So many of the jobs that a start goes past are named.
-_NAMED = 8
+_NAMED = 8  #: so many of the jobs that a start goes past are named
 
 #: A fraction whose parts are longer than that is rounded to this denominator where it is kept: Python neither writes nor reads
 #: whole numbers of more than 4,300 digits, so the text would be useless.

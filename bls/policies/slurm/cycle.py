@@ -18,8 +18,7 @@ from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import FreeNodes, SlurmJob
 from traces.base.time import NS_PER_S
 
-#: No instant.
-NEVER: Final = 2**63 - 1
+NEVER: Final = 2**63 - 1  #: no instant
 
 _US: Final = 1000
 

@@ -9,14 +9,9 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 
-#: How long after its limit a job that is still there is expected to end (``KillWait``), s.
-_KILL_WAIT_S = 30
-
-#: The first span within which ends of running jobs are taken together, s; it doubles from try to try.
-_WINDOW_S = 30
-
-#: After so many ends there is no try without a look at the clock, which stands still.
-_MOST_ENDS = 200
+_KILL_WAIT_S = 30  #: how long after its limit a job that is still there is expected to end (``KillWait``), s
+_WINDOW_S = 30  #: the first span within which ends of running jobs are taken together, s; it doubles from try to try
+_MOST_ENDS = 200  #: after so many ends there is no try without a look at the clock, which stands still
 
 
 @dataclass(eq=False)

@@ -43,8 +43,7 @@ from traces.base.errors import InputError, one_of, real, shown, whole
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: Resources of a node whose request may be limited.
-LIMITS = ("cores", "gpus", "memory_kb")
+LIMITS = ("cores", "gpus", "memory_kb")  #: resources of a node whose request may be limited
 
 
 class Gpus(NamedTuple):
@@ -55,8 +54,7 @@ class Gpus(NamedTuple):
     speed_gflops: float
 
 
-#: Smallest and largest request of a job on each of its nodes, by name.
-Limits = Mapping[str, tuple[int, int]]
+Limits = Mapping[str, tuple[int, int]]  #: smallest and largest request of a job on each of its nodes, by name
 
 
 @dataclass(frozen=True)
@@ -259,8 +257,7 @@ def run_times_ns(
     return run_s.astype(np.int64) * NS_PER_S
 
 
-#: Methods by which arrivals and widths are drawn.
-METHODS = METHOD.choices
+METHODS = METHOD.choices  #: methods by which arrivals and widths are drawn
 
 # Columns of the log about what happened to a job, or between jobs.
 _LEFT = ("preceding", "think_ns", "cancel_ns", "wait_ns", "preset", "status", "begin_ns")

@@ -32,8 +32,7 @@ _RUN_TIMES = ("runtime", "real_duration")
 _DEEPEST = 100  # sequences of sequences
 _LONGEST_WORD = 100
 
-#: The longest text: all of a JSON text is in memory at once, several times.
-MAX_TEXT_BYTES = 1 << 28
+MAX_TEXT_BYTES = 1 << 28  #: the longest text: all of a JSON text is in memory at once, several times
 
 
 def read_batsim(path: str | os.PathLike[str]) -> Workload:

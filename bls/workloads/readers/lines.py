@@ -18,11 +18,8 @@ from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
 from traces.compiled import Array
 
-#: Size of a block in bytes.
-BLOCK_BYTES = 1 << 20
-
-#: The longest line; a file with a longer one is not a text.
-LINE_BYTES = 1 << 26
+BLOCK_BYTES = 1 << 20  #: size of a block in bytes
+LINE_BYTES = 1 << 26  #: the longest line; a file with a longer one is not a text
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -121,8 +118,7 @@ _NANO = Decimal("1e-9")
 _MOST_S = Decimal(MAX_NS) * _NANO
 _CONTEXT = Context(prec=40)
 
-#: Optional columns of instants since time 0, -1 for none.
-_INSTANTS = ("cancel_ns", "begin_ns")
+_INSTANTS = ("cancel_ns", "begin_ns")  #: optional columns of instants since time 0, -1 for none
 
 _UNKNOWN_NAMES = frozenset(("", "-1", "Unknown", "None", "(null)"))
 

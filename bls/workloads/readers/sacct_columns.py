@@ -29,8 +29,7 @@ _MEMORY = re.compile(r"([0-9]+\.?[0-9]*)([KMGTPE]?)B?([cn]?)", re.IGNORECASE)
 _KB = {"K": 1, "": 2**10, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40, "E": 2**50}
 #: "Per core", as a bit of a number of MB: of 32 bits before Slurm 17.02, and of 64 since.
 _PER_CORE_KB = tuple(Decimal(2**bit * 2**10) for bit in (63, 31))
-#: Largest memory per core, in KB: 2 TB.
-_MOST_PER_CORE_KB = 2**31
+_MOST_PER_CORE_KB = 2**31  #: largest memory per core, in KB: 2 TB
 
 #: Slurm's numbers of resources, for dumps in which it does not know their names.
 _TRES_NUMBERS = {"cpu": "1", "mem": "2", "node": "4"}

@@ -25,8 +25,7 @@ from traces.compiled import Array
 from traces.exporters.swf_lines import STATUS, job_comments, swf_lines
 from traces.ledger import STATES
 
-#: Largest number of extra columns that are written: a line has up to 21 fields.
-MAX_EXTRAS = 3
+MAX_EXTRAS = 3  #: largest number of extra columns that are written: a line has up to 21 fields
 
 _FIRST_EXTRA = 19
 _PRECEDING = 17

@@ -19,8 +19,7 @@ from typing import Any, Final, NoReturn
 from bridge.standard_error import keep_standard_streams
 from bridge.workers.process_names import die_with_parent
 
-#: Files of the cluster's folder: the credentials of its processes and its client.
-CERTIFICATE: Final = "certificate"
+CERTIFICATE: Final = "certificate"  #: files of the cluster's folder: the credentials of its processes and its client
 KEY: Final = "key"
 
 _HOST: Final = "127.0.0.1"

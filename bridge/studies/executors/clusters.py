@@ -25,14 +25,9 @@ from bridge.workers.process_names import how_ended
 from traces.base.errors import InputError, PeerError, one_of, shown, whole
 from traces.base.given_file import parse_json
 
-#: Time limit for the start of a cluster, s: far longer than it takes, even on a busy machine.
-_START_S = 600.0
-
-#: Time limit for killing its processes, s.
-_END_S = 10.0
-
-#: Interval between checks whether it has started, s; interrupts are noticed at once.
-_LOOK_S = 1.0
+_START_S = 600.0  #: time limit for the start of a cluster, s: far longer than it takes, even on a busy machine
+_END_S = 10.0  #: time limit for killing its processes, s
+_LOOK_S = 1.0  #: interval between checks whether it has started, s; interrupts are noticed at once
 
 #: The cluster's process gets the module path of this process, regardless of the working directory.
 _BOOT = (
@@ -108,11 +103,8 @@ def _answer(process: subprocess.Popen[bytes]) -> dict[str, str]:
     return found
 
 
-#: Keys of [cluster.slurm] that are ours; all others are arguments of dask_jobqueue,
-_OURS = ("jobs", "adaptive")
-
-#: except these.
-_NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")
+_OURS = ("jobs", "adaptive")  #: keys of [cluster.slurm] that are ours; all others are arguments of dask_jobqueue,
+_NOT_SETTINGS = ("self", "job_cls", "loop", "asynchronous", "config_name")  #: except these
 
 
 def slurm_settings(given: Mapping[str, object], workers: int | None) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutc
 from bridge.studies.study import Study
 from traces.base.errors import InputError, PeerError, one_of, shown
 
-#: Kinds of clusters that a study can start.
-_STARTED = ("local", "slurm")
+_STARTED = ("local", "slurm")  #: kinds of clusters that a study can start
 
 #: Time limit for a scheduler's answer, s; and for its first worker, if workers are not started by the study.
 _TIMEOUT_S = 30

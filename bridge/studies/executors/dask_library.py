@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from bridge.options.declared import CLUSTER
 from traces.base.errors import InputError, PeerError
 
-#: Time between two questions to a nanny, s.
-_PAUSE_S = 0.05
+_PAUSE_S = 0.05  #: time between two questions to a nanny, s
 
 
 def dask_library(name: str) -> Any:

@@ -91,18 +91,14 @@ def do_on_worker(unit: Unit, prepared: Prepared, terms: Terms, worker: str) -> U
         )
 
 
-#: Time without any worker after which the cluster counts as lost, s.
-_TIMEOUT_S = 30
+_TIMEOUT_S = 30  #: time without any worker after which the cluster counts as lost, s
 
 #: Number of tasks per thread at the scheduler at once, and the smallest number in all: enough that no worker waits, including
 #: late ones, and few enough for any memory.
 _AT_HAND, _LEAST_AT_HAND = 8, 500
 
-#: Interval between checks whether to stop, s.
-_LOOK_S = 0.1
-
-#: Time for which the known number of threads is used, s.
-_THREADS_AGE_S = 2.0
+_LOOK_S = 0.1  #: interval between checks whether to stop, s
+_THREADS_AGE_S = 2.0  #: time for which the known number of threads is used, s
 
 
 def _result(future: Any) -> Any:

@@ -21,14 +21,12 @@ from bridge.studies.unit import LikeRuns, do_unit, warm_up
 from bridge.workers.process_names import die_with_parent, how_ended
 from traces.base.errors import PeerError
 
-#: Number of groups of units that a worker has at hand, so that it need not wait for the next.
-_AT_HAND = 2
+_AT_HAND = 2  #: number of groups of units that a worker has at hand, so that it need not wait for the next
 
 #: Largest number of units in a group, so that all workers have work at the end, and little is repeated.
 _MOST_TOGETHER = 16
 
-#: Number of deaths of its process after which a unit is given up; before, it is tried again.
-_MOST_DEATHS = 2
+_MOST_DEATHS = 2  #: number of deaths of its process after which a unit is given up; before, it is tried again
 
 
 class Here:

@@ -19,8 +19,7 @@ _PATHS = (
     *("limits", "allowed", "job-power", "signals", "slurm-conf", "workload", "token-file"),
 )
 
-#: Options whose text is a command line, of which each word may be a file's name.
-_COMMANDS = ("bls-command",)
+_COMMANDS = ("bls-command",)  #: options whose text is a command line, of which each word may be a file's name
 
 #: ``file:PATH`` of lengths and graphs, ``trace:PATH`` of speeds; behind it may be key=value.
 _PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", re.DOTALL)
@@ -28,8 +27,7 @@ _PREFIXED = re.compile(r"(?:file|trace):(.*?)((?:,\s*[A-Za-z_]\w*\s*=[^,]*)*)", 
 #: The file of a plug-in, alone, when its name may hold anything; and one of several, as among the candidates of a selection.
 _PLUG_IN, _PLUG_INS = re.compile(r"(.*\.py):[^:]*(?::.*)?", re.DOTALL), re.compile(r"([^,()]*?\.py):")
 
-#: A parameter, as ``multifactor:config=PATH``.
-_PARAMETER = re.compile(r"=([^,]+)")
+_PARAMETER = re.compile(r"=([^,]+)")  #: a parameter, as ``multifactor:config=PATH``
 
 _SELECT = "select:"
 

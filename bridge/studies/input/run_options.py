@@ -21,35 +21,19 @@ from traces.base.given_file import parse_toml
 from traces.base.options import Option, OptionPlace, built, check, places
 from traces.base.retired import unknown
 
-#: What an option's value may be.
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | None  #: what an option's value may be
 
 #: An option and its value → file, table and key; ``("file", NAME)`` is the log of a workload.
 Origins: TypeAlias = Mapping[tuple[str, Value], str]
 
-#: A text that is no part of a longer word.
-_WORD = r"(?<![\w-]){}(?![\w-])"
-
-#: The option that is no cell's: a study has seeds.
-SEED = "seed"
-
-#: Who schedules: a policy, or in its place a command.
-BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"
-
-#: The application technique, of which two spellings are one value.
-ALS_OPTION = "als"
-
-#: A cell's batch level: our engine, or the real Slurm.
-BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"
-
-#: What says which workload it is.
-NAMED = ("name", "file", "source")
-
-#: The key of [batch] that says it.
-LEVEL = "level"
-
-#: The table of the workload, which files with flat names have, too.
-WORKLOAD_TABLE = "workload"
+_WORD = r"(?<![\w-]){}(?![\w-])"  #: a text that is no part of a longer word
+SEED = "seed"  #: the option that is no cell's: a study has seeds
+BLS_OPTION, BLS_COMMAND_OPTION = "bls", "bls-command"  #: who schedules: a policy, or in its place a command
+ALS_OPTION = "als"  #: the application technique, of which two spellings are one value
+BATCH_OPTION, ENGINE, SLURM = "batch", "engine", "slurm"  #: a cell's batch level: our engine, or the real Slurm
+NAMED = ("name", "file", "source")  #: what says which workload it is
+LEVEL = "level"  #: the key of [batch] that says it
+WORKLOAD_TABLE = "workload"  #: the table of the workload, which files with flat names have, too
 
 #: Options that say how Slurm is configured and run: nothing of it is for our engine.
 OF_SLURM: Final = tuple(place.option.name for place in places(SlurmOptions) if place.option not in (SLURM_CONF, RATE))
@@ -215,8 +199,7 @@ def value_of(option: Option[Any], value: object, where: str) -> Value:
     raise InputError(f"{where}: {shown(value)}; allowed: {_SAID[kind]}")
 
 
-#: Values that are ordinary words of errors, too.
-_ORDINARY = ("all", "log", "none", "paper")
+_ORDINARY = ("all", "log", "none", "paper")  #: values that are ordinary words of errors, too
 
 
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:

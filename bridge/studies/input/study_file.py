@@ -21,8 +21,7 @@ from bridge.studies.study import MOST_RUNS, Cell, ComparedOption, Study, Workloa
 from traces.base.errors import InputError, Mention, one_of, shown, spelled
 from traces.base.given_file import parse_toml, read_text
 
-#: What is compared where the file does not say.
-COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")
+COMPARED = ("makespan_ns", "mean_wait_ns", "mean_bounded_slowdown")  #: what is compared where the file does not say
 
 _TABLES = ("study", "run", "grid", "cell", "results", "compare", "cluster", *o.parts())
 _RESULTS = ("signals", "pue", "fair-start")

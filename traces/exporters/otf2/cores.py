@@ -19,8 +19,7 @@ _MOST_BYTES = 2.0**62
 _EARLIEST, _NEVER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
-#: Number of bars whose times are fetched at once.
-_BLOCK = 1024
+_BLOCK = 1024  #: number of bars whose times are fetched at once
 
 
 class BarTimes(State):

@@ -12,11 +12,8 @@ from traces.compiled import compiled
 from traces.exporters.otf2 import library as otf2
 from traces.kernels.signatures import Ints
 
-#: Returned if OTF2 gave no writer; it has no code for this.
-NO_WRITER = -100
-
-#: References of the attributes.
-TASK, CHUNK = 0, 1
+NO_WRITER = -100  #: returned if OTF2 gave no writer; it has no code for this
+TASK, CHUNK = 0, 1  #: references of the attributes
 
 #: Reference of the communicator of all cores that have a location; a core's rank is its index among them.
 COMMUNICATOR = 0

@@ -25,8 +25,7 @@ from traces.base.written_file import NO_ROOM, FullDiskError
 from traces.compiled import CFunction, types
 from traces.kernels.signatures import FunctionKind
 
-#: The binding of OTF2's C functions.
-binding: Any = _otf2
+binding: Any = _otf2  #: the binding of OTF2's C functions
 
 _C = {"p": ctypes.c_size_t, "Q": ctypes.c_uint64, "I": ctypes.c_uint32, "B": ctypes.c_uint8}
 

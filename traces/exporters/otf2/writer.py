@@ -30,8 +30,7 @@ from traces.waits import bar_waits
 __all__ = ["ANCHOR", "MOST_LANES", "write_otf2"]
 
 
-#: Name of the file that a reader opens; some readers require it.
-ANCHOR = "traces.otf2"
+ANCHOR = "traces.otf2"  #: name of the file that a reader opens; some readers require it
 
 _NO_TIMES, _NO_NUMBERS = np.zeros(0, np.int64), np.zeros(0, np.int32)
 _NO_TASKS = TaskRecords(_NO_TIMES, _NO_TIMES, _NO_TIMES, _NO_NUMBERS, _NO_NUMBERS, np.zeros(0))

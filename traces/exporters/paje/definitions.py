@@ -12,8 +12,7 @@ from traces.ledger import Ledger
 
 _CONTAINER_TYPE, _STATE_TYPE, _VARIABLE_TYPE, _EVENT_TYPE, _LINK_TYPE, _VALUE, _CONTAINER = range(7)
 
-#: Numbers of the event forms.
-PUSH_JOB, PUSH_LANE, POP, VARIABLE, EVENT, LINK_START, LINK_END = range(10, 17)
+PUSH_JOB, PUSH_LANE, POP, VARIABLE, EVENT, LINK_START, LINK_END = range(10, 17)  #: numbers of the event forms
 
 _TYPE = "Alias string,Type string"
 _VALUED = "Time date,Container string,Type string,Value string"

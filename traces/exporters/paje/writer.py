@@ -28,8 +28,7 @@ from traces.intervals import intervals_of
 from traces.ledger import STATES, WHY, Ledger, TaskRecords
 from traces.waits import waits
 
-#: One in this many intervals is sampled to estimate how many begin and end when.
-_SAMPLE = 64
+_SAMPLE = 64  #: one in this many intervals is sampled to estimate how many begin and end when
 
 
 class Timed:
@@ -80,11 +79,8 @@ def boundaries(timed: Sequence[Timed], most: int) -> list[int]:
     return [least, *np.unique(inner[inner > least]).tolist(), beyond]
 
 
-#: Name of the written file.
-FILE = "trace.paje"
-
-#: Number of events sorted by time at once.
-_MOST = 1 << 16
+FILE = "trace.paje"  #: name of the written file
+_MOST = 1 << 16  #: number of events sorted by time at once
 
 #: Order of events at one instant; a state of length 0 begins and ends in one row.
 _ENDS, _BOTH, _BEGINS, _ALL, _LINK_BEGINS, _LINK_ENDS = range(6)

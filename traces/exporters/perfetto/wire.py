@@ -16,11 +16,8 @@ import numpy as np
 from traces.compiled import Array
 from traces.exporters.shown.rows import Rows, words
 
-#: TrackEvent.Type
-BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
-
-#: The only sequence of packets; all but the first need what was interned before.
-_SEQUENCE = b"\x50\x01\x68\x02"
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  #: TrackEvent.Type
+_SEQUENCE = b"\x50\x01\x68\x02"  #: the only sequence of packets; all but the first need what was interned before
 
 
 def varint(rows: Rows, values: Array) -> Rows:

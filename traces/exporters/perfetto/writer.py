@@ -33,11 +33,8 @@ from traces.exporters.shown.written import fresh
 from traces.ledger import Ledger
 from traces.records.events import STRING
 
-#: Name of the written file.
-FILE = "trace.perfetto-trace"
-
-#: Ids of flows of causes begin here; ids of transfers are below.
-_CAUSES = 1 << 62
+FILE = "trace.perfetto-trace"  #: name of the written file
+_CAUSES = 1 << 62  #: ids of flows of causes begin here; ids of transfers are below
 
 
 def write_perfetto(ledger: Ledger, directory: Path) -> Path:

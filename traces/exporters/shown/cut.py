@@ -25,8 +25,7 @@ class Excerpt(NamedTuple):
     job_words: str = ""
 
 
-#: The whole run.
-WHOLE = Excerpt()
+WHOLE = Excerpt()  #: the whole run
 
 
 def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:

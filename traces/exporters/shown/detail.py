@@ -11,8 +11,7 @@ from traces.holdings import holdings
 from traces.intervals import intervals_of
 from traces.ledger import Ledger, MachineShape, TaskRecords
 
-#: From the least to the most.
-DETAILS = ("lane", "host", "job", "chunk", "task")
+DETAILS = ("lane", "host", "job", "chunk", "task")  #: from the least to the most
 
 #: Viewers open traces with this number of cores, or of hosts; some need an open file for each row. On larger machines, only
 #: cores and hosts that are used have rows.

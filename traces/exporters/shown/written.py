@@ -8,8 +8,7 @@ from typing import BinaryIO
 from traces.base.errors import InputError
 from traces.base.written_file import whole_file
 
-#: Number of bytes buffered before writing.
-_BUFFER = 1 << 20
+_BUFFER = 1 << 20  #: number of bytes buffered before writing
 
 
 @contextmanager

@@ -8,11 +8,8 @@ from traces.base.errors import InputError
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Floats, Ints
 
-#: Number of sweeps, forth and back, that improve the order within levels.
-_SWEEPS = 24
-
-#: Most places of edges in passed levels; with more, edges have none.
-_MOST_PASSING = 6_000
+_SWEEPS = 24  #: number of sweeps, forth and back, that improve the order within levels
+_MOST_PASSING = 6_000  #: most places of edges in passed levels; with more, edges have none
 
 
 @compiled()

@@ -18,8 +18,7 @@ from traces.waits import graph_waits
 __all__ = ["MOST_LINES", "ScheduleTasks", "ScheduleTransfers", "schedule_figure"]
 
 
-#: Most tasks whose names are on their bars.
-NAMED_TASKS = 120
+NAMED_TASKS = 120  #: most tasks whose names are on their bars
 
 #: Colours of the outline of critical tasks, and of the lines of transfers.
 CRITICAL_COLOUR, LINE_COLOUR = "#D4006A", "#222222"
@@ -131,8 +130,7 @@ class ScheduleAxes:
         self._axes.set_xlabel(f"time since the start of the graph [{unit}]")
 
 
-#: Most transfers that are drawn: the largest.
-MOST_LINES = 300
+MOST_LINES = 300  #: most transfers that are drawn: the largest
 
 #: Alternating colours of chunks, which also differ in grey.
 TURN_COLOURS = ("#4477AA", "#A9C3DE", "#228833", "#A6D1AE")

@@ -22,11 +22,8 @@ def level_colours(level: Array, most: int) -> tuple[Array, list[Any]]:
     return palette[level], [canvas.Patch(facecolor=palette[k], label=f"level {k}") for k in named]
 
 
-#: With more tasks than this, or more than four times as many edges, only the levels are drawn.
-MOST_NODES = 2_000
-
-#: Most tasks with their names next to them.
-NAMED_TASKS = 60
+MOST_NODES = 2_000  #: with more tasks than this, or more than four times as many edges, only the levels are drawn
+NAMED_TASKS = 60  #: most tasks with their names next to them
 
 #: Colour of the critical path, and of other edges.
 CRITICAL_COLOUR, EDGE_COLOUR = "#D4006A", "#7A7A7A"

@@ -12,8 +12,7 @@ from traces.figures.drawing.frames import arrays, counted_values
 from traces.figures.drawing.panels import counted, remark, title_figure
 from traces.tables import DataFrame
 
-#: The axis is logarithmic if a length exceeds this multiple of the mean.
-_LONG = 12.0
+_LONG = 12.0  #: the axis is logarithmic if a length exceeds this multiple of the mean
 
 _MOST_BARS = 80
 

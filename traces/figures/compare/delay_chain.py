@@ -12,8 +12,7 @@ from traces.figures.drawing.canvas import Axes, Figure
 from traces.figures.drawing.panels import small, title_figure
 from traces.tables import DataFrame
 
-#: Most jobs of a chain that are drawn: the last.
-MOST_JOBS = 12
+MOST_JOBS = 12  #: most jobs of a chain that are drawn: the last
 
 _HOUR_NS = 3600 * NS_PER_S
 _RUN_HEIGHT, _WAIT_HEIGHT = 0.62, 0.14

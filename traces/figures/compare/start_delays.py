@@ -13,8 +13,7 @@ from traces.tables import DataFrame
 
 _HOUR_NS = 3600 * NS_PER_S
 
-#: More marks than this are one image within an SVG.
-_MOST_MARKS = 2000
+_MOST_MARKS = 2000  #: more marks than this are one image within an SVG
 
 #: Later, earlier, same: label, marker, colour, whether it is filled.
 _KINDS = (

@@ -61,11 +61,8 @@ def painted(
     return np.clip(ink + (1.0 - covered)[:, :, None], 0.0, 1.0)
 
 
-#: Up to this many bars are drawn singly; more are drawn as an image of their cover.
-SINGLE_BARS = 50_000
-
-#: More bars than this are one image within an SVG.
-_MOST_MARKS = 5_000
+SINGLE_BARS = 50_000  #: up to this many bars are drawn singly; more are drawn as an image of their cover
+_MOST_MARKS = 5_000  #: more bars than this are one image within an SVG
 
 _COLUMNS = 2000
 _MAX_ROWS = 2000
@@ -143,8 +140,7 @@ def draw_covered(
 
 _MOST_TICKS = 32
 
-#: Most hosts that lines separate.
-_MOST_HOSTS = 64
+_MOST_HOSTS = 64  #: most hosts that lines separate
 
 
 def mark_hosts(axes: Axes, rows: Array, first_core: Array, host_names: Sequence[str]) -> None:

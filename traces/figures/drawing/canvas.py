@@ -25,11 +25,8 @@ from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
 from traces.figures.drawing.styles import PALETTE as PALETTE
 
-#: Suffixes of the files that can be written.
-FORMATS = ("png", "svg", "pdf")
-
-#: Resolution of a PNG, and of images within the other formats.
-DPI = 200
+FORMATS = ("png", "svg", "pdf")  #: suffixes of the files that can be written
+DPI = 200  #: resolution of a PNG, and of images within the other formats
 
 #: Colours of text and of quiet lines.
 INK, GREY = "#222222", "#8a8a8a"
@@ -142,14 +139,9 @@ def save(figure: Figure, path: Path) -> Path:
     return save_all(figure, [path])[0]
 
 
-#: In a narrower figure texts shrink with its width, down to this share of their size.
-_LEAST_TEXT = 0.72
-
-#: Characters per line of a panel's label at full width.
-_LABEL = 38
-
-#: ``gid`` of numbers that a figure omits if it is too narrow for them.
-VALUE = "value"
+_LEAST_TEXT = 0.72  #: in a narrower figure texts shrink with its width, down to this share of their size
+_LABEL = 38  #: characters per line of a panel's label at full width
+VALUE = "value"  #: ``gid`` of numbers that a figure omits if it is too narrow for them
 
 
 def _resize(figure: Figure, width_in: float) -> None:

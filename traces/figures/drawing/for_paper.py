@@ -12,8 +12,7 @@ from typing import Any
 from traces.base.errors import InputError, shown
 from traces.base.written_file import whole_file
 
-#: File of the captions, in the folder of the figures.
-CAPTIONS = "captions.txt"
+CAPTIONS = "captions.txt"  #: file of the captions, in the folder of the figures
 
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72}
 _LEAST_IN, _MOST_IN = 1.0, 40.0

@@ -58,8 +58,7 @@ def _first_sizes() -> list[int]:
 # The smallest number of each class: one class per number up to 9, then classes that are a quarter wider each.
 _FIRST = np.array(_first_sizes(), np.int64)
 
-#: Number of classes.
-N_CLASSES = len(_FIRST)
+N_CLASSES = len(_FIRST)  #: number of classes
 
 
 def class_of(waiting: Array) -> Array:

@@ -109,8 +109,7 @@ def counted(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' if n > 1 else ''}"
 
 
-#: The legend of boxes.
-LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"
+LEGEND = "box: quartiles and median; whiskers: 5 % to 95 %; diamond: mean"  #: the legend of boxes
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ matplotlib is not imported here.
 
 from dataclasses import dataclass
 
-#: The variation Υ in figures: an upsilon with hooks, since the plain letter looks like a Latin Y.
-UPSILON = "ϒ"
+UPSILON = "ϒ"  #: the variation Υ in figures: an upsilon with hooks, since the plain letter looks like a Latin Y
 
 #: Fifteen distinct colours on white; most colour-blind readers can distinguish the first seven.
 PALETTE = (
@@ -14,8 +13,7 @@ PALETTE = (
     *("#882255", "#999933", "#8B5A2B", "#AA88DD", "#CC3311", "#777777"),
 )
 
-#: Most techniques or runs with a style and a legend; more are rows with names.
-FEW = 8
+FEW = 8  #: most techniques or runs with a style and a legend; more are rows with names
 
 
 @dataclass(frozen=True, slots=True)

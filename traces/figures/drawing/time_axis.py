@@ -27,8 +27,7 @@ _FINE = _marks(
 )
 
 
-#: Marks of a logarithmic axis are at least this share of it apart, so that their words stay apart.
-_LEAST_APART = 0.1
+_LEAST_APART = 0.1  #: marks of a logarithmic axis are at least this share of it apart, so that their words stay apart
 
 
 def duration_marks(low_ns: float, high_ns: float, most: int = 8) -> list[tuple[int, str]]:

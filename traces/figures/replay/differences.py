@@ -15,13 +15,11 @@ from traces.tables import DataFrame
 
 _PANELS = (("delta_submit_ns", "Δ submit"), ("delta_start_ns", "Δ start"), ("delta_duration_ns", "Δ duration"))
 
-#: The axis is linear up to a minute, and logarithmic beyond it on both sides.
-_LINEAR_NS = 60 * NS_PER_S
+_LINEAR_NS = 60 * NS_PER_S  #: the axis is linear up to a minute, and logarithmic beyond it on both sides
 
 _MARKS = ((60, "1 min"), (600, "10 min"), (3600, "1 h"), (36_000, "10 h"), (4 * 86_400, "4 d"), (40 * 86_400, "40 d"))
 
-#: Least range of a panel.
-_LEAST_NS = 90 * NS_PER_S
+_LEAST_NS = 90 * NS_PER_S  #: least range of a panel
 
 
 def differences_figure(differences: DataFrame, *, reference: str, title: str = "") -> Figure:

@@ -13,8 +13,7 @@ from traces.figures.drawing.styles import style
 from traces.figures.drawing.time_axis import time_unit
 from traces.tables import DataFrame
 
-#: Most repeats drawn as points; more are a box.
-_POINTS = 7
+_POINTS = 7  #: most repeats drawn as points; more are a box
 
 
 def rate_name(rate: float) -> str:

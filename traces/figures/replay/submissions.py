@@ -10,8 +10,7 @@ from traces.tables import DataFrame
 
 _DAY_H = 24
 
-#: Longer logs have ticks for days, shorter ones for hours.
-_FEW_HOURS = 72
+_FEW_HOURS = 72  #: longer logs have ticks for days, shorter ones for hours
 
 
 def submissions_figure(submissions: DataFrame, *, title: str = "") -> Figure:

@@ -18,8 +18,7 @@ from traces.intervals import Intervals, within
 from traces.kernels.signatures import Floats, Floats2, Ints
 from traces.tables import DataFrame
 
-#: With more cores than this, several share a row.
-MOST_ROWS = 512
+MOST_ROWS = 512  #: with more cores than this, several share a row
 
 _BLOCK = 1_000_000
 

@@ -141,8 +141,7 @@ def name_blocks(
         axes.text(x, y, str(job), color="white" if dark else "black", **_JOB_NUMBER)
 
 
-#: Most jobs in a legend; with more, colours recur.
-LEGEND_JOBS = 15
+LEGEND_JOBS = 15  #: most jobs in a legend; with more, colours recur
 
 # Heights in points from which rows have margins; widths in points from which bars have a white end.
 _MARGIN_PT, _END_PT = 4.3, 2.2

@@ -14,8 +14,7 @@ from traces.figures.drawing.panels import Box, counted, panel_grid, remark, shor
 from traces.figures.drawing.styles import FEW, style
 from traces.tables import DataFrame
 
-#: Most jobs that are drawn as points instead of a box.
-POINTS = 4
+POINTS = 4  #: most jobs that are drawn as points instead of a box
 
 _PER_LINE = 4
 _LEGEND = "bar: quartiles; marker: median; line: 5 % to 95 %"

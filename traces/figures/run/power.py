@@ -26,8 +26,7 @@ _KW = 1e6
 #: Up to this many steps each is drawn; otherwise columns of equal time with their mean and range.
 _EXACT_STEPS, _COLUMNS = 50_000, 1_000
 
-#: Most parts of a machine with a panel.
-_MOST_PARTS = 12
+_MOST_PARTS = 12  #: most parts of a machine with a panel
 
 
 def power_figure(power: DataFrame, *, until_ns: int, domains: DataFrame | None = None, title: str = "") -> Figure:

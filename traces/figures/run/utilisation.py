@@ -12,8 +12,7 @@ from traces.figures.drawing.steps import mean, steps
 from traces.figures.drawing.time_axis import time_axis
 from traces.tables import DataFrame
 
-#: Up to this many steps each is drawn; otherwise this number of columns with their mean and range.
-EXACT_STEPS = 1_000
+EXACT_STEPS = 1_000  #: up to this many steps each is drawn; otherwise this number of columns with their mean and range
 
 
 def utilisation_figure(

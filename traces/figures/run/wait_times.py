@@ -16,8 +16,7 @@ from traces.figures.drawing.styles import FEW, style
 from traces.figures.drawing.time_axis import duration_marks
 from traces.tables import DataFrame
 
-#: τ of the bounded slowdown: shorter run times count as this.
-BOUND_NS = 10 * 10**9
+BOUND_NS = 10 * 10**9  #: τ of the bounded slowdown: shorter run times count as this
 
 # Distance of 0 from the smallest wait: share of the range of the logarithms, and least factor.
 _APART, _LEAST_APART = 0.12, 1.5

@@ -20,12 +20,10 @@ from traces.tables import DataFrame
 #: The technique of jobs with recorded run times; then only these options draw at random.
 _RECORDED, _DRAWING = "recorded", ("allocator", "failures")
 
-#: The options that a figure of a study shows.
-_PLACES = ("bls", "backfill", "als", "variation")
+_PLACES = ("bls", "backfill", "als", "variation")  #: the options that a figure of a study shows
 
 
-#: The option that selects our engine or Slurm, and its value for Slurm.
-_SAID, _SLURM = "batch", "slurm"
+_SAID, _SLURM = "batch", "slurm"  #: the option that selects our engine or Slurm, and its value for Slurm
 
 
 def batch_label(bls: str, backfill: str) -> str:

@@ -18,13 +18,11 @@ from traces.statistics.comparisons import check_one_base, combination_columns
 from traces.statistics.intervals import MIN_SEEDS
 from traces.tables import DataFrame
 
-#: Panels side by side; four are two rows of two.
-_PER_LINE = 3
+_PER_LINE = 3  #: panels side by side; four are two rows of two
 
 _ROW_IN, _POINT_IN, _PANEL_IN, _LETTER_IN, _LINE_IN = 0.18, 0.075, 2.5, 0.065, 0.13
 
-#: Characters per line of a panel's label.
-_LABEL = 38
+_LABEL = 38  #: characters per line of a panel's label
 
 #: The compared values in titles; those of other options are "values of" the option.
 COMPARED = {

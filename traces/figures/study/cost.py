@@ -15,18 +15,14 @@ from traces.metric_units import four_digits, interval_text
 from traces.statistics.intervals import CONFIDENCE, MIN_SEEDS, Estimate, mean_interval
 from traces.tables import DataFrame
 
-#: Both axes are logarithmic from this ratio of the most to the fewest jobs.
-_WIDE = 8.0
-
-#: Points of a fitted line.
-_BENDS = 60
+_WIDE = 8.0  #: both axes are logarithmic from this ratio of the most to the fewest jobs
+_BENDS = 60  #: points of a fitted line
 
 #: Look of points and whiskers.
 _POINT: Any = {"linestyle": "none", "markersize": 4.5, "markeredgecolor": "white", "markeredgewidth": 0.4}
 _POINT |= {"elinewidth": 1.0, "capsize": 2.5, "zorder": 3}
 
-#: Most sizes that a logarithmic axis names.
-_NAMED = 8
+_NAMED = 8  #: most sizes that a logarithmic axis names
 
 
 @dataclass(frozen=True)

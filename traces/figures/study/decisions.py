@@ -13,8 +13,7 @@ from traces.figures.drawing.panels import name_rows, short, title_figure
 from traces.figures.drawing.styles import STYLES, style
 from traces.tables import DataFrame
 
-#: Most lines in one figure: each style with full markers, then with white ones.
-MOST_LINES = 2 * len(STYLES)
+MOST_LINES = 2 * len(STYLES)  #: most lines in one figure: each style with full markers, then with white ones
 
 
 def decision_lines_figure(decisions: DataFrame, *, title: str = "") -> Figure:

@@ -15,11 +15,8 @@ from traces.figures.study.panels import legend_columns
 from traces.metric_units import four_digits, more_is_better
 from traces.tables import DataFrame
 
-#: Label of the best combination: of a metric to be minimised, and of one to be maximised.
-BEST = ("lowest", "highest")
-
-#: Panels per line.
-_PER_LINE = 3
+BEST = ("lowest", "highest")  #: label of the best combination: of a metric to be minimised, and of one to be maximised
+_PER_LINE = 3  #: panels per line
 
 #: Look of values next to bars.
 _VALUE: dict[str, Any] = {"textcoords": "offset points", "fontsize": 6.5, "gid": canvas.VALUE}
@@ -84,11 +81,8 @@ def _room(over: Sequence[Sequence[Sequence[str]]]) -> float:
 _WIDTHS_IN = {".": 0.029, ",": 0.029, " ": 0.029, "[": 0.035, "]": 0.035, "+": 0.076, "−": 0.076, "%": 0.086}
 _DIGIT_IN, _APART_IN = 0.0575, 0.06
 
-#: Share of a group's width that its bars take.
-_GROUP = 0.86
-
-#: Widest figure: beyond it, first the differences above bars are omitted, then bars become rows.
-_WIDEST_IN = 10.2
+_GROUP = 0.86  #: share of a group's width that its bars take
+_WIDEST_IN = 10.2  #: widest figure: beyond it, first the differences above bars are omitted, then bars become rows
 
 
 def makespans_figure(

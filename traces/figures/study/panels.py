@@ -55,8 +55,7 @@ def _rows_figure(
     return figure
 
 
-#: Panels per line.
-_PER_LINE = 3
+_PER_LINE = 3  #: panels per line
 
 #: Distance between the points of techniques at one variation: share of the axis; most of the distance between two variations
 #: in total; and share of the panel if there is only one variation.

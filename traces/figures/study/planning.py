@@ -12,8 +12,7 @@ from traces.figures.drawing.canvas import PALETTE, Figure
 from traces.figures.drawing.panels import name_rows, title_figure
 from traces.figures.drawing.styles import style
 
-#: Smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter.
-_LEAST = 1.0
+_LEAST = 1.0  #: smaller means are drawn here: a slowdown is at least 1, and waits below a second do not matter
 
 
 class Planned(NamedTuple):

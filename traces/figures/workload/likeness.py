@@ -23,8 +23,7 @@ PANELS: Mapping[str, str] = {
 }
 
 _COLUMNS = ("panel", "at", "source", "generated")
-#: Panels that are omitted if all jobs are in one class.
-_CALENDAR = ("weekday", "month")
+_CALENDAR = ("weekday", "month")  #: panels that are omitted if all jobs are in one class
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = "JFMAMJJASOND"

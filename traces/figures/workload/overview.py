@@ -16,8 +16,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DAY = 86_400
 
-#: Least width of a bar with a number, as a share of its panel.
-_NUMBER_SHARE = 0.02
+_NUMBER_SHARE = 0.02  #: least width of a bar with a number, as a share of its panel
 
 #: Nominal lengths of the steps of the time line, in days.
 _STEP_DAYS = {"year": 365.0, "month": 30.0, "week": 7.0, "day": 1.0, "hour": 1 / 24}
@@ -171,8 +170,7 @@ def _dates(rows: Sequence[Mapping[str, Any]], left: Sequence[float]) -> list[tup
     return marks
 
 
-#: Most bars and headings of the panel of classes.
-_CLASS_BARS = 11
+_CLASS_BARS = 11  #: most bars and headings of the panel of classes
 
 _KINDS = (("statuses", "status"), ("queues", "queue"), ("partitions", "partition"), ("qos", "QOS"))
 
@@ -309,8 +307,7 @@ def _count(number: int) -> str:
 
 _HOUR_S = 3600
 
-#: Shorter logs have no panel of months: they have less than two whole months.
-_MONTHS_NS = 62 * 86_400 * 10**9
+_MONTHS_NS = 62 * 86_400 * 10**9  #: shorter logs have no panel of months: they have less than two whole months
 
 
 class Described(Protocol):

@@ -9,8 +9,7 @@ from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import Array, compiled
 
-#: The domain that is the whole machine.
-MACHINE = 0
+MACHINE = 0  #: the domain that is the whole machine
 
 
 @compiled(inner=True)

@@ -236,8 +236,7 @@ def _gone_by(state: BatchState, host: int, instant: int, core_number: Ints, rele
     return any_there
 
 
-#: Instead of the core lost last: the job's width has changed.
-CAME_AND_WENT = -1
+CAME_AND_WENT = -1  #: instead of the core lost last: the job's width has changed
 
 
 @compiled()
