@@ -312,15 +312,21 @@ def under_present_names(given: Mapping[str, Any], *, typed: bool = False) -> dic
     def name(option: str, unit: str = "") -> str:
         return option if typed else option.replace("-", "_") + unit
 
+    def taken(option: str, unit: str = "") -> Any:  # a list, of a grid, stays and is refused: it is no single axis now
+        key = name(option, unit)
+        return None if isinstance(found.get(key), list) else found.pop(key, None)
+
     found, cost, backfill = dict(given), name("decision-cost", "_ns"), "backfill"
-    if found.pop(name("charge-decisions"), False) and found.get(cost) is None:
+    if taken("charge-decisions") and found.get(cost) is None:
         found[cost] = "measured"
-    if found.pop("conservative", None) == "rebuild" and found.get(backfill) == "conservative":
-        found[backfill] = "conservative:rebuild"
+    if taken("conservative") == "rebuild" and backfill in found:
+        every = found[backfill] if isinstance(found[backfill], list) else [found[backfill]]
+        rebuilt = ["conservative:rebuild" if one == "conservative" else one for one in every]
+        found[backfill] = rebuilt if isinstance(found[backfill], list) else rebuilt[0]
     # Computed from finished runs now, or retired.
     inert = {name(*words): values for words, values in _INERT.items()}
     found = {key: value for key, value in found.items() if value not in inert.get(key, ())}
-    timeouts = [found.pop(name(f"{level}-timeout", "_s"), None) for level in ("als", "bls")]
+    timeouts = [taken(f"{level}-timeout", "_s") for level in ("als", "bls")]
     if timeout := timeouts[1] or timeouts[0]:
         found[name("timeout", "_s")] = timeout
     return found

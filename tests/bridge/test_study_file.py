@@ -20,6 +20,7 @@ from bridge.studies.journal import JOURNAL, Entry, Journal
 from bridge.studies.preparing import find_inputs, options_of
 from bridge.studies.study import Study, seeds_of
 from bridge.studies.unit import all_metrics
+from traces.base.errors import InputError
 from traces.base.options import values
 
 WORKLOAD = '[[workload]]\nfile = "sample"\n'
@@ -172,6 +173,13 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
     text = WORKLOAD + "[run]\ncharge-decisions = true\npue = '1.2'\nreaction = 0\n[[cell]]\nbls-timeout = 4\n"
     found = parse_study(text, [Path.cwd()], "name", stored=True)
     assert (found.cells[0].given, found.results) == ({"decision-cost": "measured", "timeout": 4.0}, {"pue": "1.2"})
+    text = WORKLOAD + "[run]\nconservative = 'rebuild'\n[grid]\nbackfill = ['none', 'conservative']\n"
+    found = parse_study(text, [Path.cwd()], "name", stored=True)
+    assert [cell.value("backfill") for cell in found.cells] == ["none", "conservative:rebuild"]
+    for axis in ("conservative = ['keep', 'rebuild']", "charge-decisions = [true, false]"):
+        text = WORKLOAD + f"[grid]\nbackfill = ['none', 'conservative']\n{axis}\n"
+        with pytest.raises(InputError, match="is now"):
+            parse_study(text, [Path.cwd()], "name", stored=True)
 
 
 def test_a_grid_is_a_study(tmp_path: Path) -> None:

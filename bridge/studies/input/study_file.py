@@ -105,9 +105,12 @@ def parse_study(
 def _under_present_names(given: Table) -> Table:
     # A study of an older version; metrics of finished runs are in [results] now.
     def now(tables: Any) -> Any:
-        return under_present_names(tables, typed=True) if isinstance(tables, dict) else [now(one) for one in tables]
+        if isinstance(tables, dict):
+            return under_present_names(every | tables, typed=True)
+        return [now(one) for one in tables]
 
     run = dict(given.get("run", {}))
+    every = {"conservative": run["conservative"]} if "conservative" in run else {}  # it was of any cell's backfill
     results = {name: run.pop(name) for name in ("pue", "fair-start") if run.get(name)} | given.get("results", {})
     found = {**given, "run": run, "results": results}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
