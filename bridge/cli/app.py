@@ -157,7 +157,8 @@ def _usage(error: Any) -> str:
         words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
         words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
         near = [known[word] for word in words]
-        which = f"did you mean {' or '.join(near)}?" if near else f"{command} --help-all lists all options"
+        lists = "--help" if _has_commands(context.command) else "--help-all"
+        which = f"did you mean {' or '.join(near)}?" if near else f"{command} {lists} lists all options"
         return f"No such option: {name}; {which}"
     if message.startswith("No such command"):
         name = message.split("'")[1]

@@ -86,7 +86,7 @@ def loop_command(
 
     speed_gflops = given_speeds(cores.core_speed, cores.cores)
     if chunks:
-        _check_chunks(speed_gflops, steps, tasks, cores, costs, written)
+        _check_chunks(speed_gflops, steps, tasks, cores, costs, written, paper)
         _print_chunks(als, tasks.n, len(speed_gflops), written.seed)
         return
     _check_source(tasks)
