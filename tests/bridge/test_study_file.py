@@ -176,6 +176,13 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
     text = WORKLOAD + "[run]\nconservative = 'rebuild'\n[grid]\nbackfill = ['none', 'conservative']\n"
     found = parse_study(text, [Path.cwd()], "name", stored=True)
     assert [cell.value("backfill") for cell in found.cells] == ["none", "conservative:rebuild"]
+    for bls, of_results in (
+        ("'sjf'", {"signals": "s.csv"}),
+        ("['sjf', 'mine.py:Cheap']", {}),
+    ):  # those of no policy: for costs
+        text = WORKLOAD + f"[run]\nsignals = 's.csv'\n[grid]\nbls = {bls}\n"
+        found = parse_study(text, [Path.cwd()], "name", stored=True)
+        assert (found.results, "signals" in found.cells[0].given) == (of_results, not of_results)
     for axis in ("conservative = ['keep', 'rebuild']", "charge-decisions = [true, false]"):
         text = WORKLOAD + f"[grid]\nbackfill = ['none', 'conservative']\n{axis}\n"
         with pytest.raises(InputError, match="is now"):

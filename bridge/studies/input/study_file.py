@@ -111,9 +111,23 @@ def _under_present_names(given: Table) -> Table:
 
     run = dict(given.get("run", {}))
     every = {"conservative": run["conservative"]} if "conservative" in run else {}  # it was of any cell's backfill
-    results = {name: run.pop(name) for name in ("pue", "fair-start") if run.get(name)} | given.get("results", {})
+    moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
+    results = {name: run.pop(name) for name in moved if run.get(name)} | given.get("results", {})
     found = {**given, "run": run, "results": results}
     return found | {key: now(found[key]) for key in ("run", "grid", "cell", "workload") if key in found}
+
+
+def _reads_signals(given: Table) -> bool:
+    # Whether a cell's policy may; otherwise they were for costs.
+    from bls.policies import reads_signals
+
+    tables = [given.get("run", {}), *(one for key in ("grid", "cell", "workload") for one, _ in _numbered(given, key))]
+    orders = [one for table in tables for one in _listed(table.get("bls", "fcfs"))]
+    return "batch" in given or any("bls-command" in table for table in tables) or any(map(reads_signals, orders))
+
+
+def _listed(value: object) -> list[str]:
+    return [str(one) for one in (value if isinstance(value, list) else [value])]
 
 
 def _check_slurm(given: Table, cells: Iterable[Cell]) -> None:
