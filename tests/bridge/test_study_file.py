@@ -187,6 +187,8 @@ def test_a_stored_study_may_have_options_of_older_versions() -> None:
         text = WORKLOAD + f"[grid]\nbackfill = ['none', 'conservative']\n{axis}\n"
         with pytest.raises(InputError, match="is now"):
             parse_study(text, [Path.cwd()], "name", stored=True)
+    with pytest.raises(InputError, match="run"):
+        parse_study("run = 3", [Path.cwd()], "name", stored=True)
 
 
 def test_a_grid_is_a_study(tmp_path: Path) -> None:

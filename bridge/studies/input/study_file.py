@@ -109,7 +109,7 @@ def _under_present_names(given: Table) -> Table:
             return under_present_names(every | tables, typed=True)
         return [now(one) for one in tables]
 
-    run = dict(given.get("run", {}))
+    run = dict(_table(given.get("run", {}), "[run]"))
     every = {"conservative": run["conservative"]} if "conservative" in run else {}  # it was of any cell's backfill
     moved = ("pue", "fair-start", *["signals"] * (not _reads_signals(given)))
     results = {name: run.pop(name) for name in moved if run.get(name)} | given.get("results", {})
