@@ -138,7 +138,13 @@ class LengthModel:
 
 
 def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a distribution's rule. Raises InputError if its number of arguments is wrong."""
+    """Compile a function to a distribution's rule.
+
+    Raises
+    ------
+    InputError
+        If its number of arguments is wrong.
+    """
     return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))
 
 

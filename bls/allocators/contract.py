@@ -91,7 +91,10 @@ class Allocator:
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function to the signature of an allocator.
 
-    Raises InputError if it has another number of arguments.
+    Raises
+    ------
+    InputError
+        If it has another number of arguments.
     """
     return compiled_rule(function, "allocator_kernel", (PLACE, ("request",)))
 
