@@ -119,7 +119,6 @@ def _send_away(state: ApplicationState, t: int, c: int, latency: int, left: int,
 
 @compiled(merged=True)
 def _are_free(taken: Array, first: int, stop: int) -> bool:
-    """Whether none of these tasks is assigned."""
     free = True
     for k in range(first, stop):
         free = free and taken[k] == 0

@@ -201,7 +201,6 @@ def _leave(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _release(flows: FlowState, slot: int) -> None:
-    """Free the slot of a transfer that has ended."""
     if flows.flow.phase[slot] == SHARING:
         _leave(flows, slot)
     flows.edge_slot[flows.flow.edge[slot]] = -1

@@ -251,7 +251,6 @@ class _Solving:
 
     @cached_property
     def classes(self) -> NodeClasses:
-        """Node classes of the problem."""
         return NodeClasses.of(self.problem)
 
     def is_too_large(self, kind: type[_Model]) -> bool:

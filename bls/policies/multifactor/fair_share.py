@@ -149,7 +149,6 @@ def _sum_up(memory: Any) -> None:
 
 @compiled(inner=True)
 def _classic(memory: Any) -> None:
-    """The factors by the classic rule."""
     n = int(memory[_NODES])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     effective, norm, found = _column(memory, _VALUE), _column(memory, _NORM), _column(memory, _FACTOR)
@@ -167,7 +166,6 @@ def _classic(memory: Any) -> None:
 
 @compiled(inner=True)
 def _fair_tree(memory: Any) -> None:
-    """The factors by Fair Tree."""
     first, n, levels = int(memory[_ACCOUNTS]), int(memory[_NODES]), int(memory[_LEVELS])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     level_fs, found, order = _column(memory, _VALUE), _column(memory, _FACTOR), _column(memory, _ORDER)
