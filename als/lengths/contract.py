@@ -87,8 +87,7 @@ class LengthModel:
     mode: int = WORK  #: ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``
     #: fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
     count: int | None = None
-    #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different
-    #: for each n
+    #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different for each n
     cov: float | None = None
     source: str = ""  #: source of its definition
     #: standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None:

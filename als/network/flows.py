@@ -374,7 +374,6 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
-    """Fix the rate of a transfer, and subtract it from the links' capacity."""
     penalty = flows.flow.penalty[slot]
     flows.flow.share[slot] = x
     first = slot * flows.stride

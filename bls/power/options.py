@@ -35,9 +35,8 @@ class Power:
 
     on: bool = holds(o.POWER)  #: whether power is computed without further options
     of: str = holds(o.POWER_OF)  #: the active cores: those that a job holds, or those of them that are in a task
-    #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file
-    #: (``bls.power.limits``); ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``,
-    #: ``switch:NAME``, ``hosts:4-7``.
+    #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
+    #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
     fallback: str = holds(o.FALLBACK)
     #: Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.

@@ -72,7 +72,6 @@ def new_memory(
 
 @compiled(inner=True, makes_arrays=True)
 def _column(memory: Any, name: int) -> Any:
-    """A column of the memory, over the nodes."""
     n = int(memory[_NODES])
     return memory[HEAD + name * n : HEAD + (name + 1) * n]
 
