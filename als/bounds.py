@@ -10,10 +10,18 @@ def earliest_end_ns(start_ns: int, total_gflop: float, mean_gflop: float, speed_
     """Return an instant, ns, before which a job cannot end if its speeds do not rise: all its work at the speed of all its
     cores.
 
-    ``total_gflop`` is a lower bound on the sum of its task lengths, ``mean_gflop`` the mean length, and ``speed_gflops``,
-    float64 (P,), the speed of each core. The time of each task is rounded by up to half a nanosecond, so the bound is a
-    thousandth lower, which covers 2,000 times the expected number of tasks if a task takes a millisecond. For shorter tasks the
-    bound is the start.
+    The time of each task is rounded by up to half a nanosecond, so the bound is a thousandth lower, which covers 2,000 times
+    the expected number of tasks if a task takes a millisecond. For shorter tasks the bound is the start.
+
+    Parameters
+    ----------
+    start_ns : int
+    total_gflop : float
+        A lower bound on the sum of its task lengths.
+    mean_gflop : float
+        Mean task length.
+    speed_gflops : float64 (P,)
+        Speed of each core.
     """
     if mean_gflop / float(speed_gflops.max()) < 1e-3:
         return start_ns

@@ -65,7 +65,6 @@ def fill_round_keys(keys: Words, seed: np.uint64, job: np.uint64) -> None:
 
 @compiled()
 def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    """Return the upper 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     middle = m_hi * x_lo + ((m_lo * x_lo) >> _U32)
     carried = m_lo * x_hi + (middle & _LOW)
@@ -74,7 +73,6 @@ def _high(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
 
 @compiled()
 def _low(m_hi: np.uint64, m_lo: np.uint64, x: np.uint64) -> np.uint64:
-    """Return the lower 64 bits of m * x."""
     x_hi, x_lo = x >> _U32, x & _LOW
     low = m_lo * x_lo
     middle = ((m_hi * x_lo) & _LOW) + ((m_lo * x_hi) & _LOW) + (low >> _U32)

@@ -19,21 +19,13 @@ if TYPE_CHECKING:
 @knows_its_keywords
 @dataclass(frozen=True)
 class Batch(Rules, ConstraintOptions):
-    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`.
+    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`."""
 
-    Attributes
-    ----------
-    policy : str or policy, optional
-        A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or an
-        installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
-    slack : float
-        EDF's deadline is submit + slack × estimate.
-    allocator : str or Allocator
-        ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
-    """
-
+    #: A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or
+    #: an installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
     policy: str | AnyPolicy | None = holds(o.BLS, None)
-    slack: float = holds(o.SLACK)
+    slack: float = holds(o.SLACK)  #: EDF's deadline is submit + slack × estimate
+    #: ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
     allocator: str | Allocator = holds(o.ALLOCATOR)
 
     def __post_init__(self) -> None:

@@ -43,10 +43,6 @@ def _fallback(run: Any) -> str:
     return f"{o.FALLBACK:{run.limits.options.fallback}}"
 
 
-def _notice(run: Any) -> str:
-    return f"{_fallback(run)} with a notice of limits"
-
-
 # Options of :class:`bls.power.options.Power`.
 
 _STOPPING: Final = has(
@@ -172,8 +168,8 @@ _DVFS: Final = has(
     fallback="dvfs"
 )
 _NOTICED: Final = has(
-    f"a notice of {o.LIMITS}, with a {o.FALLBACK}", lambda run: run.limits and run.limits.limits.noticed, _notice,
-    limits=_NOTICED_LIMIT, fallback="hold"
+    f"a notice of {o.LIMITS}, with a {o.FALLBACK}", lambda run: run.limits and run.limits.limits.noticed,
+    lambda run: f"{_fallback(run)} with a notice of limits", limits=_NOTICED_LIMIT, fallback="hold"
 )
 _NO_FALLBACK: Final = f"{o.FALLBACK:none}"
 _BESIDE: Final = "hosts cannot be drained with {second}"

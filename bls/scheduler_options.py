@@ -33,45 +33,20 @@ _DEEPEST = 10**9
 @dataclass(frozen=True)
 class Rules:
     """Rules of the batch level. The defaults are those of the two-level paper: no backfilling, no job is killed. Raises
-    InputError if a value is not allowed; the message names the option.
-
-    Attributes
-    ----------
-    backfill : str
-        ``none``, ``easy``, or the number of jobs that have a reservation at once, as ``4``; ``conservative``: all jobs, whose
-        reservations are kept from pass to pass and only move earlier; ``conservative:rebuild``: planned again in every pass.
-    kill_at_walltime : bool
-        Whether a job is killed when it has run for its requested time.
-    on_failure : {"requeue", "lose"}
-        Treatment of a job that loses a host, or all its cores for good.
-    coordination : {"none", "release", "release:core", "release:host", "hint", "hint:core", "hint:host"}
-        Whether running jobs release cores that they no longer need: each core as it falls idle for good (``release``,
-        ``release:core``), or all cores of a host together (``release:host``). With ``hint`` they also receive which of their
-        cores the head of the queue waits for, or what a deciding policy says.
-    resize : {"none", "mold", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide"}, optional
-        When running malleable jobs are given cores, or asked for some (``bls.engine.features.running.widths``). ``mold``: the
-        head of the queue only, as it starts (``bls.engine.features.planning.molding``).
-    max_attempts : int
-        After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
-    decision_cost_ns : int, str or None
-        Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None: starts are
-        not delayed.
-    keep_decisions : bool
-        Whether to keep a table of all decisions.
-    switch_wait_ns : int or None
-        How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
-    estimates : str or estimator
-        The run times that the scheduler plans with (``bls.estimates``).
-    """
+    InputError if a value is not allowed; the message names the option."""
 
     backfill: str = holds(o.BACKFILL)
     kill_at_walltime: bool = holds(o.KILL_AT_WALLTIME)
-    on_failure: str = holds(o.ON_FAILURE)
+    on_failure: str = holds(o.ON_FAILURE)  #: treatment of a job that loses a host, or all its cores for good
     coordination: str = holds(o.COORDINATION)
     resize: str | None = holds(o.RESIZE, None)
+    #: After this number of cuts of one job the simulation ends with an error; a job that lost all its cores has failed.
     max_attempts: int = holds(o.MAX_ATTEMPTS)
+    #: Time of a decision, by which each start is delayed: in ns, as text such as ``50ms``, or ``measured``; None:
+    #: starts are not delayed.
     decision_cost_ns: int | str | None = holds(o.DECISION_COST)
-    keep_decisions: bool = holds(o.DECISIONS)
+    keep_decisions: bool = holds(o.DECISIONS)  #: whether to keep a table of all decisions
+    #: How long a job waits for no more switches than it asks for; None: for ever. ``switches`` has a time of its own.
     switch_wait_ns: int | None = None
     estimates: str | AnyEstimator = holds(o.ESTIMATES)
 

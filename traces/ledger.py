@@ -33,23 +33,12 @@ _JOB_ID = RecordColumn("number of the job")
 
 @dataclass(frozen=True)
 class MachineShape:
-    """The machine in a trace: named hosts of consecutively numbered cores.
+    """The machine in a trace: named hosts of consecutively numbered cores."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the cluster.
-    host_names : tuple of str
-        One per host.
-    first_core : ndarray of int64, shape (n_hosts + 1,)
-        Host ``h`` has the global cores ``first_core[h]`` up to, not including, ``first_core[h + 1]``.
-    numbers : ndarray of int64, shape (n_cores,), optional
-        The number of each core within its host, if the machine is a part of another; by default all, from 0.
-    """
-
-    name: str
-    host_names: tuple[str, ...]
-    first_core: Array
+    name: str  #: name of the cluster
+    host_names: tuple[str, ...]  #: one per host
+    first_core: Array  #: int64 (n_hosts + 1,): host ``h`` has the cores ``first_core[h]:first_core[h + 1]``
+    #: int64 (n_cores,): the number of each core within its host, if the machine is a part of another; None: all, from 0
     numbers: Array | None = None
 
     @property
@@ -246,8 +235,7 @@ class TaskRecords(RecordsOfJobs):
 
 
 class TransferRecords(RecordsOfJobs):
-    """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of
-    edges.
+    """One row per transfer that arrived: attempts in the order of ``JobRecords``, an attempt's transfers in the order of edges.
 
     A transfer brings data from one task to a task on another core that needs them, along an edge of the job's task graph.
     The cores are those of the two tasks in ``TaskRecords``. Edges are sorted by (source, target).

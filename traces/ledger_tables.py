@@ -81,12 +81,23 @@ def stored_events(folder: Path, n_jobs: int) -> dict[str, JobEvents]:
 
 
 def tasks_frame(ledger: Ledger) -> DataFrame:
-    """Return one row per task that ran, the columns of :data:`TASKS`; sorted as ``jobs_frame``, then by task. Raises InputError
-    if the ledger has no tasks."""
+    """Return one row per task that ran, the columns of :data:`TASKS`; sorted as ``jobs_frame``, then by task.
+
+    Raises
+    ------
+    InputError
+        If the ledger has no tasks.
+    """
     return TASKS.frame(ledger)
 
 
 def transfers_frame(ledger: Ledger) -> DataFrame:
     """Return one row per transfer between cores, the columns of :data:`TRANSFERS`; sorted as ``jobs_frame``, then by (source,
-    target). Raises InputError if the ledger has no transfers, or no tasks, which have the cores."""
+    target).
+
+    Raises
+    ------
+    InputError
+        If the ledger has no transfers, or no tasks, which have the cores.
+    """
     return TRANSFERS.frame(ledger)

@@ -1,8 +1,7 @@
 """The life of a job, or of one attempt at it: its possible states, and one table of its transitions.
 
 Transitions that are not in the table cannot happen: the checks of the engine and of every result read it. The words are those
-of
-``story``, and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
+of ``story``, and the picture of ``docs/reference/batch.md`` is drawn from it (``tools.pictures``).
 """
 
 from enum import IntEnum, StrEnum

@@ -137,8 +137,7 @@ def _timedelta(value: Any) -> Any:
 
 
 def rows_frame(columns: Any) -> DataFrame:
-    """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in
-    it."""
+    """Return a frame of a mapping of columns or a list of row mappings; values missing in :class:`Values` are missing in it."""
     import pandas as pd
 
     if isinstance(columns, Mapping) and any(isinstance(column, Values) for column in columns.values()):

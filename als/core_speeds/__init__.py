@@ -123,7 +123,6 @@ def factor(state: SpeedState, core: int, t_ns: int) -> float:
 
 @compiled(merged=True)
 def _factor_of(state: SpeedState, core: int, entry: int, t_ns: int) -> float:
-    """The factor of one component of a core at an instant."""
     k = state.component[entry]
     kind, period_ns = state.kind[k], state.period_ns[k]
     if kind == SQUARE:

@@ -119,7 +119,6 @@ def _send_away(state: ApplicationState, t: int, c: int, latency: int, left: int,
 
 @compiled(merged=True)
 def _are_free(taken: Array, first: int, stop: int) -> bool:
-    """Whether none of these tasks is assigned."""
     free = True
     for k in range(first, stop):
         free = free and taken[k] == 0
@@ -162,7 +161,6 @@ def _end_watched(state: ApplicationState, lengths: Array, c: int, first: int, st
 
 @compiled(merged=True)
 def _end_ns(lengths: Array, gflops: float, first: int, stop: int, begin: int) -> int:
-    """End of these tasks on a core of this speed."""
     t = begin
     for k in range(first, stop):
         t += duration_ns(lengths[k], gflops)

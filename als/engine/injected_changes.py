@@ -71,7 +71,6 @@ def _settle_held(state: ApplicationState, c: int) -> None:
 
 @compiled(inner=True)
 def _lose(state: ApplicationState, c: int) -> None:
-    """Remove core ``c`` and put its unfinished tasks back."""
     cores = state.cores
     now = state.now_ns
     _settle_held(state, c)

@@ -26,13 +26,23 @@ GENERATORS: dict[str, GraphGenerator] = {
 
 
 def graph_model(spec: str, where: str = "graph", *, variation: float = VARIATION.default) -> GraphModel:
-    """Return the kind of graph with this name. Raises InputError if there is no such graph, a parameter is invalid, or the file
-    holds no graph; PluginError if it cannot be loaded, or is not a generator.
+    """Return the kind of graph with this name.
 
-    - ``spec``: a name in :data:`GENERATORS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally with
-      ``:key=value,key=value``; or ``file:PATH``, optionally followed by ``,key=value``.
-    - ``where``: the option that gave it, for errors.
-    - ``variation``: the run's coefficient of variation, 0 to ``MAX_COV``, for tasks' work unless ``spec`` gives another.
+    Parameters
+    ----------
+    spec : str
+        As for ``twolevel graph`` (docs/reference/graph-generators.md), or ``file:PATH``, optionally with ``,key=value``.
+    where : str
+        The option that gave it, for errors.
+    variation : float
+        Coefficient of variation of tasks' work, 0 to ``MAX_COV``, unless ``spec`` gives another.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph, a parameter is invalid, or the file holds no graph.
+    PluginError
+        If it cannot be loaded, or is not a generator.
     """
     variation = VARIATION.check(variation)
     with at_its_place(where):

@@ -97,7 +97,7 @@ class GraphModel:
 
     name: str  #: name in the literature, in lower case, without parameters; for tables
     make: Callable[..., int]  #: The rule, decorated with :func:`graph_kernel`. Not called if there is a ``source``.
-    params: Array  #: passed to the rule as ``params``
+    params: Array  #: float64, passed to the rule as ``params``
     #: ``n_tasks(tasks, cores)`` returns room for how many tasks and edges to allocate for about ``tasks`` tasks (0: as the
     #: parameters say) and ``cores`` cores. Never below the number of tasks, and rarely below the number of edges.
     n_tasks: Callable[[int, int], tuple[int, int]]
@@ -151,5 +151,11 @@ def check_size(where: str, n_tasks: int, n_edges: int) -> tuple[int, int]:
 
 
 def graph_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a generator's rule. Raises InputError if its number of arguments is wrong."""
+    """Compile a function to a generator's rule.
+
+    Raises
+    ------
+    InputError
+        If its number of arguments is wrong.
+    """
     return compiled_rule(function, "graph_kernel", (MAKE_GRAPH, ("draft",)))

@@ -206,7 +206,6 @@ def _vary(gflop: Array, n: int, cov: float, keys: Array, cursor: Array, words: A
 
 @compiled(inner=True)
 def _set_back(keys: Array, cursor: Array, words: Array, block: int, place: int) -> None:
-    """Reset a stream to an earlier position."""
     cursor[0], cursor[1] = block, place
     if place != 4:
         fill_words(words, keys, block - 1, cursor[2])

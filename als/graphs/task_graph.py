@@ -34,16 +34,16 @@ class TaskGraph:
     """A directed acyclic graph of tasks. It owns its arrays, which are read-only. Raises InputError if it is invalid; the
     message names the tasks."""
 
-    gflop: Array  #: work of each task in GFLOP, finite, >= 0; at least one task
+    gflop: Array  #: work of each task in GFLOP, (N,), finite, >= 0; at least one task
     #: Producer of each edge, (E,); edges are sorted by (source, target) and may be given in any order. No pair twice, no cycle.
     source: Array
     target: Array  #: consumer of each edge, (E,)
-    bytes: Array  #: data that the consumer needs from the producer, finite, >= 0; 0: only the order counts
+    bytes: Array  #: data that the consumer needs from the producer, (E,), finite, >= 0; 0: only the order counts
     #: names of the tasks: N different ones that are not empty and hold no control characters; or none, for "0", "1", …
     names: tuple[str, ...] = ()
-    host: Array | None = None  #: host on which each task must run, >= 0; None: any
+    host: Array | None = None  #: host on which each task must run, (N,), >= 0; None: any
     name: str = ""  #: name of the graph, for tables
-    core: Array | None = None  #: core of that host, >= 0; None: any
+    core: Array | None = None  #: core of that host, (N,), >= 0; None: any
     where: InitVar[str] = "graph"  # beginning of errors
 
     def __post_init__(self, where: str) -> None:
@@ -165,12 +165,22 @@ class TaskGraph:
 
     @classmethod
     def from_networkx(cls, graph: nx.DiGraph, *, where: str = "graph", name: str = "") -> TaskGraph:
-        """Return the tasks and edges of a networkx graph, in its order. Raises InputError if it is not a ``DiGraph``, or as for
-        the class; errors begin with ``where``.
+        """Return the tasks and edges of a networkx graph, in its order.
 
-        Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
-        which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``; ``name`` replaces
-        networkx's name of the graph.
+        Parameters
+        ----------
+        graph : networkx.DiGraph
+            Each node has an attribute ``flops`` (FLOP) or ``gflop`` (GFLOP), and optionally ``host``, or ``host`` and ``core``,
+            which all nodes have or none; an edge without ``bytes`` has 0. A node's name is its ``str``.
+        where : str
+            Beginning of errors.
+        name : str
+            Replaces networkx's name of the graph.
+
+        Raises
+        ------
+        InputError
+            If it is not a ``DiGraph``, or as for the class.
         """
         nx = _networkx()
 

@@ -87,8 +87,7 @@ class LengthModel:
     mode: int = WORK  #: ``WORK``, ``FILL``, ``COUNT``, ``PATTERN``, ``SCALED``, ``WORK_NORMAL`` or ``NORMAL``
     #: fixed number of tasks of a loop, whatever its cores; None: as the run says. Not with ``FILL`` or ``NORMAL``.
     count: int | None = None
-    #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different
-    #: for each n
+    #: standard deviation over mean, before lengths that are not above 0 are drawn again; None: unknown, or different for each n
     cov: float | None = None
     source: str = ""  #: source of its definition
     #: standard deviation of the sum of n lengths over µ·√n, for large n: above ``cov`` if neighbours are alike; None:
@@ -138,7 +137,13 @@ class LengthModel:
 
 
 def length_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a distribution's rule. Raises InputError if its number of arguments is wrong."""
+    """Compile a function to a distribution's rule.
+
+    Raises
+    ------
+    InputError
+        If its number of arguments is wrong.
+    """
     return compiled_rule(function, "length_kernel", (NEXT_LENGTH, _ARGUMENTS))
 
 

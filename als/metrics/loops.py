@@ -115,14 +115,24 @@ def application_metrics(
 ) -> dict[str, Any]:
     """Return totals and means of the application level over jobs.
 
-    - ``tasks``, ``chunks``, int64 (n,), ``imbalance``, ``cov``, float64 (n,): per job; NaN without an application level
-    - ``loops``, float64 (K, n): the values of :func:`measure` per job, one row per metric; NaN as above
-    - ``capacity_ns``: cores of the machine × makespan
-    - ``detail``: whether to compute ``distribution``
+    Parameters
+    ----------
+    tasks, chunks : int64 (n,)
+    imbalance, cov : float64 (n,)
+        Per job; NaN without an application level.
+    loops : float64 (K, n)
+        The values of :func:`measure` per job, one row per metric; NaN as above.
+    capacity_ns : float
+        Cores of the machine × makespan.
+    detail : bool
+        Whether to compute ``distribution``: :func:`distributions` of :data:`LOOP_METRICS`.
 
-    Returns ``tasks`` and ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
-    ``computing_utilisation``, the time of cores in tasks over ``capacity_ns``; the last five are None if no job had an
-    application level. ``distribution`` is :func:`distributions` of :data:`LOOP_METRICS`.
+    Returns
+    -------
+    dict
+        ``tasks`` and ``chunks`` (totals), mean and maximum of ``imbalance`` and ``cov`` over jobs, and
+        ``computing_utilisation``, the time of cores in tasks over ``capacity_ns``; the last five are None if no job had an
+        application level.
     """
     known = ~np.isnan(imbalance)
     some = bool(known.any())

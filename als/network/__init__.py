@@ -91,9 +91,21 @@ MODELS: dict[str, NetworkModel] = {
 
 
 def network_model(spec: str) -> NetworkModel:
-    """The network model with a name in :data:`MODELS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally
-    followed by ``:key=value,key=value``, as ``lv08:crosstraffic=no``. Raises InputError if there is no such model, or a
-    parameter is invalid; PluginError if it cannot be loaded, or is not a model."""
+    """Return the network model with this name.
+
+    Parameters
+    ----------
+    spec : str
+        A name in :data:`MODELS`, one that an installed package adds, or ``FILE.py:NAME``, each optionally followed by
+        ``:key=value,key=value``, as ``lv08:crosstraffic=no``.
+
+    Raises
+    ------
+    InputError
+        If there is no such model, or a parameter is invalid.
+    PluginError
+        If it cannot be loaded, or is not a model.
+    """
     where = at(str(NETWORK), spec)
     if not isinstance(spec, str):
         raise InputError(f"{where}: {shown(spec)} is not a string; known: {', '.join(MODELS)}")
@@ -113,12 +125,24 @@ def network_state(
     latency_ns: float,
     memory_gbps: float | None = None,
 ) -> NetworkState:
-    """Return a network as a state for kernels: ``topology`` is a name in ``als.network.topologies.TOPOLOGIES``, optionally
-    followed by ``:key=value,key=value``, between ``hosts`` hosts, 1 to 2**24.
+    """Return a network as a state for kernels.
 
-    ``bandwidth_gbps``, ``latency_ns``: of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12). ``memory_gbps``: bandwidth
-    within a host, Gbit/s, 1e-9 to 1e9; None: no time. Raises InputError, which begins with the platform file's key, if a value
-    is invalid.
+    Parameters
+    ----------
+    model : NetworkModel
+    topology : str
+        A name in ``als.network.topologies.TOPOLOGIES``, optionally followed by ``:key=value,key=value``.
+    hosts : int
+        1 to 2**24.
+    bandwidth_gbps, latency_ns : float
+        Of each link, Gbit/s (1e-9 to 1e9) and ns (0 to 10**12).
+    memory_gbps : float, optional
+        Bandwidth within a host, Gbit/s, 1e-9 to 1e9; None: no time.
+
+    Raises
+    ------
+    InputError
+        If a value is invalid; the message begins with the platform file's key.
     """
     made = find_topology(topology, "network.topology")
     whole("hosts", hosts, 1, _MAX_HOSTS)

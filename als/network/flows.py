@@ -201,7 +201,6 @@ def _leave(flows: FlowState, slot: int) -> None:
 
 @compiled(inner=True)
 def _release(flows: FlowState, slot: int) -> None:
-    """Free the slot of a transfer that has ended."""
     if flows.flow.phase[slot] == SHARING:
         _leave(flows, slot)
     flows.edge_slot[flows.flow.edge[slot]] = -1
@@ -375,7 +374,6 @@ def _connected(flows: FlowState, link: int) -> tuple[int, int]:
 
 @compiled(inner=True)
 def _fix(flows: FlowState, slot: int, x: float) -> None:
-    """Fix the rate of a transfer, and subtract it from the links' capacity."""
     penalty = flows.flow.penalty[slot]
     flows.flow.share[slot] = x
     first = slot * flows.stride

@@ -25,10 +25,22 @@ PLANNERS: dict[str, Planner] = {
 
 
 def planner(name: str, where: str = "") -> Planner:
-    """Return the planner with this name: a key of :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
-    ``where``: the option that gave it, for errors. Raises InputError if there is none (the message lists the known names,
-    nearest first, and ``also``); PluginError if a file or a package gives something other than a planner, or the planner fails
-    on its first small graph."""
+    """Return the planner with this name.
+
+    Parameters
+    ----------
+    name : str
+        A key of :data:`PLANNERS`, one that an installed package adds, or ``FILE.py:NAME``.
+    where : str
+        The option that gave it, for errors.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists the known names, nearest first.
+    PluginError
+        If a file or a package gives something other than a planner, or the planner fails on its first small graph.
+    """
     where = at(where or str(ALS), name)
     found = resolve("planner", name, PLANNERS, "twolevel.planners", Planner, where)
     if name in PLANNERS:

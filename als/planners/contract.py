@@ -86,7 +86,13 @@ class Planner:
 
 
 def planner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to a planner's rule. Raises InputError if its number of arguments is wrong."""
+    """Compile a function to a planner's rule.
+
+    Raises
+    ------
+    InputError
+        If its number of arguments is wrong.
+    """
     return compiled_rule(function, "planner_kernel", (PLAN, ("problem",)))
 
 

@@ -90,7 +90,6 @@ def earliest_slot(
 
 @compiled(inner=True)
 def _add(slots: Slots, core: int, slot: int, opens: float, closes: float) -> None:
-    """Insert a slot into a core's slots."""
     count = slots.held[core]
     if count == slots.room[core]:
         room = max(_FIRST_ROOM, 2 * count)

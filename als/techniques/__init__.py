@@ -111,16 +111,24 @@ def spelled(name: str) -> str:
 
 
 def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> AnyTechnique:
-    """Return the technique, or the selection, with this name. Raises InputError if there is none (the message lists the known
-    names, nearest first), or its parameters are invalid; PluginError if a file or a package gives something other than a
-    technique.
+    """Return the technique, or the selection, with this name.
 
-    - ``name``: a key of :data:`TECHNIQUES`, one that an installed package adds, or ``FILE.py:NAME``, each optionally with
-      ``:key=value,key=value`` (files and packages give a :class:`Technique`, or a class as in
-      ``als.techniques.python_technique``); an OpenMP schedule, as ``dynamic,4``; or ``select:NAME,NAME,…``, optionally followed
-      by ``,every=60s``.
-    - ``where``: the option or argument that gave it, for errors.
-    - ``also``: further names, handled by the caller, that the error lists.
+    Parameters
+    ----------
+    name : str
+        As for ``--als`` (docs/reference/techniques.md): a key of :data:`TECHNIQUES`, one that an installed package adds, or
+        ``FILE.py:NAME`` (docs/how-to/techniques-plug-ins.md), with parameters; an OpenMP schedule; or ``select:NAME,NAME,…``.
+    where : str
+        The option or argument that gave it, for errors.
+    also : tuple of str
+        Further names, handled by the caller, that the error lists.
+
+    Raises
+    ------
+    InputError
+        If there is none (the message lists the known names, nearest first), or its parameters are invalid.
+    PluginError
+        If a file or a package gives something other than a technique.
     """
     if name.startswith(PREFIX):
         return _selection(name, where)

@@ -173,8 +173,13 @@ class RuleParameters(Checked):
 
 
 def technique_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function to one of the two forms of a technique, recognised by its number of arguments. Raises InputError if it
-    has neither number."""
+    """Compile a function to one of the two forms of a technique, recognised by its number of arguments.
+
+    Raises
+    ------
+    InputError
+        If it has neither number.
+    """
     return compiled_rule(function, "technique_kernel", (NEXT_CHUNK, _PLAIN), (NEXT_CHUNK_FULL, _FULL))
 
 

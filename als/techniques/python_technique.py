@@ -134,14 +134,12 @@ if jit_enabled():
 
     @compiled(inner=True)
     def _chunk_entry(address: float) -> Any:
-        """The entry of a function at this address."""
         return np.int64(address)
 
     _begin_entry = _chunk_entry
 else:
 
     def _chunk_entry(address: float) -> Any:
-        """The entry of a function at this address."""
         function = _CHUNK_C(int(address))
         return lambda *arguments: function(*map(int, arguments))
 
@@ -293,10 +291,6 @@ class _Calls:
         return raised
 
 
-def _is_static(found: type) -> bool:
-    return isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
-
-
 @dataclass(frozen=True, init=False, eq=False)
 class PythonTechnique(Technique):
     """A technique whose rule is a Python method. Raises InputError if it has no method ``chunk``.
@@ -316,8 +310,10 @@ class PythonTechnique(Technique):
         written = written or (found.__name__ if isinstance(found, type) else type(found).__name__)
         if not callable(getattr(found, "chunk", None)):
             raise InputError(f"technique {written}: {shown(found)} has no method chunk(self, ask)")
-        # The method of a class is not bound yet.
-        given = (None, None) if isinstance(found, type) and not _is_static(found) else (None,)
+        is_static = isinstance(inspect.getattr_static(found, "chunk"), staticmethod | classmethod)
+        given = (
+            (None, None) if isinstance(found, type) and not is_static else (None,)
+        )  # a method of a class is not bound yet
         try:
             inspect.signature(found.chunk).bind(*given)
         except TypeError:

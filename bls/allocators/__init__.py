@@ -45,8 +45,13 @@ ALLOCATORS: dict[str, Allocator] = {
 
 
 def allocator(name: str, *, where: str = "") -> Allocator:
-    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``. Raises InputError if
-    there is none; the message lists the known ones, nearest first."""
+    """The allocator of this name: one of :data:`ALLOCATORS`, an installed package's, or ``FILE.py:NAME``.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists the known ones, nearest first.
+    """
     where = at(where or str(ALLOCATOR), name)
     return resolve("allocator", name, ALLOCATORS, "twolevel.allocators", Allocator, where)
 

@@ -58,40 +58,26 @@ PLACE = types.int64(StateKind(PlacementRequest))  #: the signature of an allocat
 
 @dataclass(frozen=True)
 class Allocator:
-    """A rule for choosing cores.
+    """A rule for choosing cores."""
 
-    Attributes
-    ----------
-    name : str
-        As the literature names it, in lower case.
-    place : callable
-        The rule, decorated with :func:`allocator_kernel`.
-    countable : bool
-        Whether it places every job of 1-core units, without a limit on switches, for which enough cores are offered,
-        wherever they are. When a job can start is then a matter of counting.
-    by_hosts : bool
-        Whether it reads ``host_free``.
-    whole_hosts : bool
-        Whether it takes all the cores of every host that it takes.
-    parameters : tuple of int
-        Numbers that it is given in every call.
-    asks : tuple of str
-        Names of the run's own numbers that its parameters are to be: ``"seed"``.
-    """
-
-    name: str
-    place: Callable[..., int]
+    name: str  #: as the literature names it, in lower case
+    place: Callable[..., int]  #: the rule, decorated with :func:`allocator_kernel`
+    #: Whether it places every job of 1-core units, without a limit on switches, for which enough cores are offered, wherever
+    #: they are. When a job can start is then a matter of counting.
     countable: bool = False
-    by_hosts: bool = False
-    whole_hosts: bool = False
-    parameters: tuple[int, ...] = ()
-    asks: tuple[str, ...] = ()
+    by_hosts: bool = False  #: whether it reads ``host_free``
+    whole_hosts: bool = False  #: whether it takes all cores of every host that it takes
+    parameters: tuple[int, ...] = ()  #: numbers that it is given in every call
+    asks: tuple[str, ...] = ()  #: names of the run's own numbers that replace its parameters: ``"seed"``
 
 
 def allocator_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function to the signature of an allocator.
 
-    Raises InputError if it has another number of arguments.
+    Raises
+    ------
+    InputError
+        If it has another number of arguments.
     """
     return compiled_rule(function, "allocator_kernel", (PLACE, ("request",)))
 

@@ -1,9 +1,8 @@
 """Random: cores drawn from the free ones, each set of ``n_cores`` as likely as any other.
 
 Units are drawn. The offered cores of each host, ascending, make groups of ``unit_cores``, without a rest; the groups of all
-hosts, ascending, are numbered 0 … m-1. Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for
-j = m-u, …, m-1, take the number drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if
-m >= u.
+hosts, ascending, are numbered 0 … m-1. Of these u = n_cores / unit_cores are drawn by Floyd's algorithm: for j = m-u, …, m-1,
+take the number drawn from 0 … j, or j itself if that number has been taken already. The job can be placed if m >= u.
 
 The k-th number drawn (k = 1 … u) is (x >> 1) mod (j + 1), where x is the k-th output of splitmix64 from the state
 mix(mix(seed) xor number): x = mix(state + k · 0x9E3779B97F4A7C15), modulo 2**64, with splitmix64's
@@ -36,14 +35,12 @@ _POSITIVE = 2**63 - 1
 
 @compiled(inner=True)
 def _sum(a: Any, b: Any) -> Any:
-    """a + b modulo 2**64."""
     low = (a & _LOW) + (b & _LOW)
     return np.uint64(((((a >> _U32) + (b >> _U32) + (low >> _U32)) & _LOW) << _U32) | (low & _LOW))
 
 
 @compiled(inner=True)
 def _product(a: Any, b: Any) -> Any:
-    """a · b modulo 2**64."""
     low = (a & _LOW) * (b & _LOW)
     high = (((a >> _U32) * (b & _LOW)) & _LOW) + (((a & _LOW) * (b >> _U32)) & _LOW) + (low >> _U32)
     return np.uint64(((high & _LOW) << _U32) | (low & _LOW))

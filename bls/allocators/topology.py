@@ -37,7 +37,6 @@ def _by_amount(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int) ->
 
 @compiled(inner=True, makes_arrays=True)
 def _within(leaf_lo: Array, leaf_hi: Array, sums: Array, lo: int, hi: int, n_cores: int, limit: int) -> bool:
-    """Whether `limit` leaf switches below suffice."""
     _, amount = _by_amount(leaf_lo, leaf_hi, sums, lo, hi)
     total = 0
     for k in range(min(limit, amount.size)):

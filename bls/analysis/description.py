@@ -109,8 +109,13 @@ class Description:
 
 
 def describe(workload: Workload, platform: Platform) -> Description:
-    """The statistics of a workload whose jobs fit the platform (``bls.workloads.selection.fit``). Raises InputError if no job
-    has a run time."""
+    """The statistics of a workload whose jobs fit the platform (``bls.workloads.selection.fit``).
+
+    Raises
+    ------
+    InputError
+        If no job has a run time.
+    """
     submit, cores = workload.submit_ns, workload.cores
     ran = ~workload.run_unknown
     if not ran.any():

@@ -171,7 +171,6 @@ def _round(first: Array, second: Array) -> tuple[float, float, float]:
 
 
 def _line(first: Array, second: Array) -> tuple[float, float, float]:
-    """Distances of two sorted samples."""
     both = np.sort(np.concatenate([first, second]))
     shares = [np.searchsorted(sample, both, side="right") / len(sample) for sample in (first, second)]
     apart = np.abs(shares[0] - shares[1])

@@ -52,18 +52,33 @@ def plan_ahead(
     seed: int = 0,
     known_s: Array | None = None,
 ) -> PlanAhead:
-    """Plan jobs on an empty machine. Columns are int64.
+    """Plan jobs on an empty machine.
 
-    - ``capacity`` (nodes, resources): resources of each node
-    - ``submit_s``, ``duration_s``, ``units`` (n,), ``per_unit`` (n, resources): submits, run times (at least 1 s), units per
-      job, each on one node, and request of a unit
-    - ``goal``: minimised value, one of :data:`GOALS_AHEAD`; ``pooled``: whether only the sums of resources over all nodes count
-    - ``lists``: number of lists that the search makes, 0 or more
-    - ``known_s`` (n,): starts of a known schedule, for example a policy's: a further order to begin with. With pooled nodes the
-      plan is no worse.
+    Parameters
+    ----------
+    capacity : int64 (nodes, resources)
+        Resources of each node.
+    submit_s, duration_s, units : int64 (n,)
+        Submits, run times (at least 1 s), and number of units per job; each unit lies on one node.
+    per_unit : int64 (n, resources)
+        Request of a unit.
+    goal : str
+        Minimised value, one of :data:`GOALS_AHEAD`.
+    pooled : bool
+        Whether only the sums of resources over all nodes count.
+    lists : int
+        Number of lists that the search makes, 0 or more.
+    seed : int
+    known_s : int64 (n,), optional
+        Starts of a known schedule, for example a policy's: a further order to begin with. With pooled nodes the plan is no
+        worse.
 
-    Raises InputError if a job does not fit the empty machine, the goal is unknown, or a number is out of range; PluginError if
-    the shapes of columns do not match, or a column does not hold integers.
+    Raises
+    ------
+    InputError
+        If a job does not fit the empty machine, the goal is unknown, or a number is out of range.
+    PluginError
+        If the shapes of columns do not match, or a column does not hold integers.
     """
     where = _WHERE
     whole(f"{where}: lists", lists, 0, 2**31 - 1)

@@ -90,8 +90,7 @@ class Scheduling:
     starts: list[Any]  # by job
     intervals: list[Any]  # by job
     running: dict[int, Any]  # intervals from t to an end of running jobs, by that end, s after t
-    # variables of the place of each job, in the order in which a search selects the smallest domain; empty for the
-    # pool
+    # variables of the place of each job, in the order in which a search selects the smallest domain; empty for the pool
     decided: list[list[Any]] = field(default_factory=list)
     _pieces: list[tuple[int, Piecewise, list[Any], Any]] = field(default_factory=list)
 

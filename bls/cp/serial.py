@@ -246,7 +246,6 @@ def _first(
 
 
 def _taken_out(neighbourhood: int, order: list[int], alike: list[int], draw: random.Random) -> list[int]:
-    """The jobs of a neighbourhood, in random order."""
     n = len(order)
     count = draw.randint(1, min(_MOST, n))
     if neighbourhood == 0:

@@ -197,7 +197,6 @@ def _arrivals(state: BatchState, t: int) -> None:
 
 @compiled(merged=True)
 def _stuck(state: BatchState) -> int:
-    """Return ``STUCK``, with the head of the queue in ``due_job``."""
     state.due_job = waiting_from(state, 0)
     return BatchStatus.STUCK
 

@@ -270,12 +270,20 @@ class Platform:
 
 
 def load_platform(path: str | os.PathLike[str], *, processor_gflops: float = PROCESSOR_GFLOPS) -> Platform:
-    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.platform_files``), whose name ends
-    in ``.json`` or whose text begins with a brace.
+    """Read a platform from a TOML file, or from one of AccaSim's system files (``bls.machine.platform_files``).
 
-    ``processor_gflops``: speed of a core in AccaSim's files, which state none. Raises InputError, in one line that names the
-    file and the key, if the file is missing or is not TOML (JSON), a key is unknown or missing, or a value has the wrong type
-    or is out of range.
+    Parameters
+    ----------
+    path : path
+        AccaSim's file if its name ends in ``.json`` or its text begins with a brace.
+    processor_gflops : float
+        Speed of a core, GFLOP/s, in AccaSim's files, which state none.
+
+    Raises
+    ------
+    InputError
+        In one line that names the file and the key: the file is missing or is not TOML (JSON), a key is unknown or missing, or
+        a value has the wrong type or is out of range.
     """
     source = os.fspath(path)
     named_json = source.lower().endswith(".json")

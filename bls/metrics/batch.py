@@ -39,10 +39,20 @@ UNFAIRNESS: Final = ("mean_unfairness_ns", "max_unfairness_ns", "unfair_share") 
 
 
 def batch_metrics(submit_ns: Array, start_ns: Array, end_ns: Array, cores: Array, n_cores: int) -> dict[str, Any]:
-    """The metrics that every run reports, of jobs, int64 (n,) each; start and end are -1 for a job that never started.
+    """The metrics that every run reports.
 
-    Times are in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a job
-    that started, means and maxima are None, and metrics over the span are 0.
+    Parameters
+    ----------
+    submit_ns, start_ns, end_ns, cores : int64 (n,)
+        Jobs; start and end are -1 for one that never started.
+    n_cores : int
+        M.
+
+    Returns
+    -------
+    dict
+        Times in ns: integers where exact, float64 for means. A mean slowdown is None if every job has p = 0. Without a job that
+        started, means and maxima are None, and metrics over the span are 0.
     """
     return main_metrics(Schedule(submit_ns=submit_ns, start_ns=start_ns, end_ns=end_ns, cores=cores, n_cores=n_cores))
 
@@ -58,12 +68,22 @@ def schedule_metrics(
 ) -> dict[str, Any]:  # fmt: skip
     """All metrics of the module's table; first those of :func:`batch_metrics`.
 
-    - ``allocations``: of the schedule's rows; without them there is no fragmentation (None)
-    - ``host_first``, int64 (H + 1,): first core of each host; needed for fragmentation if there is downtime
-    - ``downtime``: outages and maintenance of hosts
-    - ``bound_ns``: τ
+    Parameters
+    ----------
+    schedule : Schedule
+    allocations : Allocations, optional
+        Of the schedule's rows; without them there is no fragmentation (None).
+    host_first : int64 (H + 1,), optional
+        First core of each host; needed for fragmentation if there is downtime.
+    downtime : Downtime
+        Outages and maintenance of hosts.
+    bound_ns : int
+        τ.
 
-    Raises ValueError if a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
+    Raises
+    ------
+    ValueError
+        If a core is held twice at one instant or while its host is down, or ``host_first`` is missing.
     """
     over_time = OverTime(schedule.n_cores, host_first)
     over_time.add(schedule, *schedule.span_ns, allocations, downtime)

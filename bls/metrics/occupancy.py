@@ -173,7 +173,6 @@ class _Events(State):
 
 @compiled(inner=True)
 def _note_row(out: Array, row: int, now: int, cores: int, blocks: int, squares: int) -> None:
-    """Write a row of ``FreeBlocks``."""
     out[0, row], out[1, row], out[2, row], out[3, row] = now, cores, blocks, squares
 
 

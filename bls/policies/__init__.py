@@ -73,11 +73,22 @@ def reads_signals(given: str | AnyPolicy) -> bool:
 
 
 def policy(name: str, *, where: str = "") -> AnyPolicy:
-    """The policy of this name: one of :data:`POLICIES`, an installed package's or ``FILE.py:NAME``, each perhaps followed by
-    ``:key=value,key=value``; or one of :data:`WRITTEN`, as ``expr:EXPRESSION``. ``where``: the option it was given in.
+    """The policy of this name.
 
-    Raises InputError if there is no such policy (the message lists the known ones, nearest first), or the parameters or the
-    expression are not valid; PluginError if it cannot be loaded.
+    Parameters
+    ----------
+    name : str
+        One of :data:`POLICIES`, an installed package's or ``FILE.py:NAME``, each optionally with ``:key=value,key=value``; or
+        one of :data:`WRITTEN`, as ``expr:EXPRESSION`` (docs/reference/batch-orders.md).
+    where : str
+        The option that gave it, for errors.
+
+    Raises
+    ------
+    InputError
+        If there is none (the message lists the known ones, nearest first), or the parameters or the expression are invalid.
+    PluginError
+        If it cannot be loaded.
     """
     where = at(where or str(BLS), name)
     first, colon, text = name.partition(":")

@@ -69,10 +69,9 @@ class ScorePolicy:
 
             score(now_ns, waiting, n_waiting, eligible_ns, submit_ns, estimate_ns, cores, numbers, memory, key) -> int
 
-        Called when a pass begins. Writes into ``key[k]``, float64, the key of the job in row ``waiting[k]``, for
-        0 ≤ k < ``n_waiting``; smallest first. ``eligible_ns``, ``submit_ns``, ``estimate_ns`` and ``cores`` are int64
-        columns, and ``numbers`` has columns, indexed by row. Returns 0, or 1 + the row of a job that has no key. NaN is
-        no key, either.
+        Called when a pass begins. Writes into ``key[k]``, float64, the key of the job in row ``waiting[k]``, for 0 ≤ k <
+        ``n_waiting``; smallest first. ``eligible_ns``, ``submit_ns``, ``estimate_ns`` and ``cores`` are int64 columns, and
+        ``numbers`` has columns, indexed by row. Returns 0, or 1 + the row of a job that has no key. NaN is no key, either.
     account : callable
         Decorated with :func:`account_kernel`::
 

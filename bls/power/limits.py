@@ -1,5 +1,4 @@
-"""Limits to the power of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are
-known.
+"""Limits to the power of the machine, or of parts of it, from a CSV file (docs/reference/power.md), and when they are known.
 
 A limit is in force from ``from`` up to, not including, ``to``. Of several in force the lowest counts. The scheduler knows it
 from its begin on, or later, after its ``reaction``, or earlier, by its ``notice``.

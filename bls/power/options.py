@@ -31,48 +31,26 @@ _SHOWN: Final = tuple(form for name in FALLBACKS for form in _FORMS.get(name, (n
 @knows_its_keywords
 @dataclass(frozen=True)
 class Power:
-    """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed.
+    """Power and power limits of a run; by default power is not computed. Raises InputError if a value is not allowed."""
 
-    Attributes
-    ----------
-    on : bool
-        Whether power is computed without further options.
-    of : {"held", "working"}
-        The active cores: those that a job holds, or those of them that are in a task.
-    limits : path, or sequence of (from_ns, to_ns, W), perhaps followed by where, reaction_ns, notice_ns, optional
-        A CSV file (``bls.power.limits``), or its rows; ``to_ns`` None is for ever. ``where``: by default the machine, or
-        ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
-    fallback : str
-        ``none``: limits are ignored. ``hold``: a job starts if it fits at full speed. ``submit``, ``submit:state=2``: the same,
-        but a job that may be slowed and is submitted under a limit runs in that state, by default the next to full speed.
-        ``dvfs``: all running jobs that may be slowed are at one level; ``dvfs:slow=fewest``: they are slowed one by one, in the
-        order of one of :data:`SLOW`. ``stop:idle``, ``stop:off``: as few hosts as necessary are out of service.
-    allowed : str, path, or number
-        Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
-    job_power : path, or mapping of str to sequence, optional
-        The power of jobs, and the share of their time that is independent of speed (``bls.power.job_power``): a CSV file, or
-        its columns, ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
-    estimates : {"exact", "platform", "last-two"}
-        The scheduler's prediction of the power of jobs: the actual power; that of the platform; or the mean of the latest two
-        ended jobs of the same user (that of the platform until there are two).
-    signals : path, optional
-        A CSV file of prices and emissions of energy over time (``bls.power.signals``), for policies that use them.
-    sleep_after_ns : int or str, optional
-        The idle time, in ns or as ``10min``, after which a host shuts down until a job is given it; None: never.
-    keep_awake : int
-        The number of idle hosts that are kept awake.
-    """
-
-    on: bool = holds(o.POWER)
-    of: str = holds(o.POWER_OF)
+    on: bool = holds(o.POWER)  #: whether power is computed without further options
+    of: str = holds(o.POWER_OF)  #: the active cores: those that a job holds, or those of them that are in a task
+    #: Rows (from_ns, to_ns, W), optionally followed by where, reaction_ns, notice_ns, or a CSV file (``bls.power.limits``);
+    #: ``to_ns`` None is for ever. ``where``: by default the machine, or ``partition:NAME``, ``switch:NAME``, ``hosts:4-7``.
     limits: str | os.PathLike[str] | Sequence[Sequence[float | str | None]] | None = holds(o.LIMITS)
     fallback: str = holds(o.FALLBACK)
+    #: Jobs that may be slowed (``bls.power.job_power``); a number is a share of them, 0 to 1.
     allowed: str | os.PathLike[str] | float = holds(o.ALLOWED)
+    #: The power of jobs, and the share of their time that is independent of speed (``bls.power.job_power``): a CSV
+    #: file, or its columns, ``job_id`` and ``power`` or ``memory_bound`` or both; also a DataFrame of them.
     job_power: str | os.PathLike[str] | Mapping[str, Sequence[float | None]] | None = holds(o.JOB_POWER)
+    #: The scheduler's prediction of the power of jobs: the actual power; that of the platform; or the mean of the
+    #: latest two ended jobs of the same user (that of the platform until there are two).
     estimates: str = holds(o.POWER_ESTIMATES)
     signals: str | os.PathLike[str] | None = holds(o.SIGNALS)
+    #: The idle time, in ns or as ``10min``, after which a host shuts down until a job is given it; None: never.
     sleep_after_ns: int | None = holds(o.SLEEP_AFTER)
-    keep_awake: int = holds(o.KEEP_AWAKE)
+    keep_awake: int = holds(o.KEEP_AWAKE)  #: the number of idle hosts that are kept awake
 
     def __post_init__(self) -> None:
         from traces.base.time import MAX_NS, parse_duration_ns

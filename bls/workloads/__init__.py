@@ -73,15 +73,24 @@ def read_workload(
 ) -> Workload:
     """Read a workload file.
 
-    - ``path``: the file, or ``"sample"``: the shipped workload
-    - ``format``: a reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of
-      the file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has
-      it, the first lines decide, with ``swf`` as the last choice.
-    - ``cancelled``: whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects.
-      None: if the reader can read them.
+    Parameters
+    ----------
+    path : path
+        The file, or ``"sample"``: the shipped workload.
+    format : str, optional
+        A reader's name: one of :data:`READERS`, an installed package's, or ``FILE.py:NAME``. By default the ending of the
+        file's name (:data:`ENDINGS`), without the ending of a compressed file. If the ending is ambiguous or no reader has it,
+        the first lines decide, with ``swf`` as the last choice.
+    cancelled : bool or None
+        Whether jobs that were cancelled before their start are jobs too (``Workload.run_unknown``), not rejects. None: if the
+        reader can read them.
 
-    Raises InputError if the format is unknown, the file cannot be used, or the reader cannot read cancelled jobs; PluginError
-    if an outside reader fails.
+    Raises
+    ------
+    InputError
+        If the format is unknown, the file cannot be used, or the reader cannot read cancelled jobs.
+    PluginError
+        If an outside reader fails.
     """
     if path == "sample":
         path = sample_path()

@@ -27,9 +27,22 @@ _COUNT = re.compile(r"[0-9]{1,18}")
 
 
 def fit(workload: Workload, n_cores: int, oversize: str = OVERSIZE.default) -> Workload:
-    """The jobs that can run on a platform of ``n_cores`` cores. ``oversize``: whether wider jobs are counted as rejects
-    ("reject"), or given all cores of the platform ("clamp") and counted in ``Workload.clamped``; these keep their run time and
-    estimate. Raises InputError if no job is left, or ``oversize`` is something else."""
+    """The jobs that can run on a platform.
+
+    Parameters
+    ----------
+    workload : Workload
+    n_cores : int
+        Cores of the platform.
+    oversize : {"reject", "clamp"}
+        Whether wider jobs are counted as rejects, or given all cores of the platform and counted in ``Workload.clamped``; these
+        keep their run time and estimate.
+
+    Raises
+    ------
+    InputError
+        If no job is left, or ``oversize`` is something else.
+    """
     OVERSIZE.check(oversize)
     wide = workload.cores > n_cores
     n_wide = int(np.count_nonzero(wide))
@@ -58,28 +71,28 @@ def select(
     """The jobs that a specification names. Facts about the file (header, rejects) are kept; if time 0 changes, the header's
     ``UnixStartTime`` moves with it.
 
-    - ``all``: every job; ``first:N``: the first N in (submit, line) order, or all where there are fewer; both at the log's own
-      times
-    - ``busiest:LENGTH``, ``heaviest:LENGTH``: the jobs of :func:`busiest_window` or :func:`heaviest_window`, whose start
-      becomes time 0
-    - ``window:START+LENGTH``, ``window:START..END``: the jobs submitted in [START, START + LENGTH) or [START, END); START
-      becomes time 0, or the beginning of the log if START is earlier. A start or end is a duration since the log's time 0, or a
-      date such as ``2003-01-01T12:30``, in the time zone of the log unless it ends in another one (``Z``, ``+01:00``).
+    Parameters
+    ----------
+    workload : Workload
+    spec : str
+        As for ``--select`` (docs/explanation/model.md#workload). A window is cut to begin with the log.
+    preset : bool, optional
+        Whether to select also the jobs that, by the log, run or wait at the window's start
+        (docs/reference/batch-failures.md#jobs-that-run-already-jobs-that-were-cancelled). They are marked in
+        ``Workload.preset`` or counted in ``Workload.waiting``. By default this is done if the log records waits and the running
+        jobs fit ``n_cores``; else ``Workload.window`` gives the reason for the empty machine.
+    n_cores : int, optional
+        Cores of the platform; default: enough for all jobs that run then.
+    whole : Workload, optional
+        The log including jobs that do not fit the platform, since those that run then need room, too.
+    where : str
+        The option, for messages.
 
-    With ``preset`` the jobs are selected, too, that were submitted before the window's start S and that, by the log (submit +
-    wait, run time),
-
-    - run: they start at S or before and end after it. They are submitted at time 0 with their remaining run time and estimate
-      (at least 1 ns), and are marked in ``Workload.preset``.
-    - wait, or may not start yet: they start, or were cancelled, after S. They are submitted at time 0 with their full run time,
-      and are counted in ``Workload.waiting``. If the lines of the log are in the order of submits, they precede the jobs
-      submitted at S.
-
-    By default this is done if the log records waits and the jobs that run at S fit ``n_cores`` (default: enough for all of
-    them); else ``Workload.window`` gives the reason for the empty machine. ``whole``: the log including jobs that do not fit
-    the platform, since those that run at S need room, too. ``where``: the option, for messages. Raises InputError if the
-    specification is none of these, or selects no job; if ``preset`` is requested without a window or recorded waits; or for a
-    date if the log has none, or no usable zone.
+    Raises
+    ------
+    InputError
+        If the specification is invalid, or selects no job; if ``preset`` is requested without a window or recorded waits;
+        or for a date if the log has none, or no usable zone.
     """
     where = at(where or str(SELECT), spec)
     if not isinstance(spec, str):

@@ -346,17 +346,25 @@ class Workload:
     def from_jobs(cls, jobs: Iterable[Sequence[Any] | Mapping[str, Any]], source: str = "jobs") -> Workload:
         """Make a workload from plain Python values. A job that a reader would reject is an error here.
 
-        - ``jobs``: (job_id, submit_s, run_s, cores, estimate_s) or a mapping each. Times are in seconds, rounded to ns. If the
-          estimate is None, zero or negative, the run time replaces it. A mapping has these keys (``estimate_s`` is optional),
-          and any of ``user``, ``group``, ``queue``, ``partition``, ``qos``, ``memory_kb``, ``preceding``, ``think_s``,
-          ``cancel_s`` and ``begin_s`` (instants), ``wait_s``, ``status``, ``preset`` and ``application``, or instead of the
-          last one ``name``, a text, which gets a number. ``preceding`` may be a list of job numbers, if the job waits for all
-          of them. A ``run_s`` of None, with an estimate and ``cancel_s``, marks a job that was cancelled before its start.
-        - ``source``: a name for messages
+        Parameters
+        ----------
+        jobs : iterable of (job_id, submit_s, run_s, cores, estimate_s) or of mapping
+            Times are in seconds, rounded to ns. If the estimate is None, zero or negative, the run time replaces it. A mapping
+            has these keys (``estimate_s`` is optional), and any of ``user``, ``group``, ``queue``, ``partition``, ``qos``,
+            ``memory_kb``, ``preceding``, ``think_s``, ``cancel_s`` and ``begin_s`` (instants), ``wait_s``, ``status``,
+            ``preset`` and ``application``, or instead of the last one ``name``, a text, which gets a number. ``preceding`` may
+            be a list of job numbers, if the job waits for all of them. A ``run_s`` of None, with an estimate and ``cancel_s``,
+            marks a job that was cancelled before its start.
+        source : str
+            A name for messages.
 
-        Raises InputError if a value is not a number or out of range, a key is unknown or missing, or two jobs have the same
-        number.
+        Raises
+        ------
+        InputError
+            If a value is not a number or out of range, a key is unknown or missing, or two jobs have the same number.
 
+        Examples
+        --------
         >>> len(Workload.from_jobs([(1, 0, 60, 4, 120), {"job_id": 2, "submit_s": 0.5, "run_s": 30, "cores": 2}]))
         2
         """

@@ -1,7 +1,6 @@
-"""Download a log of the Parallel Workloads Archive: complete, readable and with the expected checksum, or not at all.
-Downloads are not resumed. The catalogue's checksum is that of the unpacked text
-(``bls.workloads.archive.ArchivedLog.text_sha256``); a checksum given by the user is that of the file, as printed by
-``sha256sum FILE``."""
+"""Download a log of the Parallel Workloads Archive: complete, readable and with the expected checksum, or not at all. Downloads
+are not resumed. The catalogue's checksum is that of the unpacked text (``bls.workloads.archive.ArchivedLog.text_sha256``); a
+checksum given by the user is that of the file, as printed by ``sha256sum FILE``."""
 
 import hashlib
 import os

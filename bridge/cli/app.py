@@ -162,14 +162,12 @@ def _usage(error: Any) -> str:
         return f"No such option: {name}; {which}"
     if message.startswith("No such command"):
         name = message.split("'")[1]
-        groups = {one: command.commands for one, command in context.command.commands.items() if _has_commands(command)}
+        groups = {
+            one: command.commands for one, command in context.command.commands.items() if hasattr(command, "commands")
+        }
         if meant := [f"{command} {one} {name}" for one, commands in groups.items() if name in commands]:
             return f"No such command '{name}'; did you mean {' or '.join(meant)}?"
     return message
-
-
-def _has_commands(command: Any) -> bool:
-    return hasattr(command, "commands")
 
 
 def _lost_output() -> int:

@@ -152,7 +152,6 @@ def _check_source(tasks: LoopTasks) -> None:
 
 
 def _tasks(arguments: dict[str, Any], seed: int) -> Array:
-    """The lengths of the loop's tasks, GFLOP."""
     from als.lengths import check_variation, lengths
     from als.lengths.fixed import read_lengths
     from bridge.single.loop_run import drawn_tasks

@@ -44,9 +44,8 @@ class Comparison:
     # a row a compared job (an attempt at a job that started in both runs), in the order of A; the columns are those of
     # docs/reference/compare.md
     delays: pd.DataFrame
-    # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that
-    # one run has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start
-    # in both
+    # rows: ``compared``; of these ``later``, ``earlier``, ``same`` start in B; ``only_a``, ``only_b``: attempts that one run
+    # has; ``started_only_a``, ``started_only_b``, ``never_started``: attempts of both runs that did not start in both
     counts: Mapping[str, int]
     causes: tuple[StartCauses, StartCauses]  # why each compared job started when it did, in A and in B
     rows: tuple[Array, Array]  # (int64 (n,), int64 (n,)): the rows of the compared jobs in the tables of A and of B

@@ -135,7 +135,6 @@ def _no_link(compared: Comparison, link: Link, run: str) -> str:
 
 
 def _delay_line(compared: Comparison, row: int) -> str:
-    """A job's delay and its chain, on one line."""
     links = chain(compared, row)
     run = str(compared.delays["chain_of"].iloc[row])
     first, root = links[0], links[-1]

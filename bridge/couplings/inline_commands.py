@@ -84,7 +84,6 @@ def slot_of(run: ApplicationState, number: int) -> int:
 
 @compiled(inner=True)
 def _give_core(state: BatchState, inline: InlineState, number: int) -> None:
-    """Add a core to the current application, at its present speed."""
     of, run = inline.running, inline.running.app
     now, slot = run.now_ns, slot_for(run)
     if slot == run.speed.size:

@@ -163,7 +163,6 @@ class Orders:
         )
 
     def _payload(self, job: int, place: int, cores: int, core_gflop: float, width: m.WidthRange | None) -> TaskPayload:
-        """A job's tasks for a worker that requests their lengths."""
         program, names = self._scenario.applications[place], self._techniques[place]
         seed, bytes_per_gflop = self._scenario.model.seed, self._scenario.bytes_per_gflop
         speed = self._scenario.platform.slowest_gflops

@@ -89,8 +89,7 @@ class Look:
     down: tuple[int, ...]
     job: tuple[int, ...]
     widest: tuple[RunningJob, ...] = ()  # the widest running jobs; of equal ones the earlier row
-    # past_ns, past_waiting, past_busy: earlier instants with the waiting jobs and the cores held then; this instant is
-    # the last
+    # past_ns, past_waiting, past_busy: earlier instants with the waiting jobs and the cores held then; this instant is the last
     past_ns: tuple[int, ...] = ()
     past_waiting: tuple[int, ...] = ()
     past_busy: tuple[int, ...] = ()

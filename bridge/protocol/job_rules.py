@@ -55,7 +55,6 @@ def _check_promise(message: m.Promise | m.Suspended, job: OpenJob) -> None:
 
 
 def _promises(job: OpenJob) -> int:
-    """Number of promises including this one."""
     if job.promises == m.MAX_PROMISES:
         raise BrokenRule(f"promise {job.promises + 1}; allowed: up to {m.MAX_PROMISES} for a job")
     return job.promises + 1
@@ -257,7 +256,6 @@ def _transfers(message: m.Transfers, job: OpenJob) -> None:
 
 
 def _check_graph(message: m.Outcome, job: OpenJob) -> None:
-    """Check the part of an outcome about graphs."""
     if message.graph is not None and not job.has_graph:
         raise BrokenRule("graph is given, but no part of the job is a graph")
     if message.transfers != job.transfers:

@@ -133,7 +133,6 @@ class _Repeated(Exception):
 
 
 def _after(data: bytes | memoryview, at: int) -> int:
-    """End of the value that begins at an index."""
     kind, at = data[at], at + 1
     if kind < _MAP or kind >= _NEGATIVE:
         return at

@@ -109,8 +109,7 @@ _MOST_PRIORITY = 2**31 - 1
 class Submissions:
     """Requests of jobs, by row of the workload."""
 
-    # ``key=value`` for ``native/requests.c``, except for the time limit, and for fields known only when the job is
-    # submitted
+    # ``key=value`` for ``native/requests.c``, except for the time limit, and for fields known only when the job is submitted
     fields: tuple[tuple[str, ...], ...]
     window: Array  # int64 (n,), the index of each job's window, -1 for none
     nodes: tuple[str, ...]  # the recorded nodes of jobs, if all of them belong to the machine

@@ -73,7 +73,6 @@ def _run_batch_level(simulator: BatchSimulator, watch: Watch) -> None:
 
 
 def _lasting_as_in(workload: Workload, result: Result) -> Workload:
-    """The workload with the run times of its jobs in a result."""
     jobs = result.ledger.jobs
     return replace(workload, run_ns=jobs.end_ns - jobs.start_ns)
 

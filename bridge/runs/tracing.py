@@ -33,8 +33,7 @@ class TraceRequest:
         return any(self._detail(name, self._within(machine)) in ("chunk", "task") for name in self.formats)
 
     def note(self, machine: MachineShape, instead: str) -> str | None:
-        """A line if these traces have no rows of cores although the user did not ask for that; ``instead``: how to get
-        them."""
+        """A line if these traces have no rows of cores although the user did not ask for that; ``instead``: how to get them."""
         machine = self._within(machine)
         details = {self._detail(name, machine) for name in self.formats}
         if self.detail != TRACE_DETAIL.default or details <= {"task"}:
@@ -43,7 +42,6 @@ class TraceRequest:
         return f"trace: shows {rows} only, since few viewers can open {machine.n_cores:,} rows of cores; {instead}"
 
     def _detail(self, name: str, machine: MachineShape) -> str:
-        """Return the detail of this format for a trace of this machine."""
         if self.detail != TRACE_DETAIL.default:
             return self.detail
         from traces.exporters.shown.detail import automatic_detail
@@ -51,7 +49,6 @@ class TraceRequest:
         return automatic_detail(machine) if name in WITH_ROWS else "task"
 
     def _within(self, machine: MachineShape) -> MachineShape:
-        """Return the part of a machine that is shown."""
         from traces.exporters.shown.cut import cut_machine
 
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]

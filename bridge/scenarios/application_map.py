@@ -188,7 +188,16 @@ def _fill_uniform(uniform: Floats, seed: np.uint64, job_id: Ints) -> None:
 
 
 def load_application_map(path: str | os.PathLike[str]) -> ApplicationMap:
-    """Read an application map from a TOML file. Raises InputError with file and key, or PluginError."""
+    """Read an application map from a TOML file (docs/reference/applications.md).
+
+    Raises
+    ------
+    InputError
+        In one line that names the file and the key: the file is missing or is not TOML, a key is unknown, or a value is
+        invalid.
+    PluginError
+        If a technique's file cannot be loaded.
+    """
     return parse_application_map(read_text(path, "application map", "TOML"), os.fspath(path))
 
 

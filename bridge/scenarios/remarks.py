@@ -38,8 +38,7 @@ _FEW = 0.01  #: the share of jobs that are too wide above which the remark says 
 
 
 def machine_words(jobs: Workload, machine: Platform, platform: object, *, replayed: bool) -> list[str]:
-    """Lines about the machine: which one it is, if the user gave no ``platform``, and whether it is too small for the
-    jobs."""
+    """Lines about the machine: which one it is, if the user gave no ``platform``, and whether it is too small for the jobs."""
     paper, named = Platform(), named_machine(jobs)
     size = f"{machine.n_cores:,} cores"
     words = []

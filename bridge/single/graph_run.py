@@ -102,7 +102,13 @@ def check_memory(name: str, n_tasks: int, n_edges: int, options: GraphOptions) -
 
 
 def simulate_graph(graph: TaskGraph | DrawnGraph, options: GraphOptions) -> GraphResult:
-    """Run a graph to its end. Hosts and cores of its tasks are used only if it is mapped.
+    """Run a graph to its end.
+
+    Parameters
+    ----------
+    graph : TaskGraph or DrawnGraph
+        Hosts and cores of its tasks are used only if it is mapped.
+    options : GraphOptions
 
     Raises
     ------

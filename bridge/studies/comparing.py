@@ -51,8 +51,7 @@ def _all_of(study: Study, results: pd.DataFrame) -> list[ComparedOption]:
 
 
 def compare_study(study: Study, results: pd.DataFrame, folder: Path) -> list[pd.DataFrame]:
-    """Compare, and write comparisons.parquet; return a table for each comparison. Raises InputError if a metric is
-    unknown."""
+    """Compare, and write comparisons.parquet; return a table for each comparison. Raises InputError if a metric is unknown."""
     target = folder / COMPARISONS
     target.unlink(missing_ok=True)
     found, everything = compared(study, results)

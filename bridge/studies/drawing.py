@@ -183,7 +183,6 @@ MEASURES = {
 
 
 def _drawn_by(module: str, function: str, **how: str) -> Callable[[Any, str], Figure]:
-    """A function of ``traces.figures``, which is loaded when it is called."""
     return lambda frame, title: getattr(import_module(f"traces.figures.{module}"), function)(frame, title=title, **how)
 
 
@@ -229,8 +228,7 @@ def missing(name: str, frame: pd.DataFrame) -> str:
 
 
 def parts_of(study: Study, folder: Path, name: str, *, again: bool = True) -> list[FigureData]:
-    """The data of a figure of a finished study; ``again``: compare again instead of reading comparisons. Raises
-    InputError."""
+    """The data of a figure of a finished study; ``again``: compare again instead of reading comparisons. Raises InputError."""
     if name in OF_RESULTS:
         return [
             part._replace(

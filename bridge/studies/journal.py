@@ -111,8 +111,7 @@ class Journal:
 
     @classmethod
     def as_it_stands(cls, folder: Path) -> Journal:
-        """The content so far, even while another process appends. Raises InputError if it is missing, or of another
-        version."""
+        """The content so far, even while another process appends. Raises InputError if it is missing, or of another version."""
         journal = cls(folder)
         try:
             with open(journal._path, "rb") as lines:

@@ -57,8 +57,7 @@ class Inputs:
     """The files of a study."""
 
     logs: Mapping[str, Path]  # of each workload, by its name; the file of the function if a function makes it
-    # mapping of str to (Path, str), every file, including logs, by the name that it was given: its path, and its
-    # SHA-256
+    # mapping of str to (Path, str), every file, including logs, by the name that it was given: its path, and its SHA-256
     files: Mapping[str, tuple[Path, str]]
     # for each cell: of its options as they are written, and of the contents of its log and of the files that they name;
     # independent of their paths, and of the log's name

@@ -131,7 +131,8 @@ class Study:
             if files.setdefault(cell.workload.name, cell.workload.file) != cell.workload.file:
                 raise InputError(f"[[workload]]: two have the name {shown(cell.workload.name)}; name them differently")
         if pair := _alike([cell.same for cell in self.cells]):
-            said = self._said(self.cells[pair[1]])
+            cell = self.cells[pair[1]]
+            said = ", ".join([cell.workload.name, *(f"{name} {_text(value)}" for name, value in cell.given.items())])
             raise InputError(
                 f"cells {pair[0]} and {pair[1]} are the same, and would use the same folder: {said}; leave one of them out"
             )
@@ -156,9 +157,6 @@ class Study:
     def __len__(self) -> int:
         """The number of runs: cells × seeds."""
         return len(self.cells) * len(self.seeds)
-
-    def _said(self, cell: Cell) -> str:
-        return ", ".join([cell.workload.name, *(f"{name} {_text(value)}" for name, value in cell.given.items())])
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

@@ -308,7 +308,6 @@ def _not_before(job: _Job, now_ns: int, stop_ns: int | None) -> int:
 
 
 def _measured(application: ApplicationSimulator, start: m.SimulateJob) -> m.Measurement | None:
-    """The measurements of a job that has a graph."""
     if start.network is None:
         return None
     values = np.empty(len(GRAPH_METRICS))

@@ -120,7 +120,6 @@ def _check_replaceable(path: str) -> None:
 
 
 def _is_of_run(pem: bytes) -> bool:
-    """Whether a certificate is self-signed by a run."""
     read = _openssl(str(CERTIFICATE), ["x509", "-noout", "-subject", "-issuer", "-nameopt", "RFC2253"], pem)
     return read.returncode == 0 and read.stdout.decode().split("\n") == [
         f"subject=CN={_SUBJECT}",

@@ -91,7 +91,6 @@ class Drawing:
 
 
 def _phase(phase: Serial | Loop | Graph) -> AnyScheduler | GraphPart | None:
-    """A phase in the form that the engine needs."""
     if isinstance(phase, Graph):
         return GraphPart(phase.found_technique(), by_rank=phase.order == "rank")
     return None if isinstance(phase, Serial) else phase.found_technique()

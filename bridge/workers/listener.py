@@ -199,7 +199,6 @@ class Listener:
         await self._serve(hello, connection)
 
     def _answer(self, hello: Message, connection: Connection) -> str | None:
-        """Welcome a connection, or return the reason of a refusal."""
         assert isinstance(hello, Hello)
         reason = self._admit(hello)
         if reason is None:
@@ -245,7 +244,6 @@ class Listener:
         return "a connection"
 
     def _refuse(self, name: str, reason: str) -> None:
-        """Count a refused connection, and log the first ones."""
         self.refused += 1
         if not self._quiet and self.refused <= LINES:
             log.warning("%s was refused: %s", name, reason)

@@ -28,8 +28,7 @@ def _pack(begin: Ints, end: Ints, by_begin: Ints, by_end: Ints, lane: Ints, free
 def pack_lanes(begin: Array, end: Array) -> tuple[Array, Array]:
     """Give each interval the lowest lane that is free when it begins, so that intervals on a lane do not overlap.
 
-    This needs the fewest lanes: when a lane is added, each existing lane holds an interval that began no later and ends
-    later.
+    This needs the fewest lanes: when a lane is added, each existing lane holds an interval that began no later and ends later.
 
     - ``begin``, ``end``: int64 (n,), intervals, ``begin <= end``; one may begin where another ends.
 

@@ -29,8 +29,6 @@ class Exporter(Protocol):
 
 
 def _writer(module: str, name: str) -> Exporter:
-    """Return a writer of this project."""
-
     def write(ledger: Ledger, directory: Path, /) -> Path:
         found: Exporter = getattr(import_module(f"traces.exporters.{module}"), name)
         return found(ledger, directory)

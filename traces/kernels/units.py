@@ -162,11 +162,8 @@ def _made_of(kernel: Kernel) -> bytes | None:
         if meant is None:
             return None
         words.append(f"{name}={meant}")
-    return marshal.dumps(_bare(function.__code__)) + "\n".join(words).encode()
-
-
-def _bare(code: CodeType) -> CodeType:
-    return code.replace(co_filename="", co_firstlineno=1, co_linetable=b"")
+    bare = function.__code__.replace(co_filename="", co_firstlineno=1, co_linetable=b"")
+    return marshal.dumps(bare) + "\n".join(words).encode()
 
 
 def _read(code: CodeType) -> set[str]:

@@ -37,22 +37,12 @@ _ROUNDING = 8 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean and its confidence interval.
+    """A mean and its confidence interval."""
 
-    Attributes
-    ----------
-    n : int
-        Number of values.
-    mean : float
-        NaN without values.
-    low, high : float
-        The interval's ends, low ≤ mean ≤ high; NaN below :data:`MIN_SEEDS` values.
-    """
-
-    n: int
-    mean: float
-    low: float
-    high: float
+    n: int  #: number of values
+    mean: float  #: NaN without values
+    low: float  #: beginning of the interval, <= mean; NaN below :data:`MIN_SEEDS` values
+    high: float  #: its end, >= mean; NaN as above
 
     @property
     def has_interval(self) -> bool:

@@ -100,7 +100,9 @@ def _csv(
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     ends = ("", " low", " high")
-    lines.writerow([*keys, "seeds", *(f"{one.words}{end}{_in(one)}" for one in how for end in ends)])
+    lines.writerow(
+        [*keys, "seeds", *(f"{one.words}{end}{one.unit and f' [{one.unit}]'}" for one in how for end in ends)]
+    )
     for row, place in enumerate(places):
         found = [column[row] for column in columns]
         cells: list[str] = []
@@ -109,10 +111,6 @@ def _csv(
             cells += words if len(words) == 3 else [*words, *[""] * (3 - len(words))]
         lines.writerow([*place, max((one.n for one in found), default=0), *cells])
     return text.getvalue().rstrip("\n")
-
-
-def _in(how: Shown) -> str:
-    return f" [{how.unit}]" if how.unit else ""
 
 
 def _note(columns: Sequence[Sequence[Estimate]], confidence: float) -> str:

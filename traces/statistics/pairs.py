@@ -19,36 +19,23 @@ class Paired:
 
     With fewer than ``MIN_SEEDS`` pairs all fields except the first three are NaN. If all values of each setting are equal,
     nothing was random: difference and ratio are exact, without an interval or an effect size.
-
-    Attributes
-    ----------
-    n : int
-        Pairs.
-    mean_base, mean_other : float
-        Means over the pairs; NaN where there are none.
-    difference, difference_low, difference_high : float
-        Mean of other − base, and its interval.
-    ratio, ratio_low, ratio_high : float
-        mean_other / mean_base, and its interval. NaN unless no value is negative and both means are above 0.
-    effect_size : float
-        Hedges' g of pairs: the mean difference as a multiple of the differences' standard deviation (Cohen's d_z; D. Lakens,
-        Frontiers in Psychology 4:863, 2013), times 1 − 3 / (4 (n − 1) − 1), which corrects its bias with few pairs (L. Hedges,
-        Journal of Educational Statistics 6(2), 1981). NaN if all differences are equal.
-    share_greater : float
-        The share of the pairs in which other > base; a tie is half a pair.
     """
 
-    n: int
-    mean_base: float
+    n: int  #: number of pairs
+    mean_base: float  #: mean over the pairs; NaN where there are none
     mean_other: float
-    difference: float
+    difference: float  #: mean of other − base, followed by its interval
     difference_low: float
     difference_high: float
+    #: mean_other / mean_base, followed by its interval. NaN unless no value is negative and both means are above 0.
     ratio: float
     ratio_low: float
     ratio_high: float
+    #: Hedges' g of pairs: the mean difference as a multiple of the differences' standard deviation (Cohen's d_z; D. Lakens,
+    #: Frontiers in Psychology 4:863, 2013), times 1 − 3 / (4 (n − 1) − 1), which corrects its bias with few pairs (L. Hedges,
+    #: Journal of Educational Statistics 6(2), 1981). NaN if all differences are equal.
     effect_size: float
-    share_greater: float
+    share_greater: float  #: the share of the pairs in which other > base; a tie is half a pair
 
     @property
     def changed(self) -> bool:

@@ -144,7 +144,6 @@ def _run_of_places(state: ApplicationState, most: int) -> int:
 
 @compiled(inner=True)
 def _needs_data(state: ApplicationState, c: int) -> bool:
-    """Whether the chunk needs data from another core."""
     graph, first, edge_0 = state.graph, state.graph.first_task, state.graph.first_edge
     k = graph.cores.task[c]
     while k >= 0:

@@ -142,7 +142,6 @@ def take_arrivals(state: ApplicationState, t: int, rounded: int) -> None:
 
 @compiled(merged=True)
 def _handle(state: ApplicationState, t: int) -> None:
-    """Handle all events of one instant."""
     graph, slots, ask_ns, ask_core = state.graph, state.graph.cores.does.size, state.cores.ask_ns, state.cores.ask_core
     data = graph.has_data != 0
     if data:

@@ -26,7 +26,6 @@ _DEGREE = 3.0  #: mean number of producers of a task if neither ``degree`` nor `
 
 @compiled(inner=True)
 def _layers(draft: GraphDraft, n: int, depth: int, spread: float) -> None:
-    """Write the end of each layer to ``gflop``."""
     ends, total = draft.gflop, 0.0
     for layer in range(depth):
         share = 1.0

@@ -89,12 +89,23 @@ _BLOCK_BYTES = 2**20
 def read_graph(
     path: str | os.PathLike[str], *, format: str = "", core_gflops: float = CORE_GFLOPS, where: str = "format"
 ) -> TaskGraph:
-    """Return the task graph of a file, plain or compressed, named after the file without its folder and endings. Raises
-    InputError if it is unusable: one line with the file and, if known, the task.
+    """Read a task graph (docs/reference/graph-files.md).
 
-    - ``format``: the expected format, one of :data:`READERS`; empty: recognised from the text.
-    - ``core_gflops``: speed in GFLOP/s of the core on which run times were measured, for formats with run times.
-    - ``where``: the option that gave ``format``, for errors.
+    Parameters
+    ----------
+    path : path
+        The file, plain or compressed. The graph has its name, without folder and endings.
+    format : str
+        The expected format, one of :data:`READERS`; empty: recognised from the text.
+    core_gflops : float
+        Speed in GFLOP/s of the core on which run times were measured, for formats with run times.
+    where : str
+        The option that gave ``format``, for errors.
+
+    Raises
+    ------
+    InputError
+        If the file is unusable: one line with the file and, if known, the task.
     """
     if format and format not in READERS:
         raise one_of("format of task graphs", format, READERS, where)

@@ -76,7 +76,6 @@ def _share(speed: Array, memo: Array, skips: bool) -> float:
 
 @compiled(inner=True)
 def _record_chunk(core: int, facts: Array, params: Array, memo: Array) -> None:
-    """Add the core's last chunk to its measurements."""
     mine = _HEAD + core * _PER_CORE
     if params[_UPDATE] == _BY_STEP:
         memo[mine + _COUNT] = facts[f.STEP] + 1.0

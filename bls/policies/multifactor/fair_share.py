@@ -72,7 +72,6 @@ def new_memory(
 
 @compiled(inner=True, makes_arrays=True)
 def _column(memory: Any, name: int) -> Any:
-    """A column of the memory, over the nodes."""
     n = int(memory[_NODES])
     return memory[HEAD + name * n : HEAD + (name + 1) * n]
 
@@ -149,7 +148,6 @@ def _sum_up(memory: Any) -> None:
 
 @compiled(inner=True)
 def _classic(memory: Any) -> None:
-    """The factors by the classic rule."""
     n = int(memory[_NODES])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     effective, norm, found = _column(memory, _VALUE), _column(memory, _NORM), _column(memory, _FACTOR)
@@ -167,7 +165,6 @@ def _classic(memory: Any) -> None:
 
 @compiled(inner=True)
 def _fair_tree(memory: Any) -> None:
-    """The factors by Fair Tree."""
     first, n, levels = int(memory[_ACCOUNTS]), int(memory[_NODES]), int(memory[_LEVELS])
     usage, parent, part = _column(memory, _USAGE), _column(memory, _PARENT), _column(memory, _PART)
     level_fs, found, order = _column(memory, _VALUE), _column(memory, _FACTOR), _column(memory, _ORDER)

@@ -73,7 +73,6 @@ class _Reader:
         self._rows.count(reason, line, *(_decides(reason, words, self._columns) if reason else ()))
 
     def _read(self, line: int, words: list[dict[str, str]]) -> str:
-        """Add the line's job, or return the reason for its rejection."""
         if words and all(is_step(word["job_id"]) for word in words):
             return JOB_STEP
         if len(words) > 1:

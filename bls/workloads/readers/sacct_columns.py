@@ -347,7 +347,6 @@ def further_columns(uses: set[str]) -> tuple[str, ...]:
 
 
 def _mark(text: str, where: str) -> str:
-    """The separator of the fields of a first line."""
     for mark in _USUAL:
         if mark in text:
             return mark

@@ -150,7 +150,6 @@ def _first_values(pairs: list[tuple[str, Any]]) -> str:
 
 
 def _words(job: dict[str, Any]) -> dict[str, str]:
-    """The words of a job, by the uses of ``sacct_columns``."""
     owner = _part(job, "association")
     values = {use: _at(job, key) for use, key in KEYS.items()}
     current = values["state"]

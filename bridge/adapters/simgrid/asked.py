@@ -106,7 +106,6 @@ class JobSchedulers:
         return places
 
     def _posed(self, part: int, now_ns: int) -> g.GraphState:
-        """A graph at its begin, with no task computed."""
         self._pass_to(now_ns)
         drawn, start = self._drawn, self._start
         tasks = slice(int(drawn.part_first[part]), int(drawn.part_first[part + 1]))
@@ -126,7 +125,6 @@ class JobSchedulers:
         return alone.state.graph
 
     def _pass_to(self, now_ns: int) -> None:
-        """Apply the changes of speeds up to now."""
         now_ns += self._start.start_ns
         while self._changes and self._changes[0].at_ns <= now_ns:
             change = self._changes.pop(0)

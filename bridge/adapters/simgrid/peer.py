@@ -101,9 +101,8 @@ class _Job:
 
 
 class SimGridPeer(JobPeer):
-    """Simulates jobs with SimGrid. The network of a SimGrid platform file, if given, replaces the
-    machine's topology: the machine's hosts are the file's in the order of their names, with numbers in them compared as
-    numbers."""
+    """Simulates jobs with SimGrid. The network of a SimGrid platform file, if given, replaces the machine's topology: the
+    machine's hosts are the file's in the order of their names, with numbers in them compared as numbers."""
 
     name = "simgrid"
     releases = hints = resizes = wishes = scales = False
@@ -186,7 +185,6 @@ def _checked(changes: Sequence[m.Change]) -> Sequence[m.Change]:
 
 
 def _listed(start: m.SimulateJob, changes: Sequence[m.Change]) -> list[tuple[int, int, float]]:
-    """Instant, core and speed of each change."""
     n_cores = len(start.core_speed_gflops) // 8
     return [
         (change.at_ns - start.start_ns, core, change.speed_gflops)
@@ -197,7 +195,6 @@ def _listed(start: m.SimulateJob, changes: Sequence[m.Change]) -> list[tuple[int
 
 
 def _parts(drawn: DrawnJob) -> Iterator[dict[str, Any]]:
-    """The description of each part for SimGrid's process."""
     first = drawn.part_first.tolist()
     for number in range(len(first) - 1):
         phase = drawn.phases[number % len(drawn.phases)]
@@ -280,7 +277,6 @@ def _transfers(rows: list[list[Any]], start: m.SimulateJob) -> tuple[Array, ...]
 
 
 def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[Array, ...]) -> m.Measurement | None:
-    """The measurements of a job that has a graph."""
     start, lengths = job.start, job.drawn.lengths
     if start.network is None:
         return None
@@ -303,7 +299,6 @@ def _measured(job: _Job, took_ns: int, ended: dict[str, Any], transfers: tuple[A
 
 
 def _longest_gflop(drawn: DrawnJob) -> float:
-    """The work on the longest path through all parts."""
     first, total = drawn.part_first.tolist(), 0.0
     for part, (begin, stop) in enumerate(pairwise(first)):
         gflop, n = drawn.lengths[begin:stop], stop - begin

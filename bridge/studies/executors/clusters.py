@@ -37,8 +37,7 @@ _BOOT = (
 
 
 def checked_workers(workers: int | None) -> int:
-    """The number of workers, by default one per processor. Raises InputError if it is out of range, or a library is
-    missing."""
+    """The number of workers, by default one per processor. Raises InputError if it is out of range, or a library is missing."""
     for name in ("distributed", "bokeh"):
         dask_library(name)
     return Execution(workers=workers).how_many()
@@ -47,8 +46,7 @@ def checked_workers(workers: int | None) -> int:
 @contextlib.contextmanager
 def local_cluster(workers: int) -> Iterator[Cluster]:
     """A scheduler and workers on this machine, with TLS on 127.0.0.1; stderr shows the dashboard's address. An interrupt ends
-    it at any time, with every process and file. Raises InputError without a certificate, PeerError if it cannot be
-    started."""
+    it at any time, with every process and file. Raises InputError without a certificate, PeerError if it cannot be started."""
     with scratch_folder() as folder:
         make_certificate(folder / KEY, folder / CERTIFICATE, f"{CLUSTER:local}", ("serverAuth", "clientAuth"))
         with _process(workers, folder) as process:

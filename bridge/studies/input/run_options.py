@@ -144,8 +144,7 @@ def _unknown_key(part: str, key: str, where: str) -> InputError:
 
 
 def shared_entries(given: Mapping[str, Any], part: str) -> Iterator[GivenOption]:
-    """The options of a table that is a part of a scenario; none of several workloads. Raises InputError if a key is
-    unknown."""
+    """The options of a table that is a part of a scenario; none of several workloads. Raises InputError if a key is unknown."""
     table = given[part]
     if part == "workload":
         table = {key: value for key, value in table.items() if key not in NAMED} if isinstance(table, dict) else {}
@@ -203,8 +202,7 @@ _ORDINARY = ("all", "log", "none", "paper")  #: values that are ordinary words o
 
 
 def with_origin(error: str, given: Mapping[str, Value], origins: Origins, before: str = "") -> str:
-    """An error of a cell after the place of the option that it begins with, of the value that it names, or after
-    ``before``."""
+    """An error of a cell after the place of the option that it begins with, of the value that it names, or after ``before``."""
     option, rest = leading(error)
     if option is not None and (place := origins.get((option.name, given.get(option.name)))):
         return f"{place}: {option.said or rest.removeprefix(':').lstrip()}{rest * bool(option.said)}"

@@ -74,8 +74,7 @@ class Location(NamedTuple):
 def write_batch(
     call: Calls, attributes: Any, batch: ShownBatchLevel, ledger: Ledger, first_region: int, *, all_hosts: bool
 ) -> list[Location]:
-    """Write the events of all locations except cores: the first has the number of cores as its reference, the others
-    follow.
+    """Write the events of all locations except cores: the first has the number of cores as its reference, the others follow.
 
     ``attributes`` is the binding's handle of an empty attribute list, ``first_region`` the reference of the first of
     :data:`REGIONS`. With ``all_hosts`` hosts without events have a location, too.

@@ -45,8 +45,7 @@ class Messages:
 
 
 def check_nesting(path: Path) -> int:
-    """Check a written trace event by event with the OTF2 reader (tens of µs per event); return the number of Enter/Leave
-    pairs.
+    """Check a written trace event by event with the OTF2 reader (tens of µs per event); return the number of Enter/Leave pairs.
 
     The rules, for each location: times do not decrease, every Leave is of the region entered last, no region is entered
     inside another (a core runs one task at a time, or waits for data), and none is left open; each message is received

@@ -93,7 +93,6 @@ def _write_messages(
 
 @compiled(inner=True)
 def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: JobTimes, tasks: TaskTimes, block: BarTimes) -> None:
-    """Fetch the times and chunks of the bars ``first:stop``."""
     for bar in range(first, stop):
         job, task = bars.job[bar], bars.task[bar]
         if task >= 0:

@@ -37,7 +37,6 @@ class _Definitions:
         self.call, self.writer, self._next = call, binding.Archive_GetGlobalDefWriter(archive), 0
 
     def write(self, kind: str, *values: Any) -> None:
-        """Write a definition."""
         getattr(binding, f"GlobalDefWriter_Write{kind}")(self.writer, *values)
 
     def strings(self, names: Sequence[str]) -> int:

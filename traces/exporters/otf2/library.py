@@ -150,7 +150,6 @@ def _noting_errors() -> Iterator[list[int]]:
 
 
 def _chunk_bytes(path: Path, record_bytes: int) -> int:
-    """Return the smallest chunk that holds a record of this length."""
     chunk: int = _CHUNK_BYTES
     while chunk < record_bytes + _CHUNK_HEADER_BYTES:
         chunk *= 2

@@ -1,10 +1,9 @@
 """OTF2, the trace format of Score-P and Vampir: the whole run from the cluster down to the core.
 
-docs/reference/results.md ("The trace") defines the records. A tick is a nanosecond since the workload's time 0. References:
-of a core its global number, of a host its number, of a job's region the job's row. At one instant a core leaves its task,
-sends, receives, and enters the next task. Each core, lane and counter is a location, and readers open the files of all
-locations at once: on a machine of more than :data:`traces.exporters.shown.detail.MOST_CORES` cores only cores with events
-have one.
+docs/reference/results.md ("The trace") defines the records. A tick is a nanosecond since the workload's time 0. References: of
+a core its global number, of a host its number, of a job's region the job's row. At one instant a core leaves its task, sends,
+receives, and enters the next task. Each core, lane and counter is a location, and readers open the files of all locations at
+once: on a machine of more than :data:`traces.exporters.shown.detail.MOST_CORES` cores only cores with events have one.
 """
 
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``); times are s since the workload's time 0, nine
-decimals.
+"""Pajé's text format for ViTE, Paje and the pajeng tools (``pj_dump``); times are s since the workload's time 0, nine decimals.
 
 Containers are the cluster, its ``batch scheduler``, hosts, cores that any job held, and lanes. States are ``job <number>``
 with the job's name on cores, with the fields ``Task`` and ``Chunk`` (-1 without tasks), ``wait for data``, and the states

@@ -1,10 +1,9 @@
 """Perfetto's messages as bytes, many at once: the messages of ``perfetto/trace/perfetto_trace.proto`` written here.
 
-A number is written as a varint with the number of bytes that the largest of its block needs, with leading zero groups; a
-length with two bytes, or five. Protobuf allows this, and Perfetto's own writer (protozero) does it for lengths. So rows of
-one form have the same length, and thousands are written at once (:mod:`traces.exporters.shown.rows`). The package
-``perfetto`` makes an object of each packet, and is 18 times slower (130,000 slices per second); a test reads the written
-packets with it.
+A number is written as a varint with the number of bytes that the largest of its block needs, with leading zero groups; a length
+with two bytes, or five. Protobuf allows this, and Perfetto's own writer (protozero) does it for lengths. So rows of one form
+have the same length, and thousands are written at once (:mod:`traces.exporters.shown.rows`). The package ``perfetto`` makes an
+object of each packet, and is 18 times slower (130,000 slices per second); a test reads the written packets with it.
 
 Source: Protocol Buffers, "Encoding"; Perfetto, "Synthetic TrackEvent" and ``protos/perfetto/trace``.
 """

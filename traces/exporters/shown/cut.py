@@ -52,7 +52,6 @@ def cut_ledger(ledger: Ledger, part: Excerpt) -> Ledger:
 
 
 def _of_rows(ledger: Ledger, kept: Array) -> Ledger:
-    """Return the ledger of some rows of its jobs."""
     rows = np.flatnonzero(kept)
     place = np.full(len(kept), -1, np.int64)
     place[rows] = np.arange(len(rows))

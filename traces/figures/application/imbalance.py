@@ -18,8 +18,7 @@ def imbalance_figure(
 
     Against the variation: one panel per batch policy, one line per technique, means with 95 % intervals; the axis starts at
     zero. Boxes: one row per technique, over all seeds and batch policies. ``metric``: a measure of imbalance from 0 on, a
-    fraction; the others as in :mod:`traces.figures.study`. Raises InputError if there is nothing to draw, or a name is
-    unknown.
+    fraction; the others as in :mod:`traces.figures.study`. Raises InputError if there is nothing to draw, or a name is unknown.
     """
     cells = Combinations.of(results, metric, workload=workload)
     if len(cells.variations) == 1:

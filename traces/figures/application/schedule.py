@@ -64,9 +64,6 @@ class ScheduleAxes:
         y0, y1 = core + self._margin, core + 1.0 - self._margin
         rectangles(self._axes, self._x(begin_ns), self._x(end_ns), y0, y1, **look)
 
-    def _pixels(self, begin_ns: Array, end_ns: Array) -> Array:
-        return (self._x(end_ns) - self._x(begin_ns)) / self._right * self._width_px
-
     def tasks(self, tasks: ScheduleTasks, ran: Array, colours: Array) -> None:
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
         palette, colour = np.unique(colours[ran], axis=0, return_inverse=True)
@@ -114,7 +111,7 @@ class ScheduleAxes:
         if len(ran) > NAMED_TASKS or self._n_cores > 32:
             return
         core, start, end = (np.asarray(column)[ran] for column in tasks[:3])
-        room = self._pixels(start, end)
+        room = (self._x(end) - self._x(start)) / self._right * self._width_px
         middle = (self._x(start) + self._x(end)) / 2
         for k, task in enumerate(ran.tolist()):
             name, fit = names[task] if names else str(task), int((room[k] - 8) / 11)
@@ -209,7 +206,6 @@ def _largest(n_bytes: Array) -> Array:
 
 
 def _colours(group: Array, colour_by: str) -> tuple[Array, list[Any]]:
-    """Colours of tasks, and legend entries."""
     if colour_by == "level":
         return level_colours(group, 4)
     palette = np.array([canvas.rgb(colour) for colour in TURN_COLOURS])

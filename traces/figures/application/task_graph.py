@@ -48,10 +48,9 @@ def task_graph_figure(
 ) -> Figure:
     """Draw a task graph, or its levels.
 
-    Tasks are circles whose areas are their work, by levels from left to right. Widths of edges show their bytes; edges
-    without data are dotted. For a graph of more than :data:`MOST_NODES` tasks, the number of tasks and the work of each
-    level are drawn. The collections of the axes have labels: ``edges`` (those of the critical path apart as ``critical``)
-    and ``tasks``.
+    Tasks are circles whose areas are their work, by levels from left to right. Widths of edges show their bytes; edges without
+    data are dotted. For a graph of more than :data:`MOST_NODES` tasks, the number of tasks and the work of each level are
+    drawn. The collections of the axes have labels: ``edges`` (those of the critical path apart as ``critical``) and ``tasks``.
 
     - ``gflop``: float64 (n,), work of each task.
     - ``source``, ``target``: int (m,), edges: numbers of the task that makes data and of the one that needs them.
@@ -151,7 +150,6 @@ def _nodes_figure(
 
 
 def _colours(level: Array, core: Array | None, first_core: Sequence[int]) -> tuple[Array, list[Any]]:
-    """Colours of tasks, and legend entries."""
     if core is None:
         return level_colours(level, 6)
     core = np.asarray(core, np.int64)

@@ -37,10 +37,9 @@ def heat_figure(
 ) -> Figure:
     """Draw the share of time in which cores compute tasks, or are held by jobs.
 
-    The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each
-    cell. Time begins at the first shown start, or at the workload's time 0 if that is near. With more than
-    :data:`MOST_ROWS` cores a row is the mean of 2, 4, 8 … consecutive cores. Where other jobs are left out, the figure says
-    so.
+    The first image of the first axes is the map: float64 (rows, columns), the covered share of the cores × time of each cell.
+    Time begins at the first shown start, or at the workload's time 0 if that is near. With more than :data:`MOST_ROWS` cores a
+    row is the mean of 2, 4, 8 … consecutive cores. Where other jobs are left out, the figure says so.
 
     - ``frame``: tasks, with the columns ``core``, ``start_ns`` and ``end_ns``: the map shows where cores compute; or jobs,
       with ``allocation``, ``start_ns`` and ``end_ns``: where they are held. ``job_id`` chooses the jobs.

@@ -31,10 +31,9 @@ def width_classes(cores: Array) -> tuple[Array, list[str]]:
 def imbalance_jobs_figure(jobs: DataFrame, *, title: str = "") -> Figure:
     """Draw the imbalance max(t)/mean(t) − 1 of jobs by class of width.
 
-    A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th
-    percentile; values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance.
-    Rows without an imbalance (NaN) are left out: they never started, or had no application level. A column ``run`` labels
-    the runs.
+    A bar goes from the first to the third quartile, its marker is the median, a line goes from the 5th to the 95th percentile;
+    values beyond are not drawn. Up to :data:`POINTS` jobs are points. The axis begins at 0, perfect balance. Rows without an
+    imbalance (NaN) are left out: they never started, or had no application level. A column ``run`` labels the runs.
     """
     cores, imbalance = arrays(jobs, ("cores", "imbalance"), "jobs")
     known = np.isfinite(imbalance)

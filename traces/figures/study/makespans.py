@@ -152,7 +152,6 @@ def makespans_figure(
 
 
 def _write_above(axes: Axes, x: float, height: float, text: str) -> None:
-    """Write above a bar and its whisker."""
     look = _VALUE | {"ha": "center", "va": "bottom", "weight": "bold" if text.endswith(BEST) else "normal"}
     axes.annotate(text, (x, height), (0, 2.5), linespacing=1.1, **look)
 

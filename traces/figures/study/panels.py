@@ -80,8 +80,7 @@ def lines_figure(
     from_zero: bool = False,
     title: str = "",
 ) -> Figure:
-    """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are
-    rows.
+    """One panel per batch policy, one line per technique, with the interval of each point; more than eight techniques are rows.
 
     - ``cells``: the combinations that are drawn.
     - ``estimates``: float64 (batches, techniques, variations), mean, low and high as they are shown; NaN where there is

@@ -141,7 +141,6 @@ def move_cores(state: BatchState, host: int, now: int, _stop: int, sign: int) ->
 
 @compiled(inner=True)
 def _move_of(state: BatchState, job: int, host: int, now: int, sign: int) -> None:
-    """Do this for one job."""
     settings, jobs, holder = state.settings, state.jobs, state.holder
     first, stop = jobs.held_first[job], jobs.held_first[job] + jobs.held_count[job]
     lo, hi = state.host_first[host], state.host_first[host + 1]

@@ -51,7 +51,6 @@ def _join(profile: CoreProfile, k: int) -> None:
 
 @compiled(inner=True)
 def _free_change(profile: CoreProfile, change: int) -> None:
-    """Free the entry of a change."""
     profile.after[change] = profile.spare
     profile.spare = change
     profile.n_changes -= 1
@@ -114,7 +113,6 @@ def apply_changes(state: BatchState, offer: Offer, k: int) -> None:
 
 @compiled(inner=True)
 def _one_change(state: BatchState, offer: Offer, lo: int, hi: int, amount: int) -> None:
-    """Apply one change."""
     if hi == AMOUNT:
         offer.amounts[lo] += amount
         return

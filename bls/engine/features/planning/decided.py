@@ -180,7 +180,6 @@ def _hosts_do(state: BatchState, job: int, lo: Array, hi: Array) -> bool:
 
 @compiled(inner=True)
 def _licences_do(state: BatchState, job: int) -> bool:
-    """Whether there are enough licences."""
     needs, amounts = state.needs, state.cores_profile.now.amounts
     n_resources, n_licences = state.settings.n_resources, state.settings.n_licences
     for r in range(n_licences):

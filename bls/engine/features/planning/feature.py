@@ -10,11 +10,6 @@ from bls.engine.status import BatchStatus
 _HERE = "bls.engine.features.planning"
 
 
-def _in_order(run: FeatureRun) -> bool:
-    # Whether passes walk the queue in the order of ranks or scores.
-    return run.settings.order in (b.STATIC, b.SCORED)
-
-
 def _changes(run: FeatureRun) -> dict[str, int]:
     # Most runs need few slices; the profile grows when it is full.
     settings, steps = run.settings, run.sizes["boundaries"] + 2 * run.settings.steps
@@ -60,7 +55,7 @@ BY_CORES = Feature(
 PLANS_AHEAD = Feature(
     ("by_cores", "max_reservations"),
     lambda run: (
-        _in_order(run)
+        run.settings.order in (b.STATIC, b.SCORED)
         and (run.settings.by_cores or (run.settings.max_reservations > 1 and run.settings.powered == b.UNPOWERED))
     ),
     plays={h.PLAN: f"{_HERE}.plan_ahead:plan"},

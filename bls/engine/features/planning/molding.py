@@ -19,7 +19,6 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _free(state: BatchState, job: int) -> int:
-    """The number of free cores that a job may use."""
     free = state.free_cores
     if state.settings.powered == b.UNPOWERED:
         return int(free)

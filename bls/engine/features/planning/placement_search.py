@@ -62,7 +62,6 @@ def copy_cores(target: Offer, source: Offer) -> None:
 
 @compiled(inner=True)
 def _withhold(state: BatchState, lo: int, hi: int) -> None:
-    """Remove the cores [lo, hi) from the offer."""
     if state.offered.hosts.size > 0:
         host = state.host_of[lo]
         core = lo

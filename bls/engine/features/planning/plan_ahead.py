@@ -115,7 +115,6 @@ def _start_now(state: BatchState, job: int, is_copied: bool) -> bool:
 
 @compiled(merged=True)
 def _reserve(state: BatchState, job: int, slot: int, is_copied: bool) -> None:
-    """Enter the reservation found by ``_slot``."""
     jobs, stop = state.jobs, slot + state.jobs.estimate_ns[job]
     if is_copied:
         count_cores(state.plan, slot, stop, -jobs.cores[job])

@@ -35,7 +35,6 @@ def _compare(a: int, c: int, other_a: int, other_c: int) -> int:
 
 @compiled(inner=True)
 def _goes_first(state: BatchState, k: int, other: int) -> bool:
-    """Whether entry k is slowed before another one."""
     of, number = state.power.slowing, state.jobs.number
     order = of.saves[k] - of.saves[other]
     if state.power.slow_order == b.LEAST_SENSITIVE:

@@ -18,14 +18,12 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _become(state: BatchState, host: int, what: int, due: int, now: int) -> None:
-    """Change the state of a host until the instant ``due``."""
     state.stops.host.state[host], state.stops.host.due_ns[host] = what, due
     log_host(state, now, host, what)
 
 
 @compiled(inner=True)
 def _leave(state: BatchState, host: int, now: int) -> None:
-    """Take an idle host out of service."""
     takes = state.stops.passages[0, host]
     set_host_free(state, host, -1)
     state.n_stopped += 1
@@ -37,14 +35,12 @@ def _leave(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _come_back(state: BatchState, host: int, now: int) -> None:
-    """Return a host to service."""
     set_host_free(state, host, 1)
     _become(state, host, b.UP, b.NEVER, now)
 
 
 @compiled(inner=True)
 def _goes_down(state: BatchState, host: int, now: int) -> None:
-    """Take down a host that is up or stopped."""
     stops, what = state.stops, state.stops.host.state[host]
     if what != b.UP:
         if stops.host.until_ns[host] > now:
@@ -122,7 +118,6 @@ def _back_at(state: BatchState, host: int, drawn: int) -> int:
 
 @compiled(inner=True)
 def _plan_again(state: BatchState, now: int) -> None:
-    """Plan with the present states of all hosts."""
     settings, host, dropped = state.settings, state.stops.host, False
     n, drawn = host.state.size, state.max_mw  # with the hosts of lower numbers, which return before
     for h in range(n):

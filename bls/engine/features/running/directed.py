@@ -21,13 +21,11 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _holds(state: BatchState, job: int, core: int) -> bool:
-    """Whether a job still holds a core of its allocation."""
     return bool(state.settings.releases == b.NO_RELEASES or state.holder[core] == job)
 
 
 @compiled(inner=True)
 def _mean_scale(state: BatchState, job: int) -> int:
-    """The mean scale of the cores that a job holds."""
     if state.scaling.apart[job] == 0:
         return int(state.scaling.scale[job])
     jobs, total, n = state.jobs, 0, 0

@@ -15,7 +15,6 @@ from traces.compiled import compiled
 
 @compiled(inner=True)
 def _is_asked(state: BatchState, core: int) -> bool:
-    """Whether the job that holds a core was asked for it."""
     return bool(state.asked.size > 0 and state.asked[core] == 1)
 
 

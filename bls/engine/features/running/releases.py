@@ -92,7 +92,6 @@ def handle_releases(state: BatchState, _job: int, now: int, _stop: int, _sign: i
 
 @compiled(inner=True)
 def _release_of(state: BatchState, job: int, now: int) -> None:
-    """Release the cores of one job that are due."""
     settings, jobs = state.settings, state.jobs
     n_cores = state.host_of.size
     until, records = planned_until(state, job, now), state.releases

@@ -65,7 +65,6 @@ def _held_for(state: BatchState, head: int, job: int, asked: int) -> int:
 
 @compiled(inner=True)
 def _first_core(state: BatchState, job: int) -> int:
-    """The first core that a job started with."""
     jobs = state.jobs
     at = jobs.given_first[job] if jobs.given_count[job] > 0 else jobs.held_first[job]
     return int(state.pool.lo[at])

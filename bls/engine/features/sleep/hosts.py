@@ -40,7 +40,6 @@ def _mark(state: BatchState, words: Array, host: int, there: bool) -> None:
 
 @compiled(inner=True)
 def _wakes(state: BatchState, host: int) -> None:
-    """End the sleep or boot of a host."""
     state.sleep.host.state[host] = b.UP
     _mark(state, state.sleep.away, host, False)
     _mark(state, state.sleep.booting, host, False)
@@ -49,7 +48,6 @@ def _wakes(state: BatchState, host: int) -> None:
 
 @compiled(inner=True)
 def _fall_asleep(state: BatchState, host: int, at: int) -> None:
-    """Begin to shut down an idle host."""
     sleep = state.sleep
     off = at + sleep.passages[0, host]
     sleep.host.state[host], sleep.host.due_ns[host] = b.OFF, off
@@ -63,7 +61,6 @@ def _fall_asleep(state: BatchState, host: int, at: int) -> None:
 
 @compiled(inner=True)
 def _booted(state: BatchState, now: int) -> None:
-    """Wake the hosts that have booted by now."""
     sleep = state.sleep
     while sleep.boots.n > 0 and sleep.boots.ns[0] <= now:
         due, host = sleep.boots.ns[0], sleep.boots.key[0]
@@ -74,7 +71,6 @@ def _booted(state: BatchState, now: int) -> None:
 
 @compiled(inner=True)
 def _settle(state: BatchState, now: int) -> None:
-    """Bring the states of hosts up to an instant."""
     sleep = state.sleep
     _booted(state, now)
     while sleep.sleepy.n > 0:
@@ -119,7 +115,6 @@ def _idles(state: BatchState, host: int, now: int) -> None:
 
 @compiled(inner=True)
 def _idles_no_more(state: BatchState, host: int, now: int) -> None:
-    """Mark a host as no longer idle."""
     if state.sleep.host.idle_since_ns[host] != b.NEVER:
         state.sleep.host.idle_since_ns[host] = b.NEVER
         state.n_idle -= 1

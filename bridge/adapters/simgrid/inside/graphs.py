@@ -181,7 +181,6 @@ class RoundsPart(GraphData):
                 self._ended(task, asks_now=task == tasks[-1] and world.latency_s[c] == 0.0)
 
     def _ended(self, task: int, *, asks_now: bool) -> None:
-        """Release the tasks that were waiting only for this one."""
         woken = False
         for target, _ in self.consumers[task]:
             self._missing[target] -= 1
