@@ -156,9 +156,9 @@ def _usage(error: Any) -> str:
         known = {one.lstrip("-"): one for part in context.command.params for one in (*part.opts, *part.secondary_opts)}
         words = get_close_matches(name.lstrip("-"), known, cutoff=_NEAR)
         words = words or [word for word in known if sorted(word) == sorted(name.lstrip("-"))]  # of short ones, as bsl
-        near = [known[word] for word in words]
-        which = f"did you mean {' or '.join(near)}?" if near else f"{command} --help-all lists all options"
-        return f"No such option: {name}; {which}"
+        near = " or ".join(known[word] for word in words)
+        every = f"{command} --help{'' if _has_commands(context.command) else '-all'} lists all options"
+        return f"No such option: {name}; " + (f"did you mean {near}?" if near else every)
     if message.startswith("No such command"):
         name = message.split("'")[1]
         groups = {one: command.commands for one, command in context.command.commands.items() if _has_commands(command)}
