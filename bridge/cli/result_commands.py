@@ -218,7 +218,7 @@ def report_command(
 
     folder = Path(results)
     if other is not None and output is None:
-        raise InputError("-o: needed with two runs: say where their page goes, as -o page.html")
+        raise InputError("-o: needed with two runs, e.g. -o page.html")
     target = folder / _NAME if output is None else Path(output)
     if live and not (folder / STUDY).is_file():
         raise InputError(f"--live: {folder} is no study; allowed with the --out of twolevel study or grid")

@@ -206,9 +206,7 @@ _OF_LIKENESS = ("method", "speed_factor", "nodes_factor", "gpus", "limit", "plot
 def check_wanted(wanted: GenerationRequest) -> None:
     """Raise InputError for a request that cannot be met, before a long log is read."""
     if (wanted.like is None) == (wanted.model is None):
-        raise InputError(
-            "--like, --model: one of the two says what to make; allowed: --like WORKLOAD or --model lublin"
-        )
+        raise InputError("--like, --model: give one of them; allowed: --like WORKLOAD or --model lublin")
     if wanted.model is not None and wanted.model not in MODELS:
         raise one_of("model", wanted.model, MODELS, "--model")
     METHOD.check(wanted.method)

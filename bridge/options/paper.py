@@ -14,7 +14,7 @@ WIDTH = Option[str | None](
     panel=Panel.RESULTS,
     default=None,
     metavar="LENGTH",
-    help="Width of figures, e.g. 3.5in, 89mm or 252pt",
+    help="Width of figures, e.g. 3.5in, 89mm or 252pt; 1in to 40in",
 )
 NO_TITLE = Option(name="no-title", panel=Panel.RESULTS, default=False, help="Draw figures without titles")
 
