@@ -170,6 +170,10 @@ def _usage(error: Any) -> str:
     return message
 
 
+def _has_commands(command: Any) -> bool:
+    return hasattr(command, "commands")
+
+
 def _lost_output() -> int:
     # Write what is still to be printed; the exit code where stdout does not take it, else 0. Python would find out only as it
     # exits: with a message of its own, and the exit code 120.

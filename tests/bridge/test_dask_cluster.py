@@ -171,7 +171,7 @@ def test_addresses_and_settings_that_are_none(tmp_path: Path) -> None:
     path = write_study(tmp_path)
     plain = path.read_text()
     for where, workers, settings, said in (
-        ("slrum", None, "", "unknown kind of cluster 'slrum'; known: slurm, local, tcp://HOST:PORT"),
+        ("slrum", None, "", "unknown kind of cluster 'slrum'; known: slurm, tcp://HOST:PORT, local"),
         ("tcp://h:1", 2, "", "the cluster at tcp://h:1 has its own workers"),
         ("slurm", None, "[cluster.slurm]", r"\[cluster\.slurm\] cores: missing"),
         ("slurm", None, "[cluster.slurm]\ncores = 1", r"\[cluster\.slurm\] memory: missing"),

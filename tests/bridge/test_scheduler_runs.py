@@ -89,7 +89,7 @@ def test_the_toys_are_fcfs_on_any_workload(
     machine = Platform((HostGroup(1, 4, 4.0), HostGroup(1, 2, 2.0)))
     jobs = Workload.from_jobs([(k, q, p, n, r) for k, (q, p, n, r) in enumerate(rows)])
     with tempfile.TemporaryDirectory() as folder:
-        lines = [f"{host},{30 * k + down},{30 * k + down + 7}\n" for k, (host, down) in enumerate(failing)]
+        lines = [f"{host},{60 * k + down},{60 * k + down + 7}\n" for k, (host, down) in enumerate(failing)]
         failures = Path(folder) / "failures.csv"
         failures.write_text("host,down_s,up_s\n" + "".join(lines))
         constraints = ConstraintOptions(failures=str(failures)) if failing else ConstraintOptions()

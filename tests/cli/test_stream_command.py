@@ -145,8 +145,7 @@ def test_row_groups_and_stretches_of_any_size(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in (streaming, tables):
-        monkeypatch.setattr(module, "JOB_GROUP", 60)
+    monkeypatch.setattr(tables, "JOB_GROUP", 60)
     path = sample_path() if log is None else tmp_path / "log.swf"
     if log is not None:
         path.write_text(log)
