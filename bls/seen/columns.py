@@ -71,7 +71,7 @@ class _Columns:
     @cached_property
     def rows(self) -> Array:
         """``SeenJob.row`` of each job."""
-        return read_only(np.array([self._facts.number(row) for row in self._rows.tolist()], np.int64))
+        return self._facts.numbers(self._rows)
 
     def _kept(self, column: str) -> Array:
         return read_only(getattr(self._state.jobs, column)[self._rows])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bls.options import STREAM
+from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
 
@@ -67,6 +68,10 @@ class JobFacts:
     def number(self, row: int) -> int:
         """The number of a row, ``SeenJob.row``."""
         return row if self._numbers is None else self._numbers[row]
+
+    def numbers(self, rows: Array) -> Array:
+        """The numbers of rows, int64 (n,), read-only."""
+        return rows if self._numbers is None else read_only(np.array([self._numbers[row] for row in rows], np.int64))
 
     def find(self, number: int) -> int:
         """The row of a number; -1 if its job ended in an earlier stretch."""
