@@ -309,6 +309,9 @@ def gantt_command(
 ) -> None:
     """Draw the tasks of a run: one row per core, one colour per job; white is idle, or belongs to jobs not chosen."""
     from bridge.runs.figures import draw_run_figure
+    from traces.base.errors import InputError
 
+    if title is not None and paper.no_title:
+        raise InputError("--title: not with --no-title")
     with paper.drawing():
         put(draw_run_figure(Path(results), "gantt", Path(output), jobs=jobs, cores=cores, title=title))

@@ -1,5 +1,6 @@
 """Which machine is simulated: that of a file, the one that the log names, or the two-level paper's; and what is said of it."""
 
+import os
 import warnings
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from bls.machine.platform import PUBLISHED, Platform, load_platform
 from bls.options import PLATFORM
 from bls.workloads.header import named_machine
 from bls.workloads.workload import Workload
-from traces.base.errors import InputError
+from traces.base.errors import InputError, shown
 
 #: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
 #: ``./paper``, ``./log``.
@@ -25,6 +26,8 @@ def given_platform(platform: Platform | str | Path | None) -> Platform | None:
         return None
     if isinstance(platform, Platform):
         return platform
+    if not isinstance(platform, str | os.PathLike):
+        raise InputError(f"{PLATFORM}: {shown(platform)}; allowed: a Platform, a file, {_LOG}, {', '.join(PUBLISHED)}")
     published = PUBLISHED.get(str(platform)) if is_word(platform) else None
     return load_platform(platform) if published is None else published()
 
