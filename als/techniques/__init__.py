@@ -116,7 +116,7 @@ def technique(name: str, *, where: str = "name", also: tuple[str, ...] = ()) -> 
     Parameters
     ----------
     name : str
-        As for ``--als`` (docs/reference/techniques.md): a key of :data:`TECHNIQUES`, one that an installed package adds, or
+        A name (docs/reference/techniques.md): a key of :data:`TECHNIQUES`, one that an installed package adds, or
         ``FILE.py:NAME`` (docs/how-to/techniques-plug-ins.md), with parameters; an OpenMP schedule; or ``select:NAME,NAME,…``.
     where : str
         The option or argument that gave it, for errors.

@@ -75,7 +75,7 @@ def select(
     ----------
     workload : Workload
     spec : str
-        As for ``--select`` (docs/explanation/model.md#workload). A window is cut to begin with the log.
+        A selection of jobs (docs/explanation/model.md#workload). A window is cut to begin with the log.
     preset : bool, optional
         Whether to select also the jobs that, by the log, run or wait at the window's start
         (docs/reference/batch-failures.md#jobs-that-run-already-jobs-that-were-cancelled). They are marked in
