@@ -25,6 +25,7 @@ def begin(state: ApplicationState, start_ns: int, overhead_ns: int, master: bool
     """Put the application at its start: every present core is about to ask, in core order. With ``releases``, it releases cores
     that it no longer needs (``als.engine.releases``)."""
     reset_numbers(state)
+    reset_numbers(state.deferred)
     state.now_ns = state.began_ns = start_ns
     state.status = SUSPENDED
     state.overhead_ns = overhead_ns

@@ -10,15 +10,14 @@ from als.engine import state as s
 from als.engine.chunk_dispatch import arrival_ns
 from als.engine.codes import OVERFLOW, SUSPENDED
 from als.engine.hooks import CHANGE_GRAPH, call_hook
-from als.engine.injected_changes import IDLES, OVERFLOWS, do_held, go_on, is_sure, lose_for_good, set_speed, settle
+from als.engine.injected_changes import IDLES, OVERFLOWS, go_on, lose_for_good, set_speed
 from als.engine.loop import advance
 from als.engine.releases import rank_speed, released
-from als.engine.rule_table import LEARNS
 from als.engine.state import NEVER, ApplicationState, part_kind
 from traces.algorithms.event_heap import heap_order
 from traces.base.scale import WHOLE
 from traces.compiled import Array, compiled
-from traces.kernels.signatures import Floats, Ints
+from traces.kernels.signatures import Floats
 
 
 @compiled(inner=True)
@@ -75,113 +74,6 @@ def rescale(state: ApplicationState, own: Floats, at_ns: int) -> int:
         else:
             go_on(state, c, gflops)
         rank_speed(state, c, gflops)
-    return SUSPENDED
-
-
-@compiled()
-def first_and_last_work(state: ApplicationState, at_ns: int) -> tuple[int, int]:
-    """The times (ns) after ``at_ns`` without requests, and until the last chunk ends, at these speeds; 0 in a graph."""
-    cores = state.cores
-    if state.status != SUSPENDED or state.n_asking == 0 or part_kind(state) == s.GRAPH:
-        return 0, 0
-    first, last = s.NEVER, 0
-    for at in range(state.n_asking):
-        c = state.cores.ask_core[at]
-        takes = 0
-        if cores.held_first[c] < cores.held_stop[c]:
-            takes = state.cores.ask_ns[at] - max(at_ns, cores.held_from_ns[c]) - state.latency_ns[c]
-        first, last = min(first, takes), max(last, takes)
-    return max(0, first), last
-
-
-@compiled()
-def hands_out(state: ApplicationState, until_ns: int) -> bool:
-    """Whether a request up to ``until_ns`` can affect other cores: it may get a task, or the technique learns from it."""
-    rules = state.table.flags[state.rule] | state.table.flags[state.phases.rule[state.part % state.phases.kind.size]]
-    return bool(
-        state.n_left > 0 or rules & LEARNS != 0 or state.choose_ns <= until_ns or state.n_hinted + state.n_leaving > 0
-    )
-
-
-@compiled(inner=True)
-def _left_through(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> float:
-    """Compute the work left of each core's task at the last change, unless the task ends before; returns the highest factor.
-
-    The roundings are those of ``settle``, but each change is applied to all cores before the next, which vectorizes. Returns 0
-    if two successive factors are equal: then no rounding takes place.
-    """
-    cores, highest = state.cores, factor[0]
-    for j in range(1, n):
-        highest = max(highest, factor[j])
-        if factor[j] == factor[j - 1]:
-            return 0.0
-    for c in range(state.speed.size):
-        left[c] = abs(cores.held_work[c]) - (at_ns[0] - cores.held_from_ns[c]) * 1e-9 * state.speed[c]
-    for j in range(1, n):
-        seconds, scale = (at_ns[j] - at_ns[j - 1]) * 1e-9, factor[j - 1]
-        for c in range(state.speed.size):
-            left[c] -= seconds * (own[c] * scale)
-    return float(highest)
-
-
-@compiled(inner=True)
-def _go_on_through(
-    state: ApplicationState, c: int, ends_ns: int, own: float, at_ns: Ints, factor: Floats, n: int
-) -> int:
-    """``go_on`` at several successive changes of core ``c``'s speed, until its chunk ends (unchanged: at ``ends_ns``); returns
-    the end of the chunk, or ``OVERFLOWS``."""
-    cores, held, last = state.cores, state.cores.held_work, -1
-    k, t, work, begun, speed = cores.held_first[c], cores.held_from_ns[c], abs(held[c]), held[c] < 0.0, state.speed[c]
-    stop_at = cores.held_stop[c]
-    if k == stop_at:
-        return ends_ns
-    for j in range(n):
-        if own * factor[j] == speed:
-            continue
-        k, t, work, begun = settle(state, c, k, t, work, begun, speed, at_ns[j])
-        if k == stop_at:
-            break
-        speed, last = own * factor[j], j
-    cores.held_first[c], cores.held_from_ns[c], held[c] = k, t, -work if begun else work
-    state.speed[c] = speed
-    if k == stop_at:
-        cores.squares[c] = cores.done_squares[c]
-        return arrival_ns(state, t, c)
-    if last < 0:
-        return ends_ns
-    state.now_ns = at_ns[last]
-    t = do_held(state, c)
-    return OVERFLOWS if t == OVERFLOWS else arrival_ns(state, t, c)
-
-
-@compiled()
-def rescale_all(state: ApplicationState, own: Floats, at_ns: Ints, factor: Floats, n: int, left: Floats) -> int:
-    """Apply ``n`` successive scales of all cores to the cores that ask.
-
-    The application must be at the first of the ascending instants ``at_ns``. Afterwards advance beyond the last one, and call
-    :func:`rescale` for the last scale. No request in between may affect another core (:func:`hands_out`). ``factor``: the
-    scales as factors of a core's own speed; ``left``: work space.
-    """
-    cores, speed, last_ns = state.cores, state.speed, at_ns[n - 1]
-    highest = _left_through(state, own, at_ns, factor, n, left)
-    for at in range(state.n_asking):
-        c = state.cores.ask_core[at]
-        work, from_ns = cores.held_work[c], cores.held_from_ns[c]
-        runs = from_ns < at_ns[0] and own[c] * factor[0] != speed[c] and cores.held_first[c] < cores.held_stop[c]
-        if highest > 0.0 and runs and is_sure(left[c], abs(work), max(speed[c], own[c] * highest)):
-            if work >= 0.0:  # its first task is not marked as begun
-                cores.began_ns[c] = from_ns
-            cores.held_work[c], cores.held_from_ns[c] = -left[c], last_ns
-            speed[c], state.now_ns = own[c] * factor[n - 1], last_ns
-            t = do_held(state, c)
-            state.cores.ask_ns[at] = arrival_ns(state, t, c)
-        else:
-            t = state.cores.ask_ns[at] = _go_on_through(state, c, state.cores.ask_ns[at], own[c], at_ns, factor, n)
-        if t == OVERFLOWS:
-            return OVERFLOW
-        rank_speed(state, c, speed[c])
-    heap_order(state.cores.ask_ns, state.cores.ask_core, state.n_asking)
-    state.now_ns = at_ns[0]
     return SUSPENDED
 
 

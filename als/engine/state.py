@@ -16,6 +16,7 @@ LOOP, SERIAL, GRAPH = map(int, codes.PhaseKind)
 
 NEVER = 2**63 - 1  #: a limit that no instant reaches: advance to the end
 KEYS = 20  #: numbers of the key of a random stream
+MOST_DEFERRED = 64  #: most deferred scales per application
 
 
 class Phases(State):
@@ -53,6 +54,19 @@ class Cores(State, dim="cores"):
     done_squares: Floats = column()  # sum of (time - shift_ns)² over tasks that ended before the latest change
     squares: Floats = column()  # the same sum over all tasks of the chunk
     ranked: Floats = column()  # speeds by ``rank``, GFLOP/s
+
+
+class DeferredScales(State, dim="deferred"):
+    """Scales of all cores that are not applied yet (``als.engine.features.deferred_scales``)."""
+
+    n: int = 0  # number of deferred scales
+    scale: int = 0  # latest scale of all cores, parts per billion; 0 if none may be deferred
+    since_ns: int = 0  # its instant
+    left_ns: float = 0.0  # least time from then on, at scale 1, without visible effect
+    farthest_ns: float = 0.0  # longest rest of a chunk, ns at scale 1
+    at_ns: Ints = column()  # instants of the deferred scales
+    scales: Ints = column()  # the scales, parts per billion
+    factors: Floats = column()  # the scales as factors of a core's own speed
 
 
 class Ahead(State, dim="cores"):
@@ -111,6 +125,7 @@ class ApplicationState(State):
     width: int = 0  # cores of the technique; 0 (all) while no core has come or is leaving
     request_width: int = 0  # number of cores requested last; at first the cores at the start
     scale: int = 0  # scale of the speed of cores that come, parts per billion; 0 until a speed is scaled
+    deferred: DeferredScales = column()  # scales that are not applied yet
     lengths: Floats = column("tasks", constant=True)  # work of each task, GFLOP, part by part
     part_first: Ints = column("bounds", constant=True)  # part i has the tasks part_first[i] … part_first[i + 1] - 1
     phases: Phases = column()  # part i is phase i % F
@@ -149,6 +164,7 @@ def new_state(
     n_tasks, n_parts = len(given["lengths"]), len(given["part_first"]) - 1
     sizes = {
         "numbers": len(first_numbers(ApplicationState)),
+        "deferred": 0,
         "tasks": n_tasks,
         "bounds": n_parts + 1,
         "cores": len(given["speed"]),

@@ -227,7 +227,7 @@ def new_inline_state(scenario: ReadyScenario, simulator: BatchSimulator, *, keep
     replays = simulator.dealings.commanded and (objects or (programs.has_graph and network))
     saves = simulator.dealings.commanded and not replays
     n_rules = len(programs.rules.names) if programs.rules.selects else 0
-    shared = i.Running.new({"cores": widest, "deferred": 0}, app=work)
+    shared = i.Running.new({"cores": widest}, app=work)
     used = {i.SPEEDS: varies, i.VARYING: varies, i.GRAPHS: programs.has_graph}
     used |= {
         i.START: saves,

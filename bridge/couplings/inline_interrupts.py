@@ -8,6 +8,7 @@ actions are reported. If the scheduler uses promised ends, a copy is always run 
 """
 
 from als.engine.codes import SUSPENDED
+from als.engine.features.deferred_scales import apply_deferred, defer, look_ahead
 from als.engine.features.hints import hint
 from als.engine.loop import begin
 from als.engine.scaling import begin_varying
@@ -16,7 +17,6 @@ from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings import inline_state as i
 from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to
-from bridge.couplings.inline_deferred import apply_deferred, defer, look_ahead
 from bridge.couplings.inline_kept import copy_out, keep, leave, note, run_again, running_of
 from bridge.couplings.inline_kernel import keep_rows, report_end, report_releases, set_up, stops_later
 from bridge.couplings.inline_state import HOOK, InlineState, InlineStatus
@@ -171,8 +171,17 @@ def _apply(state: BatchState, inline: InlineState, job: int, now: int) -> int:
 @compiled(inner=True)
 def _arrive(inline: InlineState, now: int) -> int:
     """Advance the current application in place to an instant, after its requests; returns its status."""
-    status = apply_deferred(inline)
+    of = inline.running
+    status = apply_deferred(of.app, of.base_gflops[: of.app.speed.size], inline.own_gflops)
     return advance_to(inline, now + 1) if status == SUSPENDED else int(status)
+
+
+@compiled(inner=True)
+def _only_scale(state: BatchState, job: int) -> int:
+    """The scale that the latest commands of a job set for all cores; 0 if they do anything else."""
+    k, commands = state.jobs.command_first[job], state.commands
+    alone = state.jobs.command_count[job] == 1 and commands.what[k] == b.SCALED and commands.core[k] < 0
+    return int(commands.value[k]) if alone else 0
 
 
 @compiled(inner=True)
@@ -186,10 +195,10 @@ def _command(state: BatchState, inline: InlineState, job: int) -> int:
         since_start = now - state.jobs.start_ns[job]
         of.stride_ns = max(1, since_start // _LEAST_STRIDE, 2 * (now - of.commanded_ns))
         of.commanded_ns = now
-    if state.settings.directs != 0 and state.settings.promises == 0:
-        until = defer(state, inline, job)
-        if until > 0:
-            return _promise(state, inline, job, until)
+    scale = _only_scale(state, job) if state.settings.directs != 0 and state.settings.promises == 0 else 0
+    until = defer(of.app, scale, now, state.jobs.stop_ns[job]) if scale > 0 else 0
+    if until > 0:
+        return _promise(state, inline, job, until)
     inline.running = of
     # Requests of this instant are served before its commands.
     status = _arrive(inline, now)
@@ -207,8 +216,8 @@ def _go_ahead(state: BatchState, inline: InlineState, job: int, status: int) -> 
         copy_out(inline, job)  # there may be commands at this instant
         return _report_end(state, inline, job, status)
     until = _goes_on_until(inline, now)
-    if state.settings.directs != 0:
-        look_ahead(state, inline, job)
+    if state.settings.directs != 0 and inline.costs.latency_ns == 0 and inline.speeds.component.size == 0:
+        look_ahead(of.app, now, inline.engines[i.RELEASE] != 0)
     if _steps(state, inline, job, until):
         of.steps += 1
         return _promise_rest(state, inline, job, until)

@@ -11,12 +11,12 @@ from als.engine.codes import SUSPENDED
 from als.engine.features.hints import hint
 from als.engine.loop import begin
 from als.engine.scaling import begin_varying
-from als.engine.state import NEVER, show_slots, whole_memo
+from als.engine.state import MOST_DEFERRED, NEVER, show_slots, whole_memo
 from bls.engine import state as b
 from bls.engine.state import BatchState
 from bridge.couplings.inline_commands import advance_to, apply_scales, apply_widths, commanded_at, run_to, slot_of
 from bridge.couplings.inline_kernel import report_end, set_up, stops_later
-from bridge.couplings.inline_state import MOST_DEFERRED, InlineState
+from bridge.couplings.inline_state import InlineState
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, reset_numbers, slab_words, state_at
 from traces.kernels.slabs import CHANGING, WHOLE
 

@@ -64,11 +64,8 @@ class InlineStatus(IntEnum):
     OUTCOME_FAULT = -11  #: The batch level refuses the end or promise of ``job``.
 
 
-MOST_DEFERRED = 64  #: most deferred scales per job
-
-
 class Running(State, dim="cores"):
-    """A running application. Scales of all its cores may be deferred (``inline_deferred``)."""
+    """A running application."""
 
     commanded_ns: int = 0  # instant of its latest commands, or its start
     stride_ns: int = 0  # duration of a simulation ahead
@@ -76,17 +73,9 @@ class Running(State, dim="cores"):
     master_host: int = 0  # host of its first core
     fastest: float = 0.0  # with graphs: speed of its fastest core at the start, GFLOP/s
 
-    n_deferred: int = 0  # number of deferred scales
-    scale: int = 0  # latest scale of all cores, parts per billion; 0 if none may be deferred
-    since_ns: int = 0  # its instant
-    left_ns: float = 0.0  # least time from then on, at scale 1, without visible effect
-    farthest_ns: float = 0.0  # longest rest of a chunk, ns at scale 1
-
     app: ApplicationState = column()  # application
     base_gflops: Floats = column()  # speeds of its cores at factor 1, GFLOP/s
     next_ns: Ints = column()  # next changes of varying speeds
-    deferred_ns: Ints = column("deferred")  # instants of deferred scales
-    deferred: Ints = column("deferred")  # these scales
 
 
 class Sizes(State):
@@ -126,7 +115,6 @@ class SavedStates(State, dim="rows"):
     first: Ints = column(fill=-1)  # first word by row, -1 none
     sizes: Sizes = column()  # work space: sizes of a slab
     flags: Bytes = column("cores")  # work space: cores of a job that others wait for
-    factor: Floats = column(MOST_DEFERRED)  # work space
 
     def make_room(self, running: Array) -> None:
         """Drop the applications of ended jobs and make room for at least as much again.
