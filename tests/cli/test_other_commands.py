@@ -25,7 +25,7 @@ from bridge.citation import references
 from bridge.cli import doctor, installation_commands
 from bridge.replay import installed
 from traces import InputError
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.kernels import shipped, store
 from traces.tables import read_jobs, read_rows
 
