@@ -1,5 +1,6 @@
-"""Invariants of every run: of its jobs, cores, tasks and transfers. No core runs two tasks at once, no clock goes back,
-nothing is left open. Fast enough for the end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written traces."""
+"""Invariants of every run, of its jobs, cores, tasks and transfers: no core runs two tasks at once, no clock goes back, nothing
+is left open. Fast enough for the end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written
+traces."""
 
 from collections.abc import Callable
 from dataclasses import replace
