@@ -3,7 +3,7 @@
     python -m tools.build_wheel [--out dist]
 
 It is the wheel that ``pip install .`` makes, and one shared library more with its index, in ``traces/kernels/machine_code``
-(``traces.kernels.shipped`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, or what LLVM
+(``traces.kernels.store`` reads them). It is for this kind of computer: any x86-64 of the last fifteen years, or what LLVM
 calls generic elsewhere. A C compiler (``CC``, else ``cc``) links it; the tag of the wheel says which C library it needs.
 docs/how-to/wheels.md has more.
 """
@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from traces.kernels import shipped, store
+from traces.kernels import store
 from traces.kernels.units import kernel_modules, module_entries, symbol_of
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +42,7 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
 
     folder.mkdir(parents=True, exist_ok=True)
     units, facts = {}, {"kernels": 0, "lines": 0}
-    library, _ = shipped.library_files(folder)
+    library, _ = store.library_files(folder)
     with tempfile.TemporaryDirectory() as space:
         objects = []
         for k, module in enumerate(modules):
@@ -59,7 +59,7 @@ def build_library(modules: Sequence[str], folder: Path) -> Path:
         compiler = shlex.split(os.environ.get("CC", "cc"))
         given = [*objects, "-lm", *(f"-Wl,{option}" for option in options)]
         subprocess.run([*compiler, "-shared", "-o", library, *given], check=True)
-    shipped.write_index(folder, units, facts)
+    store.write_index(folder, units, facts)
     return library
 
 
@@ -82,8 +82,8 @@ def build_wheel(folder: Path, out: Path) -> Path:
     """The project's wheel, with the library that :func:`build_library` put into ``folder``."""
     from hatchling.builders.wheel import WheelBuilder
 
-    files = shipped.library_files(folder)
-    inside = shipped.FOLDER.relative_to(_ROOT)
+    files = store.library_files(folder)
+    inside = store.SHIPPED.relative_to(_ROOT)
 
     class Builder(WheelBuilder):  # type: ignore[misc]
         def get_default_build_data(self) -> dict[str, Any]:

@@ -74,6 +74,29 @@ def next_number(words: Array, starts: Array, number: int) -> int:
 free_next = next_number  #: the smallest free core >= ``core`` (from 0), or -1: ``free_next(words, starts, core)``
 
 
+@compiled(inner=True)
+def add_number(words: Array, starts: Array, number: int) -> None:
+    """Add a number to a set; the queue is a set of ranks."""
+    for level in range(starts.size - 1):
+        at = starts[level] + (number >> 5)
+        before = words[at]
+        words[at] = before | (1 << (number & 31))
+        if before != 0:
+            return
+        number >>= 5
+
+
+@compiled(inner=True)
+def remove_number(words: Array, starts: Array, number: int) -> None:
+    """Remove a number that is in the set."""
+    for level in range(starts.size - 1):
+        at = starts[level] + (number >> 5)
+        words[at] &= ~(1 << (number & 31))
+        if words[at] != 0:
+            return
+        number >>= 5
+
+
 def new_free(n_cores: int) -> tuple[Array, Array]:
     """The cores 0 … n_cores-1, all free: the words of the tree, int64, and the first word of each level."""
     words, starts = new_tree(n_cores)

@@ -105,7 +105,7 @@ def carry_over(old: BatchState, new: BatchState, rows: Array) -> None:
 
     waits = (jobs.eligible_ns[:n] >= 0) & (jobs.start_ns[:n] < 0)
     ranks = jobs.rank[:n][waits]
-    for level in range(len(new.queue_starts) - 1):  # as ``bls.engine.queue`` adds them one by one
+    for level in range(len(new.queue_starts) - 1):  # as ``add_number`` adds them one by one
         np.bitwise_or.at(new.queue_words, new.queue_starts[level] + (ranks >> 5), 1 << (ranks & 31))
         ranks = np.unique(ranks >> 5)
 

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 from bls.allocators.contract import PLACE
-from bls.availability.free_cores import count_hosts, free_all, free_give, free_take
+from bls.availability.free_cores import add_number, count_hosts, free_all, free_give, free_take, remove_number
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.heaps import push
 from bls.engine.hooks import call_hook, is_played, publish
 from bls.engine.profile import hold_pool
-from bls.engine.queue import queue_add, queue_remove
 from bls.engine.state import BatchState
+from traces.algorithms.event_heap import push
 from traces.compiled import Array, compiled, value_from
 
 _place: Callable[..., Callable[..., int]] = value_from(PLACE)
@@ -137,7 +136,7 @@ def arrive(state: BatchState, job: int, now: int) -> None:
     """Let a job join the queue."""
     state.jobs.eligible_ns[job] = now
     publish(state, h.ARRIVED, job, now, now, 0)
-    queue_add(state.queue_words, state.queue_starts, state.jobs.rank[job])
+    add_number(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting += 1
     state.arrived_job = job
     log_job(state, job, b.LOG_ARRIVED)
@@ -146,7 +145,7 @@ def arrive(state: BatchState, job: int, now: int) -> None:
 @compiled(merged=True)
 def leave_queue(state: BatchState, job: int) -> None:
     """Take a job out of the queue."""
-    queue_remove(state.queue_words, state.queue_starts, state.jobs.rank[job])
+    remove_number(state.queue_words, state.queue_starts, state.jobs.rank[job])
     state.n_waiting -= 1
 
 

@@ -12,15 +12,14 @@ cuts it.
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.heaps import drop_top, push, replace_top
 from bls.engine.hooks import next_of, publish
 from bls.engine.job_lifecycle import answer, arrive, end_job, is_open, set_stop, tried_again
-from bls.engine.profile import drop_plan, hold_until, move_on
-from bls.engine.queue import waiting_from
+from bls.engine.profile import drop_plan, hold_until, move_on, waiting_from
 from bls.engine.scheduling_pass import make_pass
 from bls.engine.signatures import CLOCK
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push, replace_top
 from traces.base.time import MAX_NS
 from traces.compiled import compiled, value_from
 

@@ -9,13 +9,12 @@ Source: D. Lifka, "The ANL/IBM SP scheduling system", doi:10.1007/3-540-60153-8_
 
 from bls.engine import hooks as h
 from bls.engine import state as b
-from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import call_hook, is_played, publish
 from bls.engine.job_lifecycle import held_back, start, suggest, why_now
-from bls.engine.profile import drop_plan, hold_pool, move_on
-from bls.engine.queue import next_in_order
+from bls.engine.profile import drop_plan, hold_pool, move_on, next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 

@@ -17,9 +17,9 @@ from bls.engine.features.running.state import (
     WidthRequests,
 )
 from bls.engine.features.sleep.state import SleepState
-from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
+from traces.algorithms.event_heap import Heap
 from traces.kernels.signatures import Floats, Floats2, Ints, Ints2, Ints3
 from traces.kernels.state import State, column
 from traces.lifecycle import Ending, Reason
@@ -194,7 +194,7 @@ class BatchState(State):
     arriving: Heap = column("arriving")  # jobs that arrive after the end of another, and wake-ups (``rows`` + row)
     host_events: Heap = column("outages")  # next event of each list of outages: key v is a repair, V + v an outage
     releasing: Heap = column("releasing")  # future releases: row · M + core; requests: ``WIDTH_REQUEST_KEY`` + row
-    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.queue``)
+    queue_words: Ints = column("queue_words")  # ranks of waiting jobs (``bls.engine.profile``)
     queue_starts: Ints  # first word of each level
     free_words: Ints = column("free_words")  # free cores on hosts that are up (``bls.availability.free_cores``)
     free_starts: Ints  # first word of each level

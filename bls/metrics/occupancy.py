@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bls.availability.free_cores import new_tree, next_number
-from bls.engine.queue import queue_add, queue_remove
+from bls.availability.free_cores import add_number, new_tree, next_number, remove_number
 from bls.metrics.schedule import NO_DOWNTIME, Allocations, Downtime, Schedule
 from bls.workloads.columns import distinct
 from traces.compiled import Array, compiled, own
@@ -89,9 +88,9 @@ def _sweep(
             queued += sign * asked[job]
             waiting[rank[job]] += sign
             if waiting[rank[job]] > 0:
-                queue_add(words, starts, rank[job])
+                add_number(words, starts, rank[job])
             else:
-                queue_remove(words, starts, rank[job])
+                remove_number(words, starts, rank[job])
         elif event < 2 * n_waits + n_runs:
             busy += held[event - 2 * n_waits]
         elif event < 2 * (n_waits + n_runs):
@@ -189,7 +188,7 @@ def _blocks(
     lo, hi, last = events.lo, events.hi, n_cores - 1
     free_end[0] = n_cores
     free_begin[n_cores] = 0
-    queue_add(words, starts, last)
+    add_number(words, starts, last)
     cores, blocks, squares, row = n_cores, 1, n_cores * n_cores, 0
     _note_row(out, 0, begin_ns, cores, blocks, squares)
     t = g = 0
@@ -208,14 +207,14 @@ def _blocks(
                     free_begin[a] = -1
                 else:
                     left = a
-                    queue_add(words, starts, last - a)
+                    add_number(words, starts, last - a)
                 right = b
                 if b < n_cores and free_end[b] > 0:
                     right = free_end[b]
                     squares -= (right - b) * (right - b)
                     blocks -= 1
                     free_end[b] = 0
-                    queue_remove(words, starts, last - b)
+                    remove_number(words, starts, last - b)
                 free_end[left] = right
                 free_begin[right] = left
                 squares += (right - left) * (right - left)
@@ -238,12 +237,12 @@ def _blocks(
                     blocks += 1
                 else:
                     free_end[left] = 0
-                    queue_remove(words, starts, at)
+                    remove_number(words, starts, at)
                 free_begin[right] = -1
                 if b < right:
                     free_end[b] = right
                     free_begin[right] = b
-                    queue_add(words, starts, last - b)
+                    add_number(words, starts, last - b)
                     squares += (right - b) * (right - b)
                     blocks += 1
                 cores -= b - a

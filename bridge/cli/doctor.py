@@ -22,14 +22,13 @@ _PACKAGES = {"bls": "bls", "als": "als", "bridge": "bridge", "traces": "traces",
 def _cache() -> Finding:
     try:
         from traces.compiled import jit_enabled
-        from traces.kernels.shipped import FOLDER, units
-        from traces.kernels.store import cache_directory, unit_names, why_unused
+        from traces.kernels.store import SHIPPED, cache_directory, shipped_units, unit_names, why_unused
     except ImportError as error:
         return "kernels", f"cannot be looked at: {error}", False
     if not jit_enabled():
         return "kernels", "NUMBA_DISABLE_JIT is set: nothing is compiled, kernels run as plain Python (slow)", True
-    if came := units():
-        return "kernels", f"{FOLDER}: machine code of all {len(came)} modules came with the package", True
+    if came := shipped_units():
+        return "kernels", f"{SHIPPED}: machine code of all {len(came)} modules came with the package", True
     if (why := why_unused()) is not None:
         return "kernels", f"compiled again in every run: {why}", False
     usable, damaged = unit_names()
@@ -104,10 +103,10 @@ def _installation() -> Finding:
 
 def examine() -> list[Finding]:
     """Return all findings; the third item of each is False if something is wrong."""
-    from traces.kernels.shipped import units
+    from traces.kernels.store import shipped_units
 
     findings = [_installation()]
-    spared = ("numba", "llvmlite") if units() else ()  # machine code came with the package
+    spared = ("numba", "llvmlite") if shipped_units() else ()  # machine code came with the package
     findings += [
         (name, text, text != NOT_INSTALLED or name in spared) for name, text in versions().items() if name != "twolevel"
     ]

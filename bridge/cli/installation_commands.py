@@ -20,13 +20,12 @@ def warm_up_command(
     """Compile the kernels of this version now, so that no run has to wait for them."""
     from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER
     from traces.compiled import jit_enabled
-    from traces.kernels.shipped import units
-    from traces.kernels.store import cache_directory, has, unit_names, why_unused
+    from traces.kernels.store import cache_directory, has, shipped_units, unit_names, why_unused
     from traces.kernels.units import kernel_modules, prepare
 
     if not jit_enabled():
         raise InputError("NUMBA_DISABLE_JIT is set: nothing is compiled; allowed: without it")
-    if came := units():
+    if came := shipped_units():
         say(f"machine code of all {len(came)} modules came with the package: there is nothing to compile")
         return
     if (why := why_unused()) is not None:

@@ -60,8 +60,8 @@ def replay_command(
     from bridge.runs.kernels import prepare_run
     from bridge.runs.tracing import further_traces
     from bridge.scenarios.conflicts import TYPED, check_used
-    from bridge.scenarios.machine import given_platform
     from bridge.scenarios.ready import ReadyScenario
+    from bridge.scenarios.scenario import given_platform
 
     planned = given_plan(report, slurm.rate, slurm.phase)
     target = named_folder(out)
@@ -138,7 +138,7 @@ def _replay(
 
 def _machine(log: Workload, shared: Scenario, chosen: SlurmChoice, *, replayed: bool) -> Platform:
     from bridge.scenarios.conflicts import REPLAY
-    from bridge.scenarios.machine import platform_for
+    from bridge.scenarios.scenario import platform_for
 
     machine = chosen.machine()
     check(REPLAY, {"platform": shared.machine.platform, "slurm_conf": chosen.slurm_conf})

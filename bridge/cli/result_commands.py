@@ -290,7 +290,7 @@ def platform_command(
     """Print a platform in TOML, as a template: that of the two-level paper, of another paper, or of a log."""
     from bls.machine.platform import PUBLISHED
     from bls.workloads import read_workload
-    from bridge.scenarios.machine import platform_for
+    from bridge.scenarios.scenario import platform_for
 
     name = "paper" if like is None else like
     machine = PUBLISHED[name]() if name in PUBLISHED else platform_for("log", read_workload(name), replayed=True)

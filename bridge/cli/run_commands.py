@@ -226,9 +226,8 @@ def run_command(
     from bridge.runs.same_tables import check_other
     from bridge.runs.tracing import requested
     from bridge.scenarios.conflicts import TYPED, check_used
-    from bridge.scenarios.machine import given_platform
-    from bridge.scenarios.ready import ReadyScenario
-    from bridge.schedulers import decided
+    from bridge.scenarios.ready import ReadyScenario, decided
+    from bridge.scenarios.scenario import given_platform
     from traces.base.options import check
 
     target = named_folder(out)

@@ -14,10 +14,9 @@ from bridge.runs.directory import fresh_directory, write_record
 from bridge.runs.record import run_record
 from bridge.runs.result import summary_rows
 from bridge.runs.stream import run_stream
-from bridge.scenarios.machine import platform_for
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.remarks import held_words, log_words, machine_words, time_limit_words
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Scenario, platform_for
 from bridge.standard_error import lined_up, say
 
 

@@ -63,8 +63,8 @@ def info_command(
     from bls.workloads.reshape import cut
     from bls.workloads.selection import fit
     from bridge.cli.workload_files import machine_of_log, read, rejects_lines
-    from bridge.scenarios.machine import given_platform, platform_for
     from bridge.scenarios.remarks import log_words
+    from bridge.scenarios.scenario import given_platform, platform_for
 
     if plot is not None:
         from traces.figures.drawing.canvas import figure_format

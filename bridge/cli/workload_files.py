@@ -20,7 +20,7 @@ from bls.workloads.workload import Workload
 from bridge.options.generation import GenerationRequest
 from bridge.runs.directory import check_file, fresh_file, read_record
 from bridge.runs.stored import ids_of
-from bridge.scenarios.machine import given_platform, platform_for
+from bridge.scenarios.scenario import given_platform, platform_for
 from bridge.standard_error import say, text_table
 from traces.base.errors import InputError, one_of, parse_real, parse_whole, shown
 from traces.base.options import SEED

@@ -7,7 +7,7 @@ from bls.engine import state as b
 from bls.engine.jobs import Jobs
 from bls.engine.state import BatchState
 from bridge.couplings.inline_state import InlineState
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.compiled import Array
 from traces.kernels.slabs import LAID_AT, WHOLE, slab_fault
 

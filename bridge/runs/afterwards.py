@@ -227,7 +227,7 @@ class StoredRun:
             for key in (place.option.key, place.option.keyword.lower())
             if given.get(key) is not None
         }
-        from bridge.schedulers import decided
+        from bridge.scenarios.ready import decided
 
         scenario = decided(built(Scenario, values))
         log = scenario.log()

@@ -21,10 +21,8 @@ from bridge.options.declared import COUPLING, NO_TASKS
 from bridge.runs.kernels import prepare_run, prepare_workers
 from bridge.runs.result import ApplicationNotes, BatchNotes, Result
 from bridge.scenarios.conflicts import RUN, check_used
-from bridge.scenarios.machine import given_platform, warn_of_paper_machine
-from bridge.scenarios.ready import ReadyScenario, check_ready
-from bridge.scenarios.scenario import Execution, Scenario, spelled_as_parts
-from bridge.schedulers import decided
+from bridge.scenarios.ready import ReadyScenario, check_ready, decided
+from bridge.scenarios.scenario import Execution, Scenario, given_platform, spelled_as_parts, warn_of_paper_machine
 from bridge.watches import Pace
 from traces.base.errors import InputError
 from traces.base.options import check as check_conflicts

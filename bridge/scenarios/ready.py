@@ -1,4 +1,5 @@
-"""A scenario that is ready to run: one workload on one platform under one choice of both levels, checked."""
+"""A scenario that is ready to run: one workload on one platform under one choice of both levels, checked; and what is settled
+before: the selected jobs, and the batch policy."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ from bls.inputs import check_rules
 from bls.machine.platform import Platform
 from bls.observers import AnyObserver, Observer, gives_data
 from bls.policies import AnyPolicy, BatchPolicy, DecidingPolicy, Policy, ScoringPolicy, policy
-from bls.policies.contract import for_one_run
+from bls.policies.contract import OtherProgram, for_one_run
 from bls.workloads import read_workload
 from bls.workloads.selection import fit, select
 from bls.workloads.workload import Workload
-from bridge.scenarios.conflicts import READY, SCENARIO
+from bridge.scenarios.conflicts import DECIDED, READY, SCENARIO
 from bridge.scenarios.scenario import RECORDED, Scenario
 from traces.base.errors import InputError, PluginError, shown
 from traces.base.options import check
@@ -263,3 +264,18 @@ def load_workload(
     whole = workload if isinstance(workload, Workload) else read_workload(workload, cancelled=cancelled)
     fitting = fit(whole, platform.n_cores, oversize)
     return select(fitting, selection, preset=preset, n_cores=platform.n_cores, whole=whole)
+
+
+def decided(scenario: Scenario) -> Scenario:
+    """The scenario with its policy: that of ``batch``, the default one, or the program of ``execution``. Raises InputError if
+    both a policy and a program are given."""
+    policy, command = scenario.batch.policy, scenario.execution.bls_command
+    if isinstance(policy, OtherProgram):
+        return scenario
+    if command is None:
+        return replace(scenario, batch=replace(scenario.batch, policy=scenario.batch.decides))
+    check((DECIDED,), scenario)
+    from bridge.schedulers.external import ExternalScheduler  # not needed by other runs
+
+    scheduler = ExternalScheduler(command, scenario.execution.timeout_s, scenario.execution.socket)
+    return replace(scenario, batch=replace(scenario.batch, policy=scheduler))

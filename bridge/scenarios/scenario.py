@@ -1,10 +1,11 @@
-"""A scenario as a user declares it, on the command line, in a study or in Python. Nothing heavy is imported at the top, because
-the help of the command line is made of these fields."""
+"""A scenario as a user declares it, on the command line, in a study or in Python; and the machine that it means. Nothing heavy
+is imported at the top, because the help of the command line is made of these fields."""
 
 from __future__ import annotations
 
 import os
 import shlex
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 _SOCKETS = ("unix", "tcp")  #: kinds of sockets between the bridge and other programs
 RECORDED = "recorded"  #: the name that skips the application level
+
+#: The machine of the two-level paper, and that which the log names. A file that is called so, or as that of another paper, is
+#: ``./paper``, ``./log``.
+_PAPER, _LOG = "paper", "log"
 
 
 @knows_its_keywords
@@ -253,7 +258,6 @@ class Scenario:
     def jobs(self, log: Workload, *, replayed: bool, machine: Platform | None = None) -> tuple[Workload, Platform]:
         """The machine, given or for the log, and the selected jobs, fitted to it; ``replayed``: all last as long as
         recorded."""
-        from bridge.scenarios.machine import platform_for
         from bridge.scenarios.ready import load_workload
 
         if machine is None:
@@ -267,6 +271,61 @@ class Scenario:
         window = None if jobs is None else jobs.window
         preset = window is not None and not window.empty
         return recorded(self.workload) | recorded(self.machine) | {"preset": preset}
+
+
+def is_word(platform: object) -> bool:
+    """Whether a platform says which machine without naming a file."""
+    from bls.machine.platform import PUBLISHED
+
+    return platform in (*PUBLISHED, _LOG)
+
+
+def given_platform(platform: Platform | str | Path | None) -> Platform | None:
+    """A given platform, published one (``paper``), or file; None if it depends on the log. Raises InputError."""
+    from bls.machine.platform import PUBLISHED, Platform, load_platform
+
+    if platform is None or platform == _LOG:
+        return None
+    if isinstance(platform, Platform):
+        return platform
+    if not isinstance(platform, str | os.PathLike):
+        raise InputError(
+            f"{b.PLATFORM}: {shown(platform)}; allowed: a Platform, a file, {_LOG}, {', '.join(PUBLISHED)}"
+        )
+    published = PUBLISHED.get(str(platform)) if is_word(platform) else None
+    return load_platform(platform) if published is None else published()
+
+
+def platform_for(platform: Platform | str | Path | None, log: Workload, *, replayed: bool) -> Platform:
+    """The machine for a log: the given one, or with ``log``, or None and replayed jobs, the one that the log names; else the
+    paper's. Raises InputError if a file cannot be used, or with ``log`` the log names none."""
+    from bls.machine.platform import Platform
+    from bls.workloads.header import named_machine
+
+    given = given_platform(platform)
+    if given is not None:
+        return given
+    named = named_machine(log) if replayed or platform == _LOG else None
+    if named is None and platform == _LOG:
+        raise InputError(
+            f"{b.PLATFORM:{_LOG}}: {log.source} names no machine (MaxProcs in its header); allowed: {_PAPER}, "
+            "or a file, as twolevel platform > FILE begins one"
+        )
+    return named or Platform()
+
+
+def warn_of_paper_machine(jobs: Workload, machine: Platform) -> None:
+    """Warn a caller from Python who took the two-level paper's machine by default for a log that names another one."""
+    from bls.machine.platform import Platform
+    from bls.workloads.header import named_machine
+
+    named = named_machine(jobs)
+    if machine == Platform() and named is not None and named != machine:
+        warnings.warn(
+            f"{machine.n_cores} cores, the two-level paper's machine; {jobs.source} names {named.n_cores:,}: "
+            f'platform="{_LOG}" takes them, platform="{_PAPER}" takes {machine.n_cores} without this warning',
+            stacklevel=4,
+        )
 
 
 def in_parts(mention: Mention) -> str:

@@ -17,9 +17,8 @@ from als.techniques import spelled
 from bls.machine.platform import Platform
 from bls.workloads.workload import Workload
 from bridge.scenarios.conflicts import check_used
-from bridge.scenarios.machine import platform_for, warn_of_paper_machine
 from bridge.scenarios.ready import ReadyScenario
-from bridge.scenarios.scenario import RECORDED, Execution, Machine, Scenario
+from bridge.scenarios.scenario import RECORDED, Execution, Machine, Scenario, platform_for, warn_of_paper_machine
 from bridge.studies.executors.executor import Executor, Prepared, Unit, UnitOutcome
 from bridge.studies.executors.local import Here, Workers
 from bridge.studies.replicates import Replicates, check_shaken, given_replicates, of_windows, same_for_all_seeds

@@ -15,10 +15,9 @@ from bls.workloads.workload import Workload
 from bridge.options.declared import DATA
 from bridge.options.output import RunOutput
 from bridge.scenarios.conflicts import check_used
-from bridge.scenarios.machine import given_platform, platform_for
 from bridge.scenarios.ready import ReadyScenario
 from bridge.scenarios.remarks import machine_words
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Scenario, given_platform, platform_for
 from bridge.studies.executors.executor import Prepared, Unit
 from bridge.studies.input import run_options as o
 from bridge.studies.input.named_files import (
@@ -47,7 +46,7 @@ _BATCH_ONLY = (
 _ALL_CHECKED = 1000
 
 
-#: Choice for cells without an application level (``bridge.scenarios.machine``), in the form of a cell's key: in another study
+#: Choice for cells without an application level (``bridge.scenarios.ready``), in the form of a cell's key: in another study
 #: the same cell may have another machine.
 _ON_LOGS_MACHINE: Mapping[str, o.Value] = {"platform": "log, if it names one"}
 

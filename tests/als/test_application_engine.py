@@ -34,7 +34,7 @@ from als.techniques.python_technique import Ask, PythonTechnique
 from traces.base.errors import InputError, PluginError
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.compiled import jit_enabled
 
 SS, STATIC = TECHNIQUES["ss"], TECHNIQUES["static"]

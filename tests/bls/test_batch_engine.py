@@ -39,7 +39,7 @@ from bls.workloads.workload import Workload
 from bridge import simulate
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, NS_PER_S
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.kernels.snapshots import Snapshot
 
 pytestmark = pytest.mark.whole

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bls.availability.free_cores import (
+    add_number,
     free_all,
     free_count,
     free_give,
@@ -16,8 +17,8 @@ from bls.availability.free_cores import (
     new_free,
     new_tree,
     next_number,
+    remove_number,
 )
-from bls.engine.queue import queue_add, queue_remove
 
 #: One, two, three and four levels, and their edges.
 SIZES = (1, 31, 32, 33, 64, 100, 1023, 1024, 1025, 2100, 32_769, 40_000)
@@ -83,16 +84,16 @@ def test_as_a_set(data: st.DataObject, size: int) -> None:
     ranks = st.sampled_from(edges) | st.integers(0, size - 1)
     for rank in data.draw(st.lists(ranks, max_size=40)):
         if rank in inside:
-            queue_remove(words, starts, rank)
+            remove_number(words, starts, rank)
             inside.remove(rank)
         else:
-            queue_add(words, starts, rank)
+            add_number(words, starts, rank)
             inside.add(rank)
         assert next_number(words, starts, 0) == after(inside, 0)
         for other in {rank, min(rank + 1, size - 1), *edges}:
             assert next_number(words, starts, other) == after(inside, other)
     for rank in sorted(inside):
         assert next_number(words, starts, 0) == rank
-        queue_remove(words, starts, rank)
+        remove_number(words, starts, rank)
     assert next_number(words, starts, 0) == -1
     assert not words.any()

@@ -22,7 +22,7 @@ from bridge.compare.words import _delay_line, delay_lines
 from bridge.runs.node_table import node_columns
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.checks.ledger import check_ledger, core_bars
 from traces.holdings import core_spans, holdings
 from traces.ledger import Ledger

@@ -15,7 +15,7 @@ from bls.engine.state import BatchState
 from bls.workloads.workload import Workload
 from bridge.couplings.inline_state import InlineState
 from bridge.couplings.inline_validation import validate_inline
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.kernels.slabs import CHANGING, HEADER, LAID_AT, WHOLE
 from traces.kernels.state import fields_of
 

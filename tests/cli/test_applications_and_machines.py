@@ -16,9 +16,8 @@ from bls.machine.platform import PUBLISHED, parse_platform
 from bls.power.table import power_table
 from bls.workloads import read_workload
 from bls.workloads.header import named_machine
-from bridge.scenarios.machine import given_platform
 from bridge.scenarios.remarks import balance_words
-from bridge.scenarios.scenario import Scenario
+from bridge.scenarios.scenario import Scenario, given_platform
 from bridge.spelling import on_command_line
 
 APPLICATIONS = table_text(__file__, "applications")

@@ -25,8 +25,8 @@ from bridge.citation import references
 from bridge.cli import doctor, installation_commands
 from bridge.replay import installed
 from traces import InputError
-from traces.checks.jobs import InvariantError
-from traces.kernels import shipped, store
+from traces.checks.faults import InvariantError
+from traces.kernels import store
 from traces.tables import read_jobs, read_rows
 
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
@@ -221,14 +221,14 @@ def test_a_run_that_fails_its_check_says_so_and_leaves_nothing(here: Path, monke
 
 
 def test_nothing_is_left_to_compile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(shipped, "units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
+    monkeypatch.setattr(store, "shipped_units", lambda: frozenset({"als.engine.loop", "bls.engine.loop"}))
     monkeypatch.setattr("traces.compiled.jit_enabled", lambda: True)
     installation_commands.warm_up_command(everything=True)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == "machine code of all 2 modules came with the package: there is nothing to compile\n"
     found = {name: (text, well) for name, text, well in doctor.examine()}
-    assert found["kernels"] == (f"{shipped.FOLDER}: machine code of all 2 modules came with the package", True)
+    assert found["kernels"] == (f"{store.SHIPPED}: machine code of all 2 modules came with the package", True)
 
 
 def test_a_full_disk_is_not_warm(tmp_path: Path) -> None:

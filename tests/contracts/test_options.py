@@ -29,7 +29,7 @@ from bridge.cli.workload_commands import workload_app
 from bridge.options.output import RunOutput
 from bridge.runs.afterwards import FairStarts
 from bridge.scenarios.conflicts import COMPANIONS, REPLAY, REPLAYED_JOBS, SLURM_CELLS, TYPED, check_used
-from bridge.schedulers import decided
+from bridge.scenarios.ready import decided
 from bridge.spelling import flag, on_command_line
 from tools import conflicts
 from tools.site.commands import command_pages

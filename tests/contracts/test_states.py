@@ -10,10 +10,10 @@ import pytest
 from inside import held
 
 from bls.engine.codes import QueueOrder
-from bls.engine.heaps import Heap
 from bls.engine.jobs import Jobs
 from bls.engine.settings import Settings
 from bls.engine.state import BatchState
+from traces.algorithms.event_heap import Heap
 from traces.compiled import compiled, copy_columns, copy_words, lay_out, relocate, resized, slab_words, state_at
 from traces.kernels.signatures import Floats, Ints, Ints2
 from traces.kernels.slabs import CHANGING, WHOLE, slab_fault

@@ -16,7 +16,7 @@ from tables import table_text
 
 import tools
 from tools.build_wheel import platform_tag
-from traces.kernels import shipped, store
+from traces.kernels import store
 from traces.kernels.declared import OURS, Kernel
 from traces.kernels.units import kernel_modules
 
@@ -303,10 +303,10 @@ def _environment() -> dict[str, str]:
 def copy(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for path in folder.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(shipped, "FOLDER", tmp_path)
-    shipped.library.cache_clear()
+    monkeypatch.setattr(store, "SHIPPED", tmp_path)
+    store.shipped_library.cache_clear()
     yield tmp_path
-    shipped.library.cache_clear()
+    store.shipped_library.cache_clear()
 
 
 def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) -> None:
@@ -325,9 +325,9 @@ def test_a_run_from_a_library_needs_no_compiler(folder: Path, tmp_path: Path) ->
 
 
 def test_a_library_has_the_units_it_was_built_from(copy: Path) -> None:
-    assert shipped.library_files(copy)[0].is_file()
-    assert shipped.units() == set(_MODULES)
-    found, missing = (shipped.unit(name) for name in ("als.metrics.loops", "als.engine.loop"))
+    assert store.library_files(copy)[0].is_file()
+    assert store.shipped_units() == set(_MODULES)
+    found, missing = (store.shipped_unit(name) for name in ("als.metrics.loops", "als.engine.loop"))
     assert found is not None
     assert missing is None
     assert sorted(returned for _, returned in found.values()) == ["f", "f", "v"]
@@ -338,9 +338,9 @@ def test_a_library_has_the_units_it_was_built_from(copy: Path) -> None:
 def test_a_library_of_other_sources_or_form_is_not_used(
     other: dict[str, Any], copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, index = shipped.library_files(copy)
+    _, index = store.library_files(copy)
     index.write_text(json.dumps(json.loads(index.read_text()) | other))
-    assert shipped.units() == frozenset()
+    assert store.shipped_units() == frozenset()
     assert capsys.readouterr().err == ""
 
 
@@ -348,7 +348,7 @@ def test_a_library_of_other_sources_or_form_is_not_used(
 def test_a_damaged_library_is_reported_once_and_not_used(
     how: str, copy: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, index = shipped.library_files(copy)
+    code, index = store.library_files(copy)
     raw = code.read_bytes()
     if how == "missing":
         code.unlink()
@@ -359,15 +359,15 @@ def test_a_damaged_library_is_reported_once_and_not_used(
         code.write_bytes(
             {"emptied": b"", "cut": raw[:at], "flipped": raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]}[how]
         )
-    assert shipped.unit("als.metrics.loops") is None
-    assert shipped.unit("traces.algorithms.extremes") is None
+    assert store.shipped_unit("als.metrics.loops") is None
+    assert store.shipped_unit("traces.algorithms.extremes") is None
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert os.fspath(index if how == "no index" else code) in said[0]
 
 
 def test_a_library_that_needs_the_c_library_alone_runs_on_many_systems(folder: Path) -> None:
-    code, _ = shipped.library_files(folder)
+    code, _ = store.library_files(folder)
     assert platform_tag(code).startswith("manylinux_2_")
     assert platform_tag(code).endswith(os.uname().machine)
 

@@ -1,4 +1,4 @@
-"""Kernels that sort the bars of every core by time: a stable counting sort by core.
+"""Kernels of the checks: they find the first fault, and sort the bars of every core by time (a stable counting sort by core).
 
 A *bar* is a task on its core; for a job without task rows, the whole job on each of its cores (task -1). A task that never
 ran (core -1) has no bar, nor has a job that never started. Jobs are visited by (start, end, row) and a job's tasks in task
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from traces.compiled import State, compiled
-from traces.kernels.signatures import Flags, Ints, Shorts
+from traces.kernels.signatures import Flags, Floats, Ints, Shorts
 from traces.ledger import JobRecords, TaskRecords
 
 
@@ -161,4 +161,42 @@ def first_task_outside(jobs: JobTimes, tasks: TaskTimes, job_cores: Ints, owner:
                 fault = 4
             if fault:
                 return job, row - first, fault
+    return -1, -1, 0
+
+
+@compiled()
+def first_transfer_fault(
+    transfers_first: Ints, source: Shorts, target: Shorts, size: Floats, sent: Ints, arrived: Ints, tasks: TaskTimes
+) -> tuple[int, int, int]:
+    """Return the first (job row, transfer row, fault) that breaks a rule, or (-1, -1, 0).
+
+    The faults are those of ``traces.checks.ledger``."""
+    rows_first, task_core, task_start, task_end = tasks.first, tasks.core, tasks.start, tasks.end
+    for job in range(len(transfers_first) - 1):
+        first_task = rows_first[job]
+        n_tasks = rows_first[job + 1] - first_task
+        for row in range(transfers_first[job], transfers_first[job + 1]):
+            a, b = source[row], target[row]
+            if not (0 <= a < n_tasks and 0 <= b < n_tasks):
+                return job, row, 1
+            producer, consumer = first_task + a, first_task + b
+            fault = 0
+            if task_core[producer] < 0 or task_core[consumer] < 0:
+                fault = 2
+            elif task_core[producer] == task_core[consumer]:
+                fault = 3
+            elif sent[row] < task_end[producer]:
+                fault = 4
+            elif arrived[row] < sent[row]:
+                fault = 5
+            elif task_start[consumer] < arrived[row]:
+                fault = 6
+            elif not 0.0 <= size[row] < np.inf:
+                fault = 7
+            elif row > transfers_first[job] and (
+                a < source[row - 1] or (a == source[row - 1] and b <= target[row - 1])
+            ):
+                fault = 8
+            if fault:
+                return job, row, fault
     return -1, -1, 0

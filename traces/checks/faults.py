@@ -1,13 +1,17 @@
-"""Checks of a state that stop at the first fault and name it."""
+"""The error of a broken invariant, and checks of a state that stop at the first fault and name it."""
 
 from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
-from traces.checks.jobs import InvariantError
+from traces.base.errors import TwolevelError
 from traces.compiled import Array
 from traces.kernels.state import State
+
+
+class InvariantError(TwolevelError):
+    """A fault of this project, or of an application simulator: a record that no correct run makes. The message names it."""
 
 
 def first_out_of_order(*columns: Array) -> int:

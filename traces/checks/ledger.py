@@ -1,6 +1,8 @@
-"""Invariants of every run: no core runs two tasks at once, no clock goes back, nothing is left open. Fast enough for the
-end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written traces."""
+"""Invariants of every run, of its jobs, cores, tasks and transfers: no core runs two tasks at once, no clock goes back, nothing
+is left open. Fast enough for the end of a test, also with millions of tasks. ``traces.exporters.otf2.checks`` checks written
+traces."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +15,14 @@ from traces.checks.core_bars import (
     count_bars,
     first_holding_clash,
     first_task_outside,
+    first_transfer_fault,
     place_bars,
 )
-from traces.checks.jobs import InvariantError, check_jobs, refuse
-from traces.checks.transfers import check_transfers
+from traces.checks.faults import InvariantError
 from traces.compiled import Array, own
 from traces.holdings import changing, core_spans, holdings
-from traces.ledger import STATES, JobRecords, Ledger, TaskRecords
+from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
+from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 from traces.records.declared import divides
 
 _LEAST = np.iinfo(np.int64).min
@@ -30,6 +33,23 @@ _TASK_FAULTS = {
     3: "ends after its job",
     4: "runs on a core that its job does not hold, or does not use",
 }
+
+_TRANSFER_FAULTS = {
+    1: "leads to or from a task that does not exist; the job has {n_tasks} tasks",
+    2: "leads to or from a task that never ran",
+    3: "is between two tasks of one core, {source_core}",
+    4: "begins at {sent} ns, before its data were made: the producer ends at {produced} ns",
+    5: "arrives at {arrived} ns, before it began at {sent} ns",
+    6: "arrives at {arrived} ns, after its consumer began at {consumed} ns",
+    7: "brings {bytes} bytes",
+    8: "does not follow the one before it, {before_source} -> {before_target}",
+}
+
+
+def _refuse(wrong: Array, words: Callable[[int], str]) -> None:
+    """Raise InvariantError for the first wrong row, which ``words`` describes by its index."""
+    if len(bad := np.flatnonzero(wrong)):
+        raise InvariantError(words(int(bad[0])))
 
 
 def _checked_tasks(ledger: Ledger) -> TaskRecords:
@@ -121,8 +141,8 @@ def check_ledger(ledger: Ledger) -> None:
     runs. It releases only cores that it holds, and computes on a released core only after it gets it again. It receives hints
     only while it runs, for at most the cores that it holds. A job has as many rows of tasks that ran as its record says, or
     none, and rows of tasks that did not run only if it was cut. Every task is within its job's time and on the requested
-    number of its first cores, or on cores that it was given. No core runs two tasks at once. Transfers satisfy
-    ``traces.checks.transfers``.
+    number of its first cores, or on cores that it was given. No core runs two tasks at once. Transfers are as
+    :func:`check_transfers` says.
 
     Raises
     ------
@@ -131,7 +151,7 @@ def check_ledger(ledger: Ledger) -> None:
     """
     jobs = ledger.jobs
     tasks = _checked_tasks(ledger)
-    check_jobs(jobs)
+    _check_jobs(jobs)
     _check_allocations(ledger)
     for events in ledger.events:
         for wrong, words in events.faults(ledger):
@@ -155,15 +175,72 @@ def check_ledger(ledger: Ledger) -> None:
         check_transfers(jobs, ledger.tasks, ledger.transfers)
 
 
+def _check_jobs(jobs: JobRecords) -> None:
+    """Check the jobs' instants, words and attempts."""
+    for name, place, words in (("why", jobs.why, WHY), ("state", jobs.state, STATES)):
+        if len(bad := np.flatnonzero((place < 0) | (place >= len(words)))):
+            raise InvariantError(
+                f"job {jobs.job_id[bad[0]]} has {name} {place[bad[0]]}; allowed: the place of one of {', '.join(words)}"
+            )
+    _check_times(jobs)
+    _check_attempts(jobs)
+
+
+def _check_times(jobs: JobRecords) -> None:
+    started = jobs.started
+    nothing = (jobs.start_ns == -1) & (jobs.end_ns == -1) & (jobs.held_cores == 0) & (jobs.tasks == 0)
+    for wrong, what in (
+        # A job withdrawn before it could be eligible has -1.
+        (
+            (started | (jobs.eligible_ns != -1)) & (jobs.eligible_ns < jobs.begin_ns),
+            "is eligible before its submission or its begin",
+        ),
+        (jobs.begin_ns < jobs.submit_ns, "may be eligible before its submission"),
+        (started & (jobs.start_ns < jobs.submit_ns), "starts before its submission"),
+        (started & (jobs.start_ns < jobs.eligible_ns), "starts before it is eligible"),
+        (started & (jobs.end_ns < jobs.start_ns), "ends before it starts"),
+        (~started & ~nothing, "never started, but has left something"),
+        (~started & ~np.isin(jobs.state, [*NEVER_RAN]), "never started, but ended as only a job that ran can"),
+        (started & ~np.isin(jobs.state, [*RAN]), "started, but ended as only a job that never ran can"),
+        (started == (jobs.why == Reason.NEVER), "started, or did not, otherwise than it says"),
+    ):
+        if len(bad := np.flatnonzero(wrong)):
+            row = bad[0]
+            raise InvariantError(
+                f"job {jobs.job_id[row]} {what}: submitted {jobs.submit_ns[row]}, eligible {jobs.eligible_ns[row]}, "
+                f"started {jobs.start_ns[row]}, ended {jobs.end_ns[row]} ns, why {WHY[jobs.why[row]]}, "
+                f"state {STATES[jobs.state[row]]}, {jobs.held_cores[row]} cores, {jobs.tasks[row]} tasks"
+            )
+
+
+def _check_attempts(jobs: JobRecords) -> None:
+    order = np.lexsort((jobs.attempt, jobs.job_id))
+    again = jobs.job_id[order[1:]] == jobs.job_id[order[:-1]]
+    before, after = order[:-1][again], order[1:][again]  # consecutive attempts of one job
+    first, last = np.ones(len(jobs), np.bool_), np.ones(len(jobs), np.bool_)
+    first[after], last[before] = False, False
+    for rows, what in (
+        (np.flatnonzero(first & (jobs.attempt != 0)), "has no attempt before it"),
+        (after[jobs.attempt[after] != jobs.attempt[before] + 1], "does not follow on the attempt before it"),
+        (after[after < before], "stands before an earlier attempt"),
+        (np.flatnonzero(last & (jobs.state == Ending.REQUEUED)), "was requeued, but no attempt follows"),
+        (before[jobs.state[before] != Ending.REQUEUED], "was not requeued, but an attempt follows"),
+        (after[jobs.eligible_ns[after] != jobs.end_ns[before]], "does not wait from the end of the attempt before it"),
+        (1 + np.flatnonzero((jobs.attempt[:-1] > 0) & (jobs.attempt[1:] == 0)), "stands after later attempts"),
+    ):
+        if len(rows):
+            raise InvariantError(f"job {jobs.job_id[rows[0]]}: attempt {jobs.attempt[rows[0]]} {what}")
+
+
 def _check_counts(jobs: JobRecords, tasks: TaskRecords) -> None:
     rows = np.diff(tasks.first)
     upto = np.zeros(len(tasks) + 1, np.int64)
     np.cumsum(tasks.core >= 0, out=upto[1:])
     ran = np.diff(upto[tasks.first])
     wrong, job_id = (rows > 0) & (ran != jobs.tasks), jobs.job_id
-    refuse(wrong, lambda k: f"job {job_id[k]} has {ran[k]} rows of tasks that ran; it computed {jobs.tasks[k]} tasks")
+    _refuse(wrong, lambda k: f"job {job_id[k]} has {ran[k]} rows of tasks that ran; it computed {jobs.tasks[k]} tasks")
     wrong = (ran < rows) & (jobs.state == STATES.index("completed"))
-    refuse(wrong, lambda k: f"job {job_id[k]} completed, but {rows[k] - ran[k]} tasks never ran")
+    _refuse(wrong, lambda k: f"job {job_id[k]} completed, but {rows[k] - ran[k]} tasks never ran")
 
 
 def _check_allocations(ledger: Ledger) -> None:
@@ -171,14 +248,14 @@ def _check_allocations(ledger: Ledger) -> None:
     lo, hi = jobs.allocation_lo, jobs.allocation_hi
     owner = jobs.owner
     wrong = (owner[1:] == owner[:-1]) & (lo[1:] < hi[:-1])
-    refuse(wrong, lambda k: f"job {jobs.job_id[owner[k]]}: its intervals of cores are not ascending and disjoint")
+    _refuse(wrong, lambda k: f"job {jobs.job_id[owner[k]]}: its intervals of cores are not ascending and disjoint")
     held = np.zeros(len(jobs), np.int64)
     np.add.at(held, owner, hi - lo)
     wrong = held != jobs.held_cores
-    refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it says {jobs.held_cores[k]}")
+    _refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it says {jobs.held_cores[k]}")
     if not ledger.moldable:
         wrong = jobs.started & (held < jobs.cores)
-        refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it asks for {jobs.cores[k]}")
+        _refuse(wrong, lambda k: f"job {jobs.job_id[k]} holds {held[k]} cores; it asks for {jobs.cores[k]}")
 
 
 def _check_holdings(ledger: Ledger) -> None:
@@ -239,13 +316,13 @@ def _check_releases(ledger: Ledger) -> None:
     for one in changing(ledger):
         apart[one.job] = True
     given = _ever_given(ledger, job, core)
-    refuse(~given, lambda k: f"job {jobs.job_id[job[k]]} releases core {core[k]}, which it was not given")
+    _refuse(~given, lambda k: f"job {jobs.job_id[job[k]]} releases core {core[k]}, which it was not given")
     held = core_spans(ledger, apart)
     wrong = held.end_ns < held.start_ns
     wrong[:-1] |= (
         (held.job[1:] == held.job[:-1]) & (held.core[1:] == held.core[:-1]) & (held.start_ns[1:] < held.end_ns[:-1])
     )
-    refuse(
+    _refuse(
         wrong,
         lambda k: (
             f"job {jobs.job_id[held.job[k]]} is given core {held.core[k]}, which it holds, or releases it, which it does not "
@@ -269,10 +346,46 @@ def _check_releases(ledger: Ledger) -> None:
     mine = at_span[spans.shape[1] :]
     found = (mine >= 0) & (held.job[mine] == owner) & (held.core[mine] == on)
     start_ns, end_ns = tasks.start_ns[ran], tasks.end_ns[ran]
-    refuse(
+    _refuse(
         ~found | (end_ns > held.end_ns[mine]),
         lambda k: (
             f"job {jobs.job_id[owner[k]]}: a task runs on core {on[k]} from {start_ns[k]} to {end_ns[k]} "
             "ns, while the job does not hold the core for all of this time"
         ),
+    )
+
+
+def check_transfers(jobs: JobRecords, tasks: TaskRecords | None, transfers: TransferRecords) -> None:
+    """Check the transfers of a run whose tasks have been checked.
+
+    The rules: its two tasks exist, ran, and on different cores; it began at or after its producer's end, arrived no earlier
+    than it began, and its consumer started at or after its arrival; its bytes are finite and not negative; a job's transfers
+    are in the order of (source, target) without duplicates. Raises InvariantError for the first transfer that breaks one.
+    """
+    if tasks is None:
+        if len(transfers):
+            raise InvariantError("transfers: there are some, but the tasks between which they are were not kept")
+        return
+    columns = (transfers.source, transfers.target, transfers.bytes, transfers.sent_ns, transfers.arrived_ns)
+    if not transfers.divides(len(jobs)):
+        raise InvariantError(f"transfers: the bounds do not divide the rows among the {len(jobs)} jobs")
+    job, row, fault = first_transfer_fault(transfers.first, *columns, TaskTimes.of(tasks))
+    if not fault:
+        return
+    source, target = int(transfers.source[row]), int(transfers.target[row])
+    found = {"n_tasks": int(tasks.first[job + 1] - tasks.first[job])}
+    if fault > 1:
+        producer, consumer = tasks.first[job] + source, tasks.first[job] + target
+        found |= {
+            "source_core": tasks.core[producer],
+            "produced": tasks.end_ns[producer],
+            "consumed": tasks.start_ns[consumer],
+            "sent": transfers.sent_ns[row],
+            "arrived": transfers.arrived_ns[row],
+            "bytes": transfers.bytes[row],
+            "before_source": transfers.source[row - 1],
+            "before_target": transfers.target[row - 1],
+        }
+    raise InvariantError(
+        f"job {jobs.job_id[job]}, transfer {source} -> {target} {_TRANSFER_FAULTS[fault].format(**found)}"
     )

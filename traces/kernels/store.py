@@ -1,11 +1,16 @@
-"""The store of machine code: one folder for each version of the kernels, one file for each unit.
+"""Machine code that need not be compiled: the store, and what was shipped with the package. Nothing here needs numba or LLVM.
 
-The folder is named by a digest of the kernels' sources, so it serves every clone and environment of a version, and a change to
-any of them gives a new one. Its contents are executed, so it is used only if it belongs to the user and nobody else may write
-to it. A file contains its title and its own digest; a damaged file is dropped and made again.
+The store has one folder for each version of the kernels, with one file for each unit. The folder is named by a digest of the
+kernels' sources, so it serves every clone and environment of a version, and a change to any of them gives a new one. Its
+contents are executed, so it is used only if it belongs to the user and nobody else may write to it. A file contains its title
+and its own digest; a damaged file is dropped and made again.
+
+What was shipped is one library with all units, made with the wheel (``tools/build_wheel.py``). It is used if it was made from
+the present sources; if a file was edited, or for another kind of computer, units are compiled and stored as in a clone.
 """
 
 import contextlib
+import ctypes
 import fcntl
 import functools
 import hashlib
@@ -14,6 +19,7 @@ import os
 import re
 import stat
 import struct
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -39,6 +45,11 @@ _VERSION = re.compile(r"kernels-[0-9a-f]{16}(-[\w-]+)?")
 _MADE = re.compile(r"\.new-[\w.-]+-[a-z0-9_]{8}|replay-[a-z]+-[0-9a-f]{16}")
 
 _OLD = 3  #: number of folders of other versions kept when a new one is made
+
+#: The folder of the machine code that was shipped; a package built without it has no such folder.
+SHIPPED = Path(__file__).resolve().with_name("machine_code")
+
+_INDEX_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -295,3 +306,74 @@ def locked(unit: str) -> Iterator[None]:
     finally:
         if file is not None:
             file.close()
+
+
+@dataclass(frozen=True)
+class Library:
+    """The shipped library for this kind of computer."""
+
+    units: dict[str, dict[str, str]]  # for each unit its symbols with their results (``traces.kernels.signatures``)
+    facts: dict[str, int]  # numbers of kernels and lines in it
+    loaded: Any
+
+
+def library_files(folder: Path) -> tuple[Path, Path]:
+    """Return the paths of the library for this kind of computer and of its index, whether or not they exist."""
+    machine = os.uname().machine
+    return folder / f"{machine}.so", folder / f"{machine}.json"
+
+
+def write_index(folder: Path, units: dict[str, dict[str, str]], facts: dict[str, int]) -> None:
+    """Write the index of an existing library: its contents and the digest of its sources."""
+    code, index = library_files(folder)
+    raw = code.read_bytes()
+    said = {
+        "format": _INDEX_FORMAT,
+        "source": source_digest(),
+        "size": len(raw),
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "facts": facts,
+        "units": units,
+    }
+    index.write_text(json.dumps(said, indent=1) + "\n", "utf-8")
+
+
+def shipped_unit(name: str) -> dict[str, tuple[int, str]] | None:
+    """Return the address and the result of each symbol of a unit; None if the unit was not shipped."""
+    found = shipped_library()
+    if found is None or name not in found.units:
+        return None
+    return {
+        symbol: (ctypes.cast(found.loaded[symbol], ctypes.c_void_p).value or 0, returned)
+        for symbol, returned in found.units[name].items()
+    }
+
+
+def shipped_units() -> frozenset[str]:
+    """Return the shipped units."""
+    found = shipped_library()
+    return frozenset() if found is None else frozenset(found.units)
+
+
+@functools.cache
+def shipped_library() -> Library | None:
+    """Return the shipped library if it is intact and of the present sources; if it is damaged, warn once."""
+    code, index = library_files(SHIPPED)
+    try:
+        said = json.loads(index.read_text("utf-8"))
+        if said["format"] != _INDEX_FORMAT or said["source"] != source_digest():
+            return None
+        raw = code.read_bytes()
+        if len(raw) != said["size"] or hashlib.sha256(raw).hexdigest() != said["sha256"]:
+            raise OSError("it is not the file that was installed")
+        return Library(said["units"], said["facts"], ctypes.CDLL(os.fspath(code)))
+    except FileNotFoundError as error:
+        if error.filename == os.fspath(index):
+            return None
+        why = f"{code}: there is no such file"
+    except OSError as error:
+        why = f"{code}: {error.strerror or error}"
+    except (ValueError, KeyError, TypeError) as error:
+        why = f"{index}: it cannot be read ({type(error).__name__})"
+    print(f"kernels: {why}: they are compiled instead; install twolevel again to repair it", file=sys.stderr)
+    return None

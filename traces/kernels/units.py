@@ -24,7 +24,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, TextIO
 
-from traces.kernels import shipped, store
+from traces.kernels import store
 from traces.kernels.declared import OURS, Kernel, jit_enabled
 from traces.kernels.signatures import Kind
 
@@ -92,7 +92,7 @@ def prepare(modules: Mapping[str, int]) -> None:
     missing = {
         module: kernels or _about(module)
         for module, kernels in modules.items()
-        if module not in _PREPARED and module not in shipped.units() and not store.has(module)
+        if module not in _PREPARED and module not in store.shipped_units() and not store.has(module)
     }
     # In the order of callers' own locks: otherwise two threads could wait for each other.
     with _LOCK, compiling(missing):
@@ -114,7 +114,7 @@ def _prepare(
     with _LOCK:
         if unit in _PREPARED:  # by another thread, while this one waited
             return
-        came = shipped.unit(unit)
+        came = store.shipped_unit(unit)
         if came is not None:
             _FOUND.update({name: MachineCode(address, returned) for name, (address, returned) in came.items()})
         else:

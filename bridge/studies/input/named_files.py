@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bridge.scenarios.machine import is_word
+from bridge.scenarios.scenario import is_word
 from traces.base.errors import InputError
 from traces.base.given_file import parse_toml, read_text
 from traces.base.plugins import is_number

@@ -14,8 +14,8 @@ from bridge.options.declared import RATE, SLURM_CONF
 from bridge.options.slurm import SlurmOptions
 from bridge.replay.chosen import SlurmChoice, replay_options
 from bridge.scenarios.conflicts import NOT_OF_CELLS, OF_ENGINE, REPLAY, SLURM_CELLS, UNRESIZED, WITHOUT_EFFECT
+from bridge.scenarios.ready import decided
 from bridge.scenarios.scenario import Scenario
-from bridge.schedulers import decided
 from traces.base.errors import InputError, Mention, Surface, in_table, leading, one_of, shown, shown_name
 from traces.base.given_file import parse_toml
 from traces.base.options import Option, OptionPlace, built, check, places

@@ -5,7 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from traces.checks.jobs import InvariantError
+from traces.checks.faults import InvariantError
 from traces.exporters.otf2.library import reading
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from traces.base.errors import InputError
 from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
-from traces.checks.transfers import check_transfers
+from traces.checks.ledger import check_transfers
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
 from traces.exporters.otf2.cores import BarTimes, CoreEvents, write_cores

@@ -9,12 +9,12 @@ from bls.engine import state as b
 from bls.engine.features.power.draws import MACHINE, held_mw, least_mw, planned_ns
 from bls.engine.features.power.limits import room_in_pass
 from bls.engine.features.running.directed import expect
-from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, WIDTH, call_hook, is_played
 from bls.engine.job_lifecycle import held_back, start, suggest, under_way, why_now
-from bls.engine.queue import next_in_order
+from bls.engine.profile import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 

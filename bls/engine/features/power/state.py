@@ -2,7 +2,7 @@
 
 from bls.availability.count_profile import PROFILE_NEVER as NEVER
 from bls.engine.codes import HostState, SlowOrder
-from bls.engine.heaps import Heap
+from traces.algorithms.event_heap import Heap
 from traces.base.scale import WHOLE
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State, column

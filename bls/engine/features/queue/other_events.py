@@ -2,13 +2,13 @@
 
 from bls.engine import state as b
 from bls.engine.features.power.draws import planned_ns
-from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK, INSTANT, publish
 from bls.engine.job_lifecycle import arrive, send_away, start, suggest_now
 from bls.engine.profile import drop_slot
 from bls.engine.scheduling_pass import prepare
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 

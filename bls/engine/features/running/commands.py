@@ -8,12 +8,12 @@ pass together, in this order: given and requested cores, hints, commands of a po
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.state import CommandLog
-from bls.engine.heaps import move, remove_keys
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import held_back, set_stop
-from bls.engine.queue import next_in_order
+from bls.engine.profile import next_in_order
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import move, remove_keys
 from traces.base.time import MAX_NS
 from traces.compiled import compiled
 

@@ -9,11 +9,11 @@ If the scheduler uses promised ends, the application gives a new promise.
 from bls.engine import state as b
 from bls.engine.features.power.draws import scaled
 from bls.engine.features.running.commands import append_command, end_as_directed, send
-from bls.engine.heaps import move
 from bls.engine.hooks import END_KNOWN, HOOK, publish
 from bls.engine.profile import drop_plan, hold_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import move
 from traces.base.scale import WHOLE
 from traces.base.time import MAX_NS
 from traces.compiled import compiled

@@ -7,9 +7,9 @@ computes, the highest numbers. (A job can only prefer its other cores if not all
 
 from bls.engine import state as b
 from bls.engine.features.running.commands import append_command, end_of_working, free_for, head_of_queue, send, usable
-from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
+from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import compiled
 
 

@@ -13,12 +13,12 @@ import numpy as np
 
 from bls.engine import state as b
 from bls.engine.features.running.commands import drop_width_requests, end_of_working, walltime_end
-from bls.engine.heaps import drop_top, push
 from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.state import BatchState
 from bls.engine.status import BatchStatus
+from traces.algorithms.event_heap import drop_top, push
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
 

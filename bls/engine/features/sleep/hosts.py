@@ -17,11 +17,11 @@ import numpy as np
 from bls.availability.free_cores import free_all
 from bls.engine import state as b
 from bls.engine.features.hosts.host_events import log_host
-from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.profile import drop_plan, hold_until
 from bls.engine.state import BatchState
+from traces.algorithms.event_heap import drop_top, move, push, replace_top
 from traces.compiled import Array, compiled
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import numpy as np
 
 from bls.engine.codes import HostState
 from bls.engine.cores import Offer
-from bls.engine.heaps import Heap
+from traces.algorithms.event_heap import Heap
 from traces.compiled import own
 from traces.kernels.signatures import Ints, Ints2
 from traces.kernels.state import State, column
