@@ -25,7 +25,7 @@ from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import result_as_workload
 from traces.base.errors import PluginError
-from traces.exporters.shown.cut import Excerpt, cut_ledger
+from traces.exporters.shown.part import Excerpt, cut_ledger
 from traces.series import load_series
 
 NS = 10**9

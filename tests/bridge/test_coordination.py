@@ -19,7 +19,7 @@ from bls.metrics.node_states import HOST_STATES
 from bridge.compare.comparison import Comparison, compare_jobs
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.compare.words import _delay_line, delay_lines
-from bridge.runs.node_table import node_columns
+from bridge.runs.record import node_columns
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
 from traces.checks.faults import InvariantError

@@ -3,7 +3,7 @@
 docs/reference/results.md ("The trace") defines the records. A tick is a nanosecond since the workload's time 0. References: of
 a core its global number, of a host its number, of a job's region the job's row. At one instant a core leaves its task, sends,
 receives, and enters the next task. Each core, lane and counter is a location, and readers open the files of all locations at
-once: on a machine of more than :data:`traces.exporters.shown.detail.MOST_CORES` cores only cores with events have one.
+once: on a machine of more than :data:`traces.exporters.shown.part.MOST_CORES` cores only cores with events have one.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
 from traces.exporters.otf2.messages import core_messages, ranked
 from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, batch_level
-from traces.exporters.shown.detail import MOST_CORES, shown_bars
+from traces.exporters.shown.part import MOST_CORES, shown_bars
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
