@@ -13,11 +13,11 @@ import bridge
 from bls.allocators import ALLOCATORS
 from bls.constraints.dependencies import dependencies
 from bls.constraints.job_constraints import constrain
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.policies import POLICIES
+from bls.scheduler_options import ConstraintOptions
 from bls.simulator import BatchSimulator
 from bls.workloads.merge import merge
 from bls.workloads.reshape import scale

@@ -1,5 +1,4 @@
-"""What a trace shows of a run: a part of its ledger (a window of time, some cores, some jobs), in some detail (its rows, and
-what is on cores)."""
+"""The part of a run that a trace shows (a window of time, some cores, some jobs), and its detail (rows, events of cores)."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
