@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.checks.core_bars import CoreBars, TaskTimes
 from traces.checks.ledger import check_transfers
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
@@ -23,6 +23,7 @@ from traces.exporters.otf2.library import address_of, binding, writing
 from traces.exporters.otf2.messages import core_messages, ranked
 from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, batch_level
 from traces.exporters.shown.part import MOST_CORES, shown_bars
+from traces.holdings import Holdings
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
@@ -95,7 +96,7 @@ def _write_events(
     # Each location is two files, and a reader opens all at once.
     few = ledger.shows == "cores" and ledger.machine.n_cores <= MOST_CORES
     number = np.arange(len(n_events)) if few else np.flatnonzero(n_events)
-    jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
+    jobs, tasks = Holdings.at_starts(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:
