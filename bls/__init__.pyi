@@ -1,6 +1,5 @@
 from .allocators import Allocator as Allocator, allocator as allocator, allocator_kernel as allocator_kernel
 from .analysis.description import describe as describe
-from .constraints.options import ConstraintOptions as ConstraintOptions
 from .engine.status import BatchStatus as BatchStatus
 from .machine.partitions import Partition as Partition
 from .machine.platform import (
@@ -23,10 +22,9 @@ from .policies import (
     score_kernel as score_kernel,
 )
 from .power.options import Power as Power
-from .scheduler_options import Rules as Rules
+from .scheduler_options import Batch as Batch, ConstraintOptions as ConstraintOptions, Rules as Rules
 from .seen.answers import Start as Start
 from .seen.jobs import SeenJob as SeenJob
-from .batch import Batch as Batch
 from .simulator import BatchSimulator as BatchSimulator
 from .view import View as View
 from .workloads import read_workload as read_workload, sample_path as sample_path

@@ -1,21 +1,25 @@
-"""Rules of the batch level: backfilling, kills, failures, estimates, the cost of deciding.
+"""The batch level as a user declares it: rules (backfilling, kills, failures, estimates, the cost of deciding), constraints of
+the jobs, and both with a policy and an allocator. A policy sees the rules only.
 
 Nothing heavy is imported at the top: the help of the command line is made of these fields.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bls import options as o
 from bls.engine.codes import Release, Resize
-from traces.base.errors import InputError, shown, whole
-from traces.base.options import holds, knows_its_keywords, recorded
+from traces.base.errors import InputError, parse_real, shown, whole
+from traces.base.options import holds, knows_its_keywords, plain, recorded
 
 if TYPE_CHECKING:
+    from bls.allocators import Allocator
     from bls.estimates import AnyEstimator
+    from bls.policies import AnyPolicy
 
 #: The values of ``Settings.resizing``, in their order.
 RESIZING = ("none", "expand", "shrink", "expand+shrink", "equal", "evolve", "decide")
@@ -27,6 +31,8 @@ BACKFILL = ("none", "easy", "conservative", REBUILD)
 MEASURED = "measured"  #: the decision cost that is measured in each pass
 
 _DEEPEST = 10**9
+_LEAST, _MOST = 0.25, 2.0  #: default smallest and largest factor of the requested cores for malleable jobs of a share
+_HIGHEST = 1e6  #: a factor larger than that of any machine
 
 
 @knows_its_keywords
@@ -167,3 +173,98 @@ class Rules:
             "switch_wait_ns": self.waits_for_switches_ns,
             "estimates": estimator(self.estimates).name,
         }
+
+
+@knows_its_keywords
+@dataclass(frozen=True, kw_only=True)
+class ConstraintOptions:
+    """Constraints of jobs in the user's form; ``bls.options`` declares them."""
+
+    memory: str = holds(o.MEMORY)
+    requests: str | os.PathLike[str] | None = holds(o.REQUESTS)
+    windows: str | os.PathLike[str] | None = holds(o.WINDOWS)
+    failures: str | None = holds(o.FAILURES)
+    dependencies: bool = holds(o.DEPENDENCIES)
+    switches: str | None = holds(o.SWITCHES)
+    malleable: str | os.PathLike[str] | None = holds(o.MALLEABLE)
+
+    def __post_init__(self) -> None:
+        if self.switches is not None:
+            switch_limit(self.switches)
+        if isinstance(self.malleable, str):
+            share_of(self.malleable)
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        return recorded(self)
+
+
+def switch_limit(text: str) -> tuple[int, int | None]:
+    """``1@2h`` as a number of switches and the longest wait for them, ns (None: no limit). Raises InputError otherwise."""
+    number, at, wait = str(text).partition("@")
+    if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
+        raise InputError(
+            f"{o.SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
+        )
+    from traces.base.time import parse_duration_ns
+
+    return int(number), parse_duration_ns(wait, str(o.SWITCHES)) if at else None
+
+
+def share_of(text: str) -> tuple[float, float, float] | None:
+    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs, and the smallest and largest factor of their requested cores; None for
+    another form, which is the name of a file. Raises InputError if its numbers are out of range."""
+    try:
+        numbers = [parse_real(part) for part in text.split(":")]
+    except ValueError:
+        return None
+    if len(numbers) > 3:
+        return None
+    share, least, most = (*numbers, *(_LEAST, _MOST)[len(numbers) - 1 :])
+    if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
+        raise InputError(
+            f"{o.MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
+            f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
+        )
+    return share, least, most
+
+
+@knows_its_keywords
+@dataclass(frozen=True)
+class Batch(Rules, ConstraintOptions):
+    """The policy and the rules of the batch level, and the constraints of its jobs. Raises InputError as :class:`Rules`."""
+
+    #: A batch policy, or the class of one that decides: ``fcfs``, ``sjf``, ``wfp3``, ``expr:w/t``, ``FILE.py:NAME`` or
+    #: an installed one (``bls.policies``). None: ``fcfs``, or the program of ``bls_command``.
+    policy: str | AnyPolicy | None = holds(o.BLS, None)
+    slack: float = holds(o.SLACK)  #: EDF's deadline is submit + slack × estimate
+    #: ``first-fit``, ``best-fit`` …, ``given``, ``FILE.py:NAME`` or an installed one (``bls.allocators``).
+    allocator: str | Allocator = holds(o.ALLOCATOR)
+
+    def __post_init__(self) -> None:
+        Rules.__post_init__(self)
+        ConstraintOptions.__post_init__(self)
+        object.__setattr__(self, "slack", o.SLACK.check(self.slack))
+        if self.switches is not None and self.switch_wait_ns is not None:
+            raise InputError(
+                f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"
+            )
+
+    @property
+    def waits_for_switches_ns(self) -> int | None:
+        """How long a job waits for no more switches than it requests; None: without a limit."""
+        return self.switch_wait_ns if self.switches is None else switch_limit(self.switches)[1]
+
+    @property
+    def resized(self) -> str:
+        """When the widths of running jobs change; by default ``expand+shrink`` if jobs are malleable."""
+        return self.resize or (o.RESIZE.default if self.malleable is None else o.RESIZED)
+
+    @property
+    def decides(self) -> str | AnyPolicy:
+        """The policy, or what is one by default."""
+        return o.BLS.default if self.policy is None else self.policy
+
+    def names(self) -> dict[str, Any]:
+        """The options as plain values, for a record of the run."""
+        return Rules.names(self) | {"bls": plain(self.decides)}

@@ -1,35 +1,46 @@
 """The cores that jobs held over time, for runs in which running jobs release or get cores."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
 
-from traces.base.columns import Columns
-from traces.compiled import Array
+from traces.compiled import Array, State
 from traces.intervals import intervals_of
-from traces.ledger import Ledger
+from traces.kernels.signatures import Ints
+from traces.ledger import JobRecords, Ledger
 from traces.records.releases import ReleaseRecords
 from traces.records.widths import WidthRecords
 
 
-@dataclass(frozen=True)
-class Holdings(Columns):
+class Holdings(State):
     """One row for the cores that a job held from one instant (its start, or when it got them) to another (its end, or when it
-    released them).
+    released them); also for kernels.
 
     Jobs that never started have no row, jobs without releases or new cores have one; rows are sorted by job, then by instant.
     """
 
-    job: Array  # (k,): row of ``JobRecords``
+    job: Ints  # (k,): row of ``JobRecords``
     # (k,): instants
-    start_ns: Array
-    end_ns: Array
-    cores: Array  # (k,): number of cores
-    first: Array  # (k + 1,): row ``i`` has the intervals ``first[i]:first[i + 1]`` of the next two
-    # ndarray of int64: half-open intervals of global core numbers, ascending within a row
-    lo: Array
-    hi: Array
+    start_ns: Ints
+    end_ns: Ints
+    cores: Ints  # (k,): number of cores
+    first: Ints  # (k + 1,): row ``i`` has the intervals ``first[i]:first[i + 1]`` of the next two
+    # half-open intervals of global core numbers, ascending within a row
+    lo: Ints
+    hi: Ints
+
+    @classmethod
+    def of(cls, *columns: Array) -> Holdings:
+        """Holdings of columns in this order."""
+        return cls(*(np.ascontiguousarray(column, np.int64) for column in columns))
+
+    @classmethod
+    def at_starts(cls, jobs: JobRecords) -> Holdings:
+        """One row for every job, also one that never started: the cores with which it started, to its end."""
+        columns = (jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
+        return cls.of(np.arange(len(jobs)), jobs.start_ns, jobs.end_ns, jobs.held_cores, *columns)
 
     def __len__(self) -> int:
         return len(self.job)
@@ -106,7 +117,7 @@ def holdings(ledger: Ledger) -> Holdings:
     if not apart.any():
         rows = np.flatnonzero(jobs.started)
         first = np.concatenate([[0], np.cumsum(count[rows])])
-        return Holdings(rows, jobs.start_ns[rows], jobs.end_ns[rows], jobs.held_cores[rows], first, lo, hi)
+        return Holdings.of(rows, jobs.start_ns[rows], jobs.end_ns[rows], jobs.held_cores[rows], first, lo, hi)
     # Core by core for jobs that did not hold all cores from start to end, and then joined again.
     owner = jobs.owner
     whole = ~apart[owner]
@@ -128,4 +139,4 @@ def holdings(ledger: Ledger) -> Holdings:
     first = np.concatenate([first_of_row, [len(lo)]])
     rows = at[first_of_row]
     cores = np.add.reduceat(hi - lo, first_of_row)
-    return Holdings(owner[rows], since[rows], until[rows], cores, first, lo, hi)
+    return Holdings.of(owner[rows], since[rows], until[rows], cores, first, lo, hi)

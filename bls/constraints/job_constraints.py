@@ -11,7 +11,6 @@ import numpy as np
 from bls.conflicts import UNAWARE
 from bls.constraints.advance_reservations import Windows, load_windows
 from bls.constraints.dependencies import Dependencies, dependencies
-from bls.constraints.options import ConstraintOptions, switch_limit
 from bls.constraints.outages import Outages, outages
 from bls.constraints.resource_requests import Requests, fit_requests, requests
 from bls.constraints.widths import Widths, widths
@@ -19,6 +18,7 @@ from bls.engine.state import NEVER
 from bls.machine.partitions import Partition, PartitionTable, partition_table
 from bls.machine.platform import Platform
 from bls.options import BLS, MEMORY, SIGNALS, SWITCHES
+from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.columns import rejects_text
 from bls.workloads.selection import check_preset
 from bls.workloads.workload import TOO_WIDE, Workload

@@ -13,14 +13,13 @@ from bls.constraints.resource_requests import read_request_file
 from bls.machine.partitions import partition_table
 from bls.machine.platform import Platform
 from bls.options import MALLEABLE
+from bls.scheduler_options import share_of
 from bls.workloads.workload import Workload
 from traces.base.columns import Columns
-from traces.base.errors import InputError, parse_real, shown
+from traces.base.errors import InputError, shown
 from traces.compiled import Array
 
 _STREAM = 0x6D616C6C6561626C65  #: name of the stream from which malleable jobs are drawn
-_LEAST, _MOST = 0.25, 2.0  #: default smallest and largest factor of the requested cores for jobs of a share
-_HIGHEST = 1e6  #: a factor larger than that of any machine
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,6 @@ class Widths(Columns):
     def malleable(self) -> Array:
         """Jobs whose width may change: bool (n,)."""
         return np.asarray(self.min_cores < self.max_cores)
-
-
-def share_of(text: str) -> tuple[float, float, float] | None:
-    """``0.5`` or ``0.5:0.25:2`` as a share of the jobs, and the smallest and largest factor of their requested cores; None for
-    another form, which is the name of a file. Raises InputError if its numbers are out of range."""
-    try:
-        numbers = [parse_real(part) for part in text.split(":")]
-    except ValueError:
-        return None
-    if len(numbers) > 3:
-        return None
-    share, least, most = (*numbers, *(_LEAST, _MOST)[len(numbers) - 1 :])
-    if not (0 < share <= 1 and 0 < least <= 1 <= most <= _HIGHEST):
-        raise InputError(
-            f"{MALLEABLE}: {shown(text)}; allowed: SHARE above 0 up to 1, or SHARE:MIN:MAX with MIN above 0 up to 1 and "
-            f"MAX from 1 to {_HIGHEST:g} times the cores that a job asks for, as 0.5:0.25:2; or a CSV file"
-        )
-    return share, least, most
 
 
 def widths(

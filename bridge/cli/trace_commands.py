@@ -43,7 +43,7 @@ def cut_command(
     from bridge.runs.stored_trace import write_part
     from bridge.runs.tracing import part_of
     from bridge.standard_error import put, say
-    from traces.exporters.shown.cut import WHOLE
+    from traces.exporters.shown.part import WHOLE
 
     part = part_of(trace_window, trace_cores, jobs, job_words(Path(results)))
     if part == WHOLE:
@@ -64,7 +64,7 @@ def convert_command(
     """Write a trace of a finished run in any format, from its tables."""
     from bridge.runs.stored_trace import write_part
     from bridge.standard_error import put, say
-    from traces.exporters.shown.cut import WHOLE
+    from traces.exporters.shown.part import WHOLE
 
     for path in write_part(Path(results), out, trace, trace_detail, WHOLE, say):
         put(path)

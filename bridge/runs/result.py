@@ -366,8 +366,8 @@ class Result:
     @cached_property
     def nodes(self) -> pd.DataFrame:
         """One row for every interval in which a host's state stays the same, with the energy used, J, if power is known
-        (``bridge.runs.node_table``)."""
-        from bridge.runs.node_table import node_columns
+        (``bridge.runs.record``)."""
+        from bridge.runs.record import node_columns
 
         return tables.rows_frame(node_columns(self))
 

@@ -17,7 +17,7 @@ from bridge.scenarios.scenario import RECORDED
 from traces.base.errors import InputError
 from traces.base.time import MAX_NS, format_ns
 from traces.compiled import Array
-from traces.exporters.shown.cut import Excerpt
+from traces.exporters.shown.part import Excerpt, automatic_detail
 from traces.exporters.stored import stored_ledger
 from traces.ledger import JobRecords, Ledger, MachineShape, PassRecords, PowerRecords, TaskRecords, TransferRecords
 from traces.ledger_tables import TASKS, TRANSFERS, stored_events
@@ -112,7 +112,6 @@ def _of_table(ledger: Ledger, folder: Path) -> tuple[Path, Array, dict[str, Arra
 def _of_archive(ledger: Ledger, folder: Path, record: Mapping[str, Any]) -> tuple[Path, Array, dict[str, Array]]:
     """The same from the OTF2 trace of a run without ``--tasks``, if that is complete; without lengths."""
     from traces.exporters.otf2.archive_tasks import read_tasks
-    from traces.exporters.shown.detail import automatic_detail
 
     path, jobs, arguments = folder / ARCHIVE, ledger.jobs, record.get("arguments") or {}
     instead = f"; simulate again with {KEEP_TASKS} to keep one row per task, or give {TRACE_DETAIL:job}"

@@ -15,14 +15,14 @@ from traces.base.options import PART_JOBS
 from traces.base.time import MAX_NS, parse_duration_ns, parse_instant_ns
 from traces.compiled import Array
 from traces.exporters import WITH_ROWS, exporter
-from traces.exporters.shown.cut import WHOLE, Excerpt
+from traces.exporters.shown.part import WHOLE, Excerpt, automatic_detail, cut_ledger, cut_machine, with_detail
 from traces.intervals import check_ends, parse_intervals
 from traces.ledger import Ledger, MachineShape
 
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Requested traces: their formats, detail (``traces.exporters.shown.detail``), and part of the run."""
+    """Requested traces: their formats, detail (``traces.exporters.shown.part``), and part of the run."""
 
     formats: tuple[str, ...] = (TRACE_FORMATS.default,)
     detail: str = TRACE_DETAIL.default
@@ -44,13 +44,9 @@ class TraceRequest:
     def _detail(self, name: str, machine: MachineShape) -> str:
         if self.detail != TRACE_DETAIL.default:
             return self.detail
-        from traces.exporters.shown.detail import automatic_detail
-
         return automatic_detail(machine) if name in WITH_ROWS else "task"
 
     def _within(self, machine: MachineShape) -> MachineShape:
-        from traces.exporters.shown.cut import cut_machine
-
         return machine if self.part.cores is None else cut_machine(machine, self.part.cores)[0]
 
     def check(self, where: str = "") -> None:
@@ -66,9 +62,6 @@ class TraceRequest:
     def write(self, ledger: Ledger, folder: Path) -> list[Path]:
         """Write the traces of a ledger; return the files for viewers. Raises InputError if the part is empty, or there is a
         trace."""
-        from traces.exporters.shown.cut import cut_ledger
-        from traces.exporters.shown.detail import with_detail
-
         ledger = cut_ledger(ledger, self.part)
         return [
             exporter(name)(with_detail(ledger, self._detail(name, ledger.machine)), folder) for name in self.formats

@@ -24,7 +24,6 @@ from bls import read_workload, sample_path
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import Window, windows
 from bls.constraints.job_constraints import JobConstraints
-from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, Outages, modelled_outages
 from bls.engine.state import BY_ROW, BatchState
 from bls.engine.status import BatchStatus
@@ -33,6 +32,7 @@ from bls.fair_start import FinishedRows, fair_starts
 from bls.machine.platform import HostGroup, Platform
 from bls.policies import POLICIES
 from bls.running_jobs import Counts
+from bls.scheduler_options import ConstraintOptions
 from bls.scheduler_options import Rules as BatchRules
 from bls.simulator import BatchSimulator
 from bls.workloads.workload import Workload

@@ -14,11 +14,11 @@ from tables import table_rows
 
 from bls.constraints.advance_reservations import Window, load_windows, parse_windows, windows
 from bls.constraints.job_constraints import BEYOND_LIMITS, NO_PARTITION, assign, constrain, outage_columns
-from bls.constraints.options import ConstraintOptions, switch_limit
 from bls.constraints.outages import NEVER, OutageModel, Outages, modelled_outages, outages, read_outages
 from bls.constraints.resource_requests import ASKS_TOO_MUCH, Requests, fit_requests, requests
 from bls.machine.partitions import Partition, Switch, partition_table
 from bls.machine.platform import HostGroup, Platform
+from bls.scheduler_options import ConstraintOptions, switch_limit
 from bls.workloads.workload import TOO_WIDE, Workload
 from bridge import simulate
 from traces.base.errors import InputError

@@ -13,11 +13,11 @@ import bridge
 from bls.allocators import ALLOCATORS
 from bls.constraints.dependencies import dependencies
 from bls.constraints.job_constraints import constrain
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
 from bls.metrics.batch import schedule_metrics
 from bls.metrics.schedule import Schedule
 from bls.policies import POLICIES
+from bls.scheduler_options import ConstraintOptions
 from bls.simulator import BatchSimulator
 from bls.workloads.merge import merge
 from bls.workloads.reshape import scale
@@ -25,7 +25,7 @@ from bls.workloads.selection import select
 from bls.workloads.workload import Workload
 from bls.workloads.writers.swf import result_as_workload
 from traces.base.errors import PluginError
-from traces.exporters.shown.cut import Excerpt, cut_ledger
+from traces.exporters.shown.part import Excerpt, cut_ledger
 from traces.series import load_series
 
 NS = 10**9

@@ -10,7 +10,6 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Partition, Platform, Workload
-from bls.constraints.options import ConstraintOptions
 from bls.cp import MODELS, scheduling
 from bls.cp.dispatch import dispatch
 from bls.machine.host_power import HostPower
@@ -18,6 +17,7 @@ from bls.policies import policy
 from bls.policies.planning import run
 from bls.policies.planning.planner import PCP20
 from bls.power.options import Power
+from bls.scheduler_options import ConstraintOptions
 from traces.base.errors import InputError, PluginError
 from traces.base.time import NS_PER_S
 from traces.checks.ledger import check_ledger

@@ -43,10 +43,9 @@ import pandas as pd
 import pytest
 
 import bridge
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform, load_platform
 from bls.power.options import Power
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError

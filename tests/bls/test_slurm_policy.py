@@ -11,11 +11,10 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Workload
-from bls.constraints.options import ConstraintOptions
 from bls.policies import policy
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from traces.base.errors import InputError
 
 S, MS, US = 10**9, 10**6, 10**3

@@ -17,9 +17,8 @@ import bridge
 from als.lengths import LENGTHS
 from als.planners import PLANNERS
 from als.techniques import TECHNIQUES
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Network, Platform
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from traces.checks.ledger import check_ledger
 

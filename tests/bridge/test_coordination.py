@@ -14,12 +14,12 @@ from tables import table_rows
 
 import bridge
 from bls import HostGroup, Platform, Rules, Workload
-from bls.constraints.options import ConstraintOptions
 from bls.metrics.node_states import HOST_STATES
+from bls.scheduler_options import ConstraintOptions
 from bridge.compare.comparison import Comparison, compare_jobs
 from bridge.compare.delay_causes import CAUSES, StartedJobs, find_causes
 from bridge.compare.words import _delay_line, delay_lines
-from bridge.runs.node_table import node_columns
+from bridge.runs.record import node_columns
 from bridge.scenarios.scenario import Application
 from traces.base.errors import InputError
 from traces.checks.faults import InvariantError

@@ -13,7 +13,6 @@ from directors import Director
 import bridge
 from als.engine import hooks as a
 from als.programs import table as program_drawing
-from bls.constraints.options import ConstraintOptions
 from bls.engine import initial_state
 from bls.engine.feature import Feature
 from bls.engine.features import order
@@ -22,7 +21,7 @@ from bls.machine.host_power import HostPower
 from bls.machine.partitions import Partition
 from bls.machine.platform import HostGroup, Platform
 from bls.power.options import Power
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads.workload import Workload
 from bridge.couplings import inline_state as i
 from bridge.runs.kernels import APPLICATION, BATCH, INLINE, WORKER, prepare_run, prepare_workers

@@ -19,10 +19,9 @@ from test_power_runs import varied
 
 import bridge
 from bls import Platform, Workload, sample_path
-from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import OutageModel, modelled_outages
 from bls.machine.platform import HostGroup
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bridge.runs.result import Result
 from bridge.runs.simulation import run
 from bridge.scenarios.application_map import ApplicationMap, parse_application_map

@@ -23,10 +23,9 @@ from replay_soak import known_sockets, sockets_of, started_by
 from slurm_here import machine, needs_slurm, replayed
 from tables import table_rows, table_text
 
-from bls.constraints.options import ConstraintOptions
 from bls.machine.partitions import Partition, Switch
 from bls.machine.platform import HostGroup, Platform
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.workloads import read_workload
 from bls.workloads.selection import select as selected
 from bls.workloads.workload import Workload

@@ -12,7 +12,7 @@ import pytest
 from slurm_here import machine, needs_slurm, replayed
 from tables import table_rows, table_text
 
-from bls.constraints.options import ConstraintOptions
+from bls.scheduler_options import ConstraintOptions
 from bls.workloads.workload import Workload
 from bridge.replay.configuration import Configuration, of_machine, settings
 from bridge.replay.keys import NODES, OWN, PARTITIONS, TOP, Key, line_of

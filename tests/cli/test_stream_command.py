@@ -10,9 +10,8 @@ from layers import these_stay
 from tables import table_rows, table_text
 
 import bridge.runs.stream as streaming
-from bls.constraints.options import ConstraintOptions
 from bls.machine.platform import HostGroup, Platform
-from bls.scheduler_options import Rules
+from bls.scheduler_options import ConstraintOptions, Rules
 from bls.seen.answers import Start
 from bls.seen.jobs import SeenJob
 from bls.stream import ArrivingJobs

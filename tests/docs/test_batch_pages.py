@@ -13,7 +13,6 @@ from bls import Allocator, HostGroup, Platform, Rules, Workload, load_platform, 
 from bls.allocators import ALLOCATORS
 from bls.constraints.advance_reservations import load_windows
 from bls.constraints.job_constraints import assign, constrain
-from bls.constraints.options import ConstraintOptions
 from bls.constraints.outages import NEVER, outages, read_outages
 from bls.constraints.resource_requests import requests
 from bls.machine.partitions import Partition
@@ -22,7 +21,7 @@ from bls.metrics.node_states import HOST_STATES
 from bls.policies import POLICIES, policy
 from bls.policies.expression import FUNCTIONS, NAMES
 from bls.policies.multifactor.settings import _TABLES, SETTINGS
-from bls.scheduler_options import BACKFILL
+from bls.scheduler_options import BACKFILL, ConstraintOptions
 from traces.ledger import STATES, WHY
 
 DOCS = ROOT / "docs"

@@ -15,7 +15,7 @@ from trace_readers import Shown, expected, read_chrome, read_csv, read_otf2, rea
 
 from traces.base.errors import InputError
 from traces.exporters import exporter
-from traces.exporters.shown.cut import Excerpt, cut_ledger
+from traces.exporters.shown.part import Excerpt, cut_ledger
 from traces.exporters.text import write_text
 from traces.ledger import Ledger
 from traces.records.scales import ScaleRecords

@@ -20,8 +20,15 @@ from traces.exporters import WITH_ROWS, exporter
 from traces.exporters.otf2 import write_otf2
 from traces.exporters.otf2.checks import check_nesting
 from traces.exporters.otf2.library import reading
-from traces.exporters.shown.cut import Excerpt, cut_ledger
-from traces.exporters.shown.detail import DETAILS, MOST_CORES, MOST_HOSTS, automatic_detail, with_detail
+from traces.exporters.shown.part import (
+    DETAILS,
+    MOST_CORES,
+    MOST_HOSTS,
+    Excerpt,
+    automatic_detail,
+    cut_ledger,
+    with_detail,
+)
 from traces.ledger import Ledger, PassRecords, PowerRecords
 from traces.records.releases import ReleaseRecords
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from traces.compiled import State, compiled
+from traces.holdings import Holdings
 from traces.kernels.signatures import Flags, Floats, Ints, Shorts
-from traces.ledger import JobRecords, TaskRecords
+from traces.ledger import TaskRecords
 
 
 class CoreBars(State):
@@ -21,23 +22,6 @@ class CoreBars(State):
     job: Shorts  # ndarray of int32, shape (k,): row of the job in ``ledger.jobs``
     # ndarray of int32, shape (k,): number of the task within the job; -1 for the whole job, if it has no task rows
     task: Shorts
-
-
-class JobTimes(State):
-    """Times and cores of each job: columns of ``traces.ledger.JobRecords`` (``first``, ``lo`` and ``hi`` are the
-    allocation)."""
-
-    start: Ints
-    end: Ints
-    first: Ints
-    lo: Ints
-    hi: Ints
-
-    @classmethod
-    def of(cls, jobs: JobRecords) -> JobTimes:
-        """The times of a ledger's jobs."""
-        columns = (jobs.start_ns, jobs.end_ns, jobs.allocation_first, jobs.allocation_lo, jobs.allocation_hi)
-        return cls(*(np.ascontiguousarray(column, np.int64) for column in columns))
 
 
 class TaskTimes(State):
@@ -57,7 +41,7 @@ class TaskTimes(State):
 
 
 @compiled()
-def count_bars(jobs: JobTimes, tasks: TaskTimes, counts: Ints) -> None:
+def count_bars(jobs: Holdings, tasks: TaskTimes, counts: Ints) -> None:
     """Add the number of bars of each core to ``counts`` (int64, shape (n_cores,)).
 
     Cores must be within the machine; this is not checked here.
@@ -77,7 +61,7 @@ def count_bars(jobs: JobTimes, tasks: TaskTimes, counts: Ints) -> None:
 
 @compiled()
 def place_bars(
-    job_order: Ints, jobs: JobTimes, tasks: TaskTimes, cursor: Ints, bars: CoreBars, last_end: Ints, doubtful: Flags
+    job_order: Ints, jobs: Holdings, tasks: TaskTimes, cursor: Ints, bars: CoreBars, last_end: Ints, doubtful: Flags
 ) -> None:
     """Write each bar's job and task at its core's ``cursor``, which advances.
 
@@ -100,7 +84,7 @@ def place_bars(
                 doubtful[core] = True
             last_end[core] = task_end[row]
         if first == stop:
-            start, end = jobs.start[job], jobs.end[job]
+            start, end = jobs.start_ns[job], jobs.end_ns[job]
             for k in range(jobs.first[job], jobs.first[job + 1]):
                 for core in range(lo[k], hi[k]):
                     at = cursor[core]
@@ -113,13 +97,13 @@ def place_bars(
 
 
 @compiled()
-def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder: Ints) -> tuple[int, int]:
+def first_holding_clash(job_order: Ints, jobs: Holdings, free_from: Ints, holder: Ints) -> tuple[int, int]:
     """Return the first (job row, core) that takes a core before its last holder has left it, or (-1, -1).
 
     ``job_order`` is by (start, end, row); ``free_from`` and ``holder`` (int64, shape (n_cores,)) are work space, initially
     the least int64 and -1; afterwards they name the holder.
     """
-    start, end, lo, hi = jobs.start, jobs.end, jobs.lo, jobs.hi
+    start, end, lo, hi = jobs.start_ns, jobs.end_ns, jobs.lo, jobs.hi
     for job in job_order:
         for k in range(jobs.first[job], jobs.first[job + 1]):
             for core in range(lo[k], hi[k]):
@@ -131,7 +115,7 @@ def first_holding_clash(job_order: Ints, jobs: JobTimes, free_from: Ints, holder
 
 
 @compiled()
-def first_task_outside(jobs: JobTimes, tasks: TaskTimes, job_cores: Ints, owner: Ints) -> tuple[int, int, int]:
+def first_task_outside(jobs: Holdings, tasks: TaskTimes, job_cores: Ints, owner: Ints) -> tuple[int, int, int]:
     """Return the first (job row, task, fault) whose task breaks a rule of its job, or (-1, -1, 0).
 
     Faults: 1 ends before it starts, 2 starts before the job, 3 ends after the job, 4 is on a core that is not among the first
@@ -140,13 +124,13 @@ def first_task_outside(jobs: JobTimes, tasks: TaskTimes, job_cores: Ints, owner:
     """
     lo, hi = jobs.lo, jobs.hi
     task_core, task_start, task_end = tasks.core, tasks.start, tasks.end
-    for job in range(len(jobs.start)):
+    for job in range(len(jobs.start_ns)):
         left = job_cores[job]
         for k in range(jobs.first[job], jobs.first[job + 1]):
             for core in range(lo[k], min(hi[k], lo[k] + left)):
                 owner[core] = job
             left = max(0, left - (hi[k] - lo[k]))
-        first, start, end = tasks.first[job], jobs.start[job], jobs.end[job]
+        first, start, end = tasks.first[job], jobs.start_ns[job], jobs.end_ns[job]
         for row in range(first, tasks.first[job + 1]):
             fault = 0
             if task_core[row] < 0:

@@ -10,7 +10,6 @@ import numpy as np
 from traces.base.errors import InputError
 from traces.checks.core_bars import (
     CoreBars,
-    JobTimes,
     TaskTimes,
     count_bars,
     first_holding_clash,
@@ -19,8 +18,8 @@ from traces.checks.core_bars import (
     place_bars,
 )
 from traces.checks.faults import InvariantError
-from traces.compiled import Array, own
-from traces.holdings import changing, core_spans, holdings
+from traces.compiled import Array
+from traces.holdings import Holdings, changing, core_spans, holdings
 from traces.ledger import STATES, WHY, JobRecords, Ledger, TaskRecords, TransferRecords
 from traces.lifecycle import NEVER_RAN, RAN, Ending, Reason
 from traces.records.declared import divides
@@ -100,7 +99,7 @@ def core_bars(ledger: Ledger) -> CoreBars:
     if ledger.tasks is None and ledger.releases is not None:
         raise InputError("cores were released and no tasks were kept, so it is not known what each did; keep the tasks")
     jobs, n_cores = ledger.jobs, ledger.machine.n_cores
-    when, tasks = JobTimes.of(jobs), TaskTimes.of(_checked_tasks(ledger))
+    when, tasks = Holdings.at_starts(jobs), TaskTimes.of(_checked_tasks(ledger))
     first = np.zeros(n_cores + 1, np.int64)
     count_bars(when, tasks, first[1:])
     np.cumsum(first, out=first)
@@ -263,10 +262,7 @@ def _check_holdings(ledger: Ledger) -> None:
     holder = np.full(n_cores, -1, np.int64)
     holds = holdings(ledger)
     order = np.lexsort((np.arange(len(holds)), holds.end_ns, holds.start_ns))
-    times = JobTimes(
-        *(own(column, np.int64) for column in (holds.start_ns, holds.end_ns, holds.first, holds.lo, holds.hi))
-    )
-    row, core = first_holding_clash(order, times, np.full(n_cores, _LEAST), holder)
+    row, core = first_holding_clash(order, holds, np.full(n_cores, _LEAST), holder)
     if row >= 0:
         jobs_then = jobs.job_id[holds.job[holder[core]]], jobs.job_id[holds.job[row]]
         raise InvariantError(
@@ -274,11 +270,11 @@ def _check_holdings(ledger: Ledger) -> None:
         )
 
 
-def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
+def _ever_held(ledger: Ledger) -> tuple[Holdings, Array]:
     """Return the jobs with all cores that they ever held, and the number of the first cores that they may compute on."""
     jobs, widths = ledger.jobs, ledger.widths
     if widths is None or not len(widths):
-        return JobTimes.of(jobs), jobs.held_cores if ledger.moldable else jobs.cores
+        return Holdings.at_starts(jobs), jobs.held_cores if ledger.moldable else jobs.cores
     wider = np.zeros(len(jobs), np.bool_)
     wider[widths.job] = True
     owner = jobs.owner
@@ -294,8 +290,7 @@ def _ever_held(ledger: Ledger) -> tuple[JobTimes, Array]:
     owner, lo, hi = columns[:, np.lexsort(columns[1::-1])]
     first = np.searchsorted(owner, np.arange(len(jobs) + 1))
     cores = np.where(wider, np.diff(first), jobs.cores)
-    held = (jobs.start_ns, jobs.end_ns, first, lo, hi)
-    return JobTimes(*(own(column, np.int64) for column in held)), cores
+    return Holdings.of(np.arange(len(jobs)), jobs.start_ns, jobs.end_ns, np.diff(first), first, lo, hi), cores
 
 
 def _ever_given(ledger: Ledger, job: Array, core: Array) -> Array:

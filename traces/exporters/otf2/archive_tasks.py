@@ -10,7 +10,7 @@ import numpy as np
 from traces.base.errors import InputError, TwolevelError
 from traces.compiled import Array
 from traces.exporters.otf2.library import reading
-from traces.exporters.shown.detail import MOST_CORES
+from traces.exporters.shown.part import MOST_CORES
 
 _OF_TASK = ("task", "chunk")
 

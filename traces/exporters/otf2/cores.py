@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.checks.core_bars import CoreBars, TaskTimes
 from traces.compiled import CFunction, State, compiled
 from traces.exporters.otf2.kernels import CHUNK, COMMUNICATOR, NO_WRITER, TASK
 from traces.exporters.otf2.library import AddUint64, CloseEvtWriter, Enter, GetEvtWriter, Leave, MpiRecv, MpiSend
 from traces.exporters.otf2.messages import CoreMessages
+from traces.holdings import Holdings
 from traces.kernels.signatures import Ints
 
 # Upper limits of the tags and bytes of messages.
@@ -45,7 +46,7 @@ class CoreEvents(State):
 
     number: Ints
     bars: CoreBars
-    jobs: JobTimes
+    jobs: Holdings
     tasks: TaskTimes
     messages: CoreMessages
     wait_bar: Ints
@@ -92,7 +93,7 @@ def _write_messages(
 
 
 @compiled(inner=True)
-def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: JobTimes, tasks: TaskTimes, block: BarTimes) -> None:
+def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: Holdings, tasks: TaskTimes, block: BarTimes) -> None:
     for bar in range(first, stop):
         job, task = bars.job[bar], bars.task[bar]
         if task >= 0:
@@ -101,8 +102,8 @@ def _fetch_bars(first: int, stop: int, bars: CoreBars, jobs: JobTimes, tasks: Ta
             block.end[bar - first] = tasks.end[row]
             block.chunk[bar - first] = tasks.chunk[row]
         else:
-            block.start[bar - first] = jobs.start[job]
-            block.end[bar - first] = jobs.end[job]
+            block.start[bar - first] = jobs.start_ns[job]
+            block.end[bar - first] = jobs.end_ns[job]
 
 
 @compiled(merged=True)

@@ -3,7 +3,7 @@
 docs/reference/results.md ("The trace") defines the records. A tick is a nanosecond since the workload's time 0. References: of
 a core its global number, of a host its number, of a job's region the job's row. At one instant a core leaves its task, sends,
 receives, and enters the next task. Each core, lane and counter is a location, and readers open the files of all locations at
-once: on a machine of more than :data:`traces.exporters.shown.detail.MOST_CORES` cores only cores with events have one.
+once: on a machine of more than :data:`traces.exporters.shown.part.MOST_CORES` cores only cores with events have one.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.checks.core_bars import CoreBars, JobTimes, TaskTimes
+from traces.checks.core_bars import CoreBars, TaskTimes
 from traces.checks.ledger import check_transfers
 from traces.exporters.otf2 import kernels
 from traces.exporters.otf2.batch import Location, write_batch
@@ -22,7 +22,8 @@ from traces.exporters.otf2.kernels import Calls
 from traces.exporters.otf2.library import address_of, binding, writing
 from traces.exporters.otf2.messages import core_messages, ranked
 from traces.exporters.shown.batch_level import MOST_LANES, ShownBatchLevel, batch_level
-from traces.exporters.shown.detail import MOST_CORES, shown_bars
+from traces.exporters.shown.part import MOST_CORES, shown_bars
+from traces.holdings import Holdings
 from traces.ledger import Ledger, TaskRecords, TransferRecords
 from traces.waits import bar_waits
 
@@ -95,7 +96,7 @@ def _write_events(
     # Each location is two files, and a reader opens all at once.
     few = ledger.shows == "cores" and ledger.machine.n_cores <= MOST_CORES
     number = np.arange(len(n_events)) if few else np.flatnonzero(n_events)
-    jobs, tasks = JobTimes.of(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
+    jobs, tasks = Holdings.at_starts(ledger.jobs), TaskTimes.of(ledger.tasks or _NO_TASKS)
     binding.Archive_OpenEvtFiles(archive)
     attributes = binding.AttributeList_New()
     try:

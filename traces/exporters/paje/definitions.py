@@ -6,7 +6,7 @@ import numpy as np
 
 from traces.compiled import Array
 from traces.exporters.shown.batch_level import REGIONS, Series, ShownBatchLevel
-from traces.exporters.shown.detail import shown_cores, shown_hosts
+from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, blocks, words
 from traces.ledger import Ledger
 

@@ -12,7 +12,7 @@ from traces.compiled import Array
 from traces.exporters.perfetto.wire import interned, message, packet, text, varint
 from traces.exporters.shown.batch_level import ATTRIBUTES, CUT, JOB_NAME, REGIONS, WORDS, Series, ShownBatchLevel
 from traces.exporters.shown.core_slices import KINDS
-from traces.exporters.shown.detail import shown_cores, shown_hosts
+from traces.exporters.shown.part import shown_cores, shown_hosts
 from traces.exporters.shown.rows import JobNames, Rows, blocks
 from traces.ledger import Ledger, MachineShape
 

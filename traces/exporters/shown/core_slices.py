@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traces.compiled import Array
-from traces.exporters.shown.detail import shown_bars
+from traces.exporters.shown.part import shown_bars
 from traces.exporters.shown.rows import BLOCK
 from traces.holdings import holdings
 from traces.ledger import Ledger
