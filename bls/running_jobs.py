@@ -26,7 +26,6 @@ from bls.engine.features.running.releases import (
 )
 from bls.engine.features.running.state import CommandLog
 from bls.engine.growing import grow_width_requests
-from bls.engine.state import BatchState
 from traces.compiled import Array
 from traces.intervals import intervals_of
 from traces.ledger import STATES
@@ -64,7 +63,7 @@ class Dealings:
 class RunningJobs:
     """The jobs of a batch simulation, by row."""
 
-    state: BatchState
+    state: b.BatchState
     # Constants of the run:
     workload: Workload  # includes recorded run times, which no view shows
     platform: Platform
@@ -319,7 +318,7 @@ class Counts:
     """A few numbers of a run, valid at any time and in any thread; they do not keep its columns alive.
     ``state``: at the start."""
 
-    def __init__(self, state: BatchState) -> None:
+    def __init__(self, state: b.BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()
 
     @property

@@ -7,7 +7,6 @@ A heap would give the head as quickly, but not the following jobs in order.
 
 from bls.availability.free_cores import next_number
 from bls.engine import state as b
-from bls.engine.state import BatchState
 from traces.compiled import Array, compiled
 
 
@@ -35,14 +34,14 @@ def queue_remove(words: Array, starts: Array, rank: int) -> None:
 
 
 @compiled(merged=True)
-def waiting_from(state: BatchState, rank: int) -> int:
+def waiting_from(state: b.BatchState, rank: int) -> int:
     """Return the waiting job of the lowest rank from ``rank`` on, or -1."""
     found = next_number(state.queue_words, state.queue_starts, rank)
     return int(state.by_rank[found]) if found >= 0 else -1
 
 
 @compiled(merged=True)
-def next_in_order(state: BatchState, place: int, n_order: int) -> tuple[int, int]:
+def next_in_order(state: b.BatchState, place: int, n_order: int) -> tuple[int, int]:
     """Return the next place in the order of ranks, or of ``state.order``, and its job; -1 after the last."""
     if state.settings.order == b.STATIC:
         rank = next_number(state.queue_words, state.queue_starts, place + 1)

@@ -7,7 +7,6 @@ import numpy as np
 from bls.engine import state as b
 from bls.engine.cores import Pool
 from bls.engine.features.order import FEATURES
-from bls.engine.state import BatchState
 from traces.checks.faults import Checks
 from traces.compiled import Array
 from traces.intervals import intervals_of
@@ -28,7 +27,7 @@ class BatchChecks(Checks):
     - ``held``, ``kept``, int64 (k,): the rows that hold cores, and those that keep a reservation
     """
 
-    def __init__(self, state: BatchState) -> None:
+    def __init__(self, state: b.BatchState) -> None:
         super().__init__(f"batch engine at {state.now_ns} ns")
         self.declared(state)
         self.state, self.settings, self.jobs = state, state.settings, state.jobs.front(state.n_rows)
@@ -119,7 +118,7 @@ class BatchChecks(Checks):
         return np.maximum(until, stops.until_ns) if stops.state.size else until
 
 
-def validate(state: BatchState) -> None:
+def validate(state: b.BatchState) -> None:
     """Check a batch state between two calls of ``bls.engine.loop`` without a fault; raises InvariantError."""
     _Batch(state).check()
 
