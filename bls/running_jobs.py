@@ -15,15 +15,8 @@ import numpy as np
 
 from bls.engine import loop as engine
 from bls.engine import state as b
+from bls.engine.features.running import releases as reports
 from bls.engine.features.running.commands import take_back
-from bls.engine.features.running.releases import (
-    ACCEPTED,
-    FULL,
-    report_job_releases,
-    report_loss,
-    report_width_requests,
-    stop_after,
-)
 from bls.engine.features.running.state import CommandLog
 from bls.engine.growing import grow_width_requests
 from traces.compiled import Array
@@ -162,7 +155,7 @@ class RunningJobs:
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible
         (``bls.engine.features.running.releases``)."""
-        return report_job_releases(self.state, row, core_number, released_ns, end_ns) == ACCEPTED
+        return reports.report_job_releases(self.state, row, core_number, released_ns, end_ns) == reports.ACCEPTED
 
     def width_range(self, row: int) -> tuple[int, int]:
         """The smallest and the largest width of a row's job; equal if it may not change."""
@@ -171,9 +164,10 @@ class RunningJobs:
 
     def request_width(self, row: int, width_request_ns: Array, cores: Array, until_ns: int) -> bool:
         """Report the requests for cores of a job that has started, before its outcome; False if they are not possible."""
-        while (answer := report_width_requests(self.state, row, width_request_ns, cores, until_ns)) == FULL:
+        report = self.state, row, width_request_ns, cores, until_ns
+        while (answer := reports.report_width_requests(*report)) == reports.FULL:
             grow_width_requests(self.state, len(width_request_ns))
-        return answer == ACCEPTED
+        return answer == reports.ACCEPTED
 
     def resized(self, row: int) -> tuple[list[int], list[int]]:
         """The cores that a running job was last given, and those that it was last asked for, in order."""
@@ -223,7 +217,7 @@ class RunningJobs:
     def put_off_stop(self, row: int, core_number: Array, released_ns: Array) -> bool:
         """Whether a job will have released the failing hosts before it would be cut: its application must then be simulated
         up to the new :meth:`stop_ns`."""
-        return bool(stop_after(self.state, row, core_number, released_ns))
+        return bool(reports.stop_after(self.state, row, core_number, released_ns))
 
     def origin(self, row: int) -> int:
         """The row of the workload for a row, which may be a later attempt."""
@@ -252,7 +246,7 @@ class RunningJobs:
 
     def loss(self, row: int, end_ns: int, core: int) -> bool:
         """Report the end of a running job that has lost its cores; False if that is not possible."""
-        return bool(report_loss(self.state, row, end_ns, core))
+        return bool(reports.report_loss(self.state, row, end_ns, core))
 
     def _losses(self) -> dict[int, str]:
         # The reasons of ends by lost cores or by a policy, by row.

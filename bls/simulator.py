@@ -28,31 +28,14 @@ from bls.machine.platform import Platform
 from bls.metrics.schedule import NO_DOWNTIME, Downtime
 from bls.observers import AnyObserver, Observers
 from bls.options import MAX_ATTEMPTS, ON_FAILURE, SLACK
-from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, scoring, unscored
-from bls.policies.contract import (
-    PASS_COLUMNS,
-    FollowingPolicy,
-    OtherProgram,
-    by_prediction,
-    columns_declared,
-    policy_totals,
-)
+from bls.policies import AnyPolicy, DecidingPolicy, KnownJobs, Scoring, ScoringPolicy, contract, scoring, unscored
 from bls.policies.score_policy import no_account, no_decision, no_score
 from bls.running_jobs import RunningJobs
 from bls.scheduler_options import Rules
 from bls.seen.answers import AnswerError, put_answer, refusal
 from bls.view import View
 from bls.workloads.workload import Workload
-from traces.base.errors import (
-    RAISED_BY_PLUGINS,
-    InputError,
-    PeerError,
-    PluginError,
-    TwolevelError,
-    blamed_on,
-    raised_text,
-    shown,
-)
+from traces.base import errors
 from traces.base.options import SEED
 from traces.base.process import INTERRUPTS, called_by_kernels
 from traces.base.time import MAX_NS, format_ns
@@ -107,7 +90,7 @@ class BatchSimulator(RunningJobs):
         self.deadline_ns = deadlines_ns(workload, slack)
         n_cores, widest = platform.n_cores, int(workload.cores.argmax())
         if (asked := workload.cores[widest]) > n_cores:
-            raise InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
+            raise errors.InputError(f"job {workload.job_id[widest]} asks for {asked} cores; the platform has {n_cores}")
         self.deadline_ns.flags.writeable = False  # policies may read it
         self.planned_ns = planned_with(workload, self.rules, self.constraints, seed)
         self.planned_ns.flags.writeable = False
@@ -125,7 +108,7 @@ class BatchSimulator(RunningJobs):
         self.signals = None if power is None else power.signals
         self._core_mw = known.core_mw
         if self.rules.predicted:
-            policy = by_prediction(policy)
+            policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
         self._looks = Observers(observers) if observers else None
@@ -167,7 +150,7 @@ class BatchSimulator(RunningJobs):
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
-            raise InputError(
+            raise errors.InputError(
                 f"fork: {who}, and may have its own state; allowed: policies of keys or scores, no observers"
             )
         other = type(self).__new__(type(self))
@@ -179,7 +162,8 @@ class BatchSimulator(RunningJobs):
     def view(self) -> View:
         """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
         data = {} if self._looks is None else self._looks.data
-        return View(self, data, columns_declared(self.policy), isinstance(self.policy, FollowingPolicy))
+        follows = isinstance(self.policy, contract.FollowingPolicy)
+        return View(self, data, contract.columns_declared(self.policy), follows)
 
     @property
     def outages(self) -> Outages | None:
@@ -245,7 +229,7 @@ class BatchSimulator(RunningJobs):
         if status in _SUSPENSIONS:
             if status == BatchStatus.DONE and self._looks is not None and self._looks.observers:
                 self._look(self._looks, last=True)
-            if status == BatchStatus.DONE and isinstance(self.policy, FollowingPolicy):
+            if status == BatchStatus.DONE and isinstance(self.policy, contract.FollowingPolicy):
                 self._finish(self.policy)
             return True
         if status in GROW:
@@ -279,19 +263,19 @@ class BatchSimulator(RunningJobs):
         try:
             answer = self._policy_decides(view)
             if not hasattr(answer, "__iter__"):
-                raise AnswerError(f"gave {shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
+                raise AnswerError(f"gave {errors.shown(answer)}; allowed: a list of the jobs to start, perhaps empty")
             rows = view._chosen(answer)
             if view._directions:
                 view._directions.put(self.state, view._running.keys(), rows, view._rejected.keys())
         except AnswerError as error:
             raise view.data.failed or self._wrong(error.did) from error
-        except PluginError as error:
+        except errors.PluginError as error:
             # Blame the source of additional data, not its reader.
-            raise view.data.failed or PluginError(f"{self._deciding()}: {error.text}") from error
-        except TwolevelError:
+            raise view.data.failed or errors.PluginError(f"{self._deciding()}: {error.text}") from error
+        except errors.TwolevelError:
             raise
-        except RAISED_BY_PLUGINS as error:
-            failed = PluginError(f"{self._deciding()}: decide() failed: {raised_text(error)}")
+        except errors.RAISED_BY_PLUGINS as error:
+            failed = errors.PluginError(f"{self._deciding()}: decide() failed: {errors.raised_text(error)}")
             raise view.data.failed or failed from error
         finally:
             view._deciding = False
@@ -322,11 +306,11 @@ class BatchSimulator(RunningJobs):
                 self._still_awake()
                 self._awake_soon(wake)
 
-    def _finish(self, policy: FollowingPolicy) -> None:
+    def _finish(self, policy: contract.FollowingPolicy) -> None:
         view = self.view
         view._let_decide()
         try:
-            with blamed_on(f"batch policy {policy.name}: finish() failed"):
+            with errors.blamed_on(f"batch policy {policy.name}: finish() failed"):
                 policy.finish(view)
         finally:
             view._deciding = False
@@ -334,11 +318,11 @@ class BatchSimulator(RunningJobs):
     def _deciding(self) -> str:
         return f"batch policy {self.policy.name}, at {self.now_ns} ns"
 
-    def _wrong(self, did: str) -> TwolevelError:
+    def _wrong(self, did: str) -> errors.TwolevelError:
         # An error of a deciding policy: a plug-in, or another program.
-        if isinstance(self.policy, OtherProgram):
-            return PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
-        return PluginError(f"{self._deciding()}: decide() {did}")
+        if isinstance(self.policy, contract.OtherProgram):
+            return errors.PeerError(f"{self.policy.who}, at {self.now_ns} ns: it {did}")
+        return errors.PluginError(f"{self._deciding()}: decide() {did}")
 
     def _still_awake(self) -> None:
         # Stop a policy that asks for wake-ups forever without starting jobs.
@@ -452,19 +436,19 @@ class BatchSimulator(RunningJobs):
         row = self.due
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
-            return PluginError(
+            return errors.PluginError(
                 f"allocator {self.allocator.name}: job {job} needs {self.state.jobs.cores[row]} free cores, "
                 "each once and in ascending intervals; it suggested something else"
             )
         if status == BatchStatus.STUCK:
-            if row >= 0 and isinstance(self.policy, OtherProgram):
+            if row >= 0 and isinstance(self.policy, contract.OtherProgram):
                 never = f"does not start job {job}, and nothing runs or arrives any more"
                 return self._wrong(f"{never}; {_waiting(self.state)}")
             # Blame a policy that could start the job.
             decides = row >= 0 and isinstance(self.policy, DecidingPolicy)
-            return (PluginError if decides else InputError)(self._why_stuck(row))
+            return (errors.PluginError if decides else errors.InputError)(self._why_stuck(row))
         if status == BatchStatus.OVERFLOW:
-            return InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
+            return errors.InputError(f"job {job} would end beyond the last simulated instant, {MAX_NS} ns")
         if status == BatchStatus.SCORE_FAULT:
             assert self._scoring is not None
             return unscored(self._scoring.policy, job, self.now_ns)
@@ -479,7 +463,7 @@ class BatchSimulator(RunningJobs):
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
-            return InputError(
+            return errors.InputError(
                 f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
                 f"allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}"
             )
@@ -562,14 +546,14 @@ class BatchSimulator(RunningJobs):
         found["decision_max_ns"] = int(self.state.max_decide_ns)
         if self.state.settings.may_not_fit:
             found["did_not_fit"] = int(self.state.did_not_fit)
-        return found | policy_totals(self.policy)
+        return found | contract.policy_totals(self.policy)
 
     def decision_columns(self) -> dict[str, Any]:
         """One row per kept scheduling pass: instant, waiting jobs before it, started jobs, wall time (ns), chosen jobs that did
         not fit, and the policy's notes (``traces.tables.Values``)."""
         n = int(self.state.n_decisions)
-        kept = list(self.state.decisions.front(n))[: len(PASS_COLUMNS) if self.state.settings.may_not_fit else -1]
-        found: dict[str, Any] = dict(zip(PASS_COLUMNS, kept, strict=False))
+        names = contract.PASS_COLUMNS if self.state.settings.may_not_fit else contract.PASS_COLUMNS[:-1]
+        found: dict[str, Any] = dict(zip(names, self.state.decisions.front(n), strict=False))
         return found | (self.view._notes.columns(n) if self._decides and self.rules.keep_decisions else {})
 
     @property
