@@ -4,18 +4,16 @@ In a model each host has its own random stream, keyed by (seed, host, "outages")
 on the number of outages drawn at once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import os
 import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bls.machine.platform import Platform
 from bls.options import FAILURES
 from traces.base.columns import Columns
 from traces.base.errors import InputError, one_of, shown, whole
@@ -23,9 +21,6 @@ from traces.base.given_file import read_csv
 from traces.base.options import SEED
 from traces.base.time import MAX_NS, NS_PER_S, parse_duration_ns
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 NEVER = MAX_NS  #: the instant of events that never happen
 DOWN, DRAIN = "down", "drain"  #: states of a host in an outage: on a drained host running jobs go on
@@ -76,14 +71,14 @@ class Outages(Columns):
     # all outages that begin before this instant are included. ``NEVER`` if there are no others; else :meth:`extend` adds some.
     known_until_ns: int = NEVER
     model: OutageModel | None = None  # the model from which they are drawn
-    drained: Outages | None = None  # drains of hosts, in the same form; None for none
+    drained: "Outages | None" = None  # drains of hosts, in the same form; None for none
 
     @property
     def n_hosts(self) -> int:
         """Number of hosts."""
         return len(self.first) - 1
 
-    def extend(self) -> Outages:
+    def extend(self) -> "Outages":
         """Twice as many outages of each host, beginning with these; the object itself if there are no others."""
         if self.model is None or self.known_until_ns == NEVER:
             return self

@@ -5,18 +5,15 @@ per unit. By default, a unit is one core without resources. Requests come from t
 (docs/reference/inputs.md).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bls.machine.partitions import partition_table
-from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, memory_unit
+from bls.machine.platform import MAX_AMOUNT, MEMORY, MEMORY_UNITS_KB, Platform, memory_unit
 from bls.options import MEMORY as MEMORY_SOURCE
 from bls.workloads.job_words import JobWords
 from bls.workloads.workload import Workload
@@ -25,9 +22,6 @@ from traces.base.errors import InputError, one_of, shown
 from traces.base.given_file import read_csv
 from traces.base.time import parse_instant_ns
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.machine.platform import Platform
 
 _WHOLE = re.compile(r"[0-9]{1,18}")
 
@@ -137,7 +131,7 @@ class Requests:
         more = self.per_unit.any() or self.licences.any() or self.switches.any()
         return not more and bool(np.all(self.unit_cores == 1))
 
-    def take(self, rows: Array) -> Requests:
+    def take(self, rows: Array) -> "Requests":
         """The requests of some rows (ascending numbers, or a mask)."""
         columns = (column[rows] for column in (self.unit_cores, self.per_unit, self.licences, self.switches))
         return Requests(self.resource_names, self.licence_names, *columns)

@@ -6,8 +6,6 @@ evaluated by one kernel for all expressions; the text is never executed. As in C
 Operators are Python's, on floats. Every intermediate value must be finite, even if the rest would hide it.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import re
@@ -332,7 +330,7 @@ class StaticExpression:
         """Scores, negative."""
         return np.negative(values(self.program, jobs, self.name))
 
-    def predicted(self) -> StaticExpression | ScorePolicy:
+    def predicted(self) -> "StaticExpression | ScorePolicy":
         """The same order, scored in every pass where it goes by estimates."""
         return _scored(self.name, self.program) if self.program.by_estimates else self
 

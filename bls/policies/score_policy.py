@@ -1,7 +1,5 @@
 """Policies as compiled functions, made ready for a run: :class:`ScorePolicy`. A user's policy is tried out before a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -94,7 +92,7 @@ class ScorePolicy:
     blame: type[TwolevelError] = PluginError
     by_estimates: bool = field(default=False, metadata={"parameter": False})
 
-    def scored(self, jobs: KnownJobs) -> ScorePolicy:
+    def scored(self, jobs: KnownJobs) -> "ScorePolicy":
         """Itself."""
         return self
 

@@ -5,8 +5,6 @@ task. Others are idle. W are whole mW, an energy is mW · ns, a pJ; int64 would 
 as whole MJ and the remaining pJ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,7 +37,7 @@ class Energy(Columns):
     pj: Array
 
     @classmethod
-    def of(cls, power_mw: Array, lasts_ns: Array) -> Energy:
+    def of(cls, power_mw: Array, lasts_ns: Array) -> "Energy":
         """The energy at a power, up to ``bls.power.table.MOST_MW``, for a duration."""
         # Both in billions and the rest, multiplied as by hand: no part leaves int64, in which power · time is soon too much.
         high, low = np.divmod(power_mw, _BILLION)
@@ -48,7 +46,7 @@ class Energy(Columns):
         more, middle = np.divmod(high * rest + low * seconds + carry, _BILLION)
         return cls(high * seconds + more, middle * _BILLION + last)
 
-    def by(self, place: Array, n: int) -> Energy:
+    def by(self, place: Array, n: int) -> "Energy":
         """The sums of those with the same place, of n places."""
         order = np.argsort(place, kind="stable")
         mj, high, low = np.zeros((3, n), np.int64)
@@ -58,7 +56,7 @@ class Energy(Columns):
         more, middle = np.divmod(high + low // _BILLION, _BILLION)
         return Energy(mj + more, middle * _BILLION + low % _BILLION)
 
-    def plus(self, other: Energy) -> Energy:
+    def plus(self, other: "Energy") -> "Energy":
         """Those of both, row by row."""
         pj = self.pj + other.pj
         return Energy(self.mj + other.mj + pj // _PJ_PER_MJ, pj % _PJ_PER_MJ)
@@ -86,7 +84,7 @@ class PowerSeries(Columns):
     until_ns: int  # the end
 
     @classmethod
-    def of_steps(cls, at: Array, values: Array, until_ns: int) -> PowerSeries:
+    def of_steps(cls, at: Array, values: Array, until_ns: int) -> "PowerSeries":
         """The series of values that hold from instants on, of which neighbours may be equal."""
         another = np.append(True, values[1:] != values[:-1])
         return cls(at[another], values[another], until_ns)

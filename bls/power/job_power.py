@@ -6,8 +6,6 @@ Valero have it (*Optimizing job performance under a given power constraint in HP
 (fmax / f - 1) + 1.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +62,7 @@ class PowerClasses(Columns):
         """The most that a core of each group draws, whosever it is: int64 (G,)."""
         return np.asarray(self.active_mw[:, 0].max(axis=0))
 
-    def of_rows(self, origin: Array) -> PowerClasses:
+    def of_rows(self, origin: Array) -> "PowerClasses":
         """The same by the rows of a table of jobs, whose jobs are these."""
         return PowerClasses(self.kind[origin], self.speed, self.active_mw)
 

@@ -1,23 +1,19 @@
 """Jobs as a scheduler knows them: frequently used values are stored, all others are looked up on demand."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bls.options import STREAM
+from bls.running_jobs import RunningJobs
 from traces.base.columns import read_only
 from traces.base.errors import PluginError
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.running_jobs import RunningJobs
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,11 @@
 Constant values are computed once, at first use; others once after each call of the engine.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +15,11 @@ from bls.constraints.advance_reservations import Windows
 from bls.engine import state as b
 from bls.machine.partitions import Partition, partition_table
 from bls.machine.platform import Platform
+from bls.running_jobs import RunningJobs
 from bls.seen.jobs import JobFacts, SeenJob
 from traces.base.columns import read_only
 from traces.compiled import Array
 from traces.intervals import intervals_of
-
-if TYPE_CHECKING:
-    from bls.running_jobs import RunningJobs
 
 
 class Present:

@@ -15,8 +15,6 @@ the tables that a name has no place for, from a file; what stands in the name co
     account = "physics"
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -123,7 +121,7 @@ class Multifactor:
         _once("qos_levels", self.qos_levels)
 
     @classmethod
-    def from_text(cls, text: str, where: str = "multifactor") -> Multifactor:
+    def from_text(cls, text: str, where: str = "multifactor") -> "Multifactor":
         """From what follows the colon of a policy's name, as ``age=1000,config=FILE.toml``; empty for all defaults. Raises
         InputError if it is not ``key=value`` pairs, a key is unknown or given twice, or a value (or the file) cannot be used.
         """
@@ -145,7 +143,7 @@ class Multifactor:
     @classmethod
     def from_toml(
         cls, text: str, source: str, words: Mapping[str, str] = MappingProxyType({}), where: str = "multifactor"
-    ) -> Multifactor:
+    ) -> "Multifactor":
         """From the text of a file, ``source``, and from settings in words, which count more and were given ``where``. Raises
         InputError if the text is no TOML, a key is unknown or missing, or a value cannot be used; the message begins with the
         source and the key's path."""

@@ -1,26 +1,22 @@
 """A dispatcher in a run: it tells ``bls.cp`` what the view shows, and answers with jobs, their cores, and why."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from bls.cp.dispatch import DispatchPlan, dispatch
 from bls.cp.instance import Instance, Prices
 from bls.cp.scheduling import cp_model
+from bls.policies.planning.planner import PlanningPolicy
+from bls.seen.columns import RunningColumns, WaitingColumns
+from bls.seen.jobs import SeenJob
 from bls.seen.machine import take_lowest
+from bls.view import View
 from traces.base.time import NS_PER_S
 from traces.compiled import Array
-
-if TYPE_CHECKING:
-    from bls.policies.planning.planner import PlanningPolicy
-    from bls.seen.columns import RunningColumns, WaitingColumns
-    from bls.seen.jobs import SeenJob
-    from bls.view import View
 
 _NAMED = 8  #: so many of the jobs that a start goes past are named
 

@@ -1,22 +1,18 @@
 """Slurm's cycle in a run: its threads receive what the view shows, and the jobs that they start are the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from bls.options import BLS, PRESET
 from bls.policies.slurm.cycle import NEVER, Threads
 from bls.policies.slurm.parameters import SlurmCycle
 from bls.policies.slurm.places import ConsTres, Linear, SlurmJob
+from bls.seen.jobs import SeenJob
 from bls.seen.machine import take_lowest
 from bls.seen.news import JobEligible, JobEnded, JobStarted, JobSubmitted
+from bls.view import View
 from traces.base.errors import InputError
 from traces.base.time import NS_PER_S
-
-if TYPE_CHECKING:
-    from bls.seen.jobs import SeenJob
-    from bls.view import View
 
 
 class SlurmRun:

@@ -1,18 +1,12 @@
 """Jobs that a policy holds: they neither start nor get reservations until it releases them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.engine.hooks import HOOK
 from bls.engine.state import BatchState
+from bls.engine.validation import BatchChecks
 from traces.base.time import format_ns
 from traces.compiled import Array, compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 def held(state: BatchState) -> Array:

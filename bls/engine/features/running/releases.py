@@ -5,10 +5,6 @@ reported after the start, when the application is known. At their instants, rele
 and host events; a scheduling pass follows. The scheduler learns of lost cores only at the end of the job.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.engine import state as b
@@ -18,12 +14,9 @@ from bls.engine.hooks import COUNTED, FREED, HELD, HOOK, REQUESTED, publish
 from bls.engine.job_lifecycle import answer, is_open, next_down_ns, set_free
 from bls.engine.profile import hold_pool, planned_until
 from bls.engine.status import BatchStatus
+from bls.engine.validation import BatchChecks
 from traces.compiled import Array, compiled
 from traces.kernels.signatures import Ints
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
-
 
 #: Results of :func:`report_job_releases` and ``report_width_requests``; with FULL the table of requests must grow first.
 REFUSED, ACCEPTED, FULL = 0, 1, 2

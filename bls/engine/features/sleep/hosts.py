@@ -8,10 +8,6 @@ The states of hosts are updated only when they have an effect, in the order of t
 outage cuts them short.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from bls.availability.free_cores import free_all
@@ -21,10 +17,8 @@ from bls.engine.heaps import drop_top, move, push, replace_top
 from bls.engine.hooks import HOOK
 from bls.engine.job_lifecycle import set_stop
 from bls.engine.profile import drop_plan, hold_until
+from bls.engine.validation import BatchChecks
 from traces.compiled import Array, compiled
-
-if TYPE_CHECKING:
-    from bls.engine.validation import BatchChecks
 
 
 @compiled(inner=True)
