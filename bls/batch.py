@@ -33,9 +33,8 @@ class Batch(Rules, ConstraintOptions):
         ConstraintOptions.__post_init__(self)
         object.__setattr__(self, "slack", o.SLACK.check(self.slack))
         if self.switches is not None and self.switch_wait_ns is not None:
-            raise InputError(
-                f"switch_wait_ns: {self.switch_wait_ns}; allowed: None with {o.SWITCHES}, which may have a time itself: 1@2h"
-            )
+            allowed = f"None with {o.SWITCHES}, which may have a time itself: 1@2h"
+            raise InputError(f"switch_wait_ns: {self.switch_wait_ns}; allowed: {allowed}")
 
     @property
     def waits_for_switches_ns(self) -> int | None:

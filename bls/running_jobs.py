@@ -303,9 +303,8 @@ class RunningJobs:
         if not self.dealings.resizes:
             return first, count
         changed = self.column("given_count") > 0
-        return np.where(changed, self.column("given_first"), first), np.where(
-            changed, self.column("given_count"), count
-        )
+        given_first, given_count = self.column("given_first"), self.column("given_count")
+        return np.where(changed, given_first, first), np.where(changed, given_count, count)
 
 
 class Counts:

@@ -150,9 +150,8 @@ class BatchSimulator(RunningJobs):
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
-            raise errors.InputError(
-                f"fork: {who}, and may have its own state; allowed: policies of keys or scores, no observers"
-            )
+            allowed = "policies of keys or scores, no observers"
+            raise errors.InputError(f"fork: {who}, and may have its own state; allowed: {allowed}")
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__, state=self.state.fork())
         other.rejections, other._because = dict(self.rejections), dict(self._because)
@@ -422,9 +421,8 @@ class BatchSimulator(RunningJobs):
         down, up = drained.down_ns.copy(), drained.up_ns.copy()
         down[hosts], up[hosts] = from_ns, NO_MORE if until_ns is None else until_ns
         self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
-        _, state.outage_down, state.outage_up = outage_columns(
-            self._outages, self.constraints.windows, self.platform.n_hosts
-        )
+        windows, n_hosts = self.constraints.windows, self.platform.n_hosts
+        _, state.outage_down, state.outage_up = outage_columns(self._outages, windows, n_hosts)
         state.host_status.next_down_ns[lists] = from_ns
         events = state.host_events.n
         instants, keys = state.host_events.ns[:events], state.host_events.key[:events]
@@ -538,12 +536,8 @@ class BatchSimulator(RunningJobs):
         """The cost of decisions so far: number of passes; mean, longest and total wall time (ns); and the totals of a Python
         policy (``bls.policies.contract``)."""
         passes, total = int(self.state.passes), int(self.state.decide_ns)
-        found = {
-            "decisions": passes,
-            "decision_total_ns": total,
-            "decision_mean_ns": total / passes if passes else None,
-        }
-        found["decision_max_ns"] = int(self.state.max_decide_ns)
+        mean, most = total / passes if passes else None, int(self.state.max_decide_ns)
+        found = {"decisions": passes, "decision_total_ns": total, "decision_mean_ns": mean, "decision_max_ns": most}
         if self.state.settings.may_not_fit:
             found["did_not_fit"] = int(self.state.did_not_fit)
         return found | contract.policy_totals(self.policy)

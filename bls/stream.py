@@ -165,9 +165,8 @@ def in_blocks(workload: Workload, jobs: int = STRETCH_JOBS) -> Iterator[Workload
 
 def joined(workloads: Sequence[Workload]) -> Workload:
     """Concatenate the jobs of consecutive workloads; everything else is from the last one."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in workloads]) for name in (*COLUMNS, *OPTIONAL)
-    }
+    names = (*COLUMNS, *OPTIONAL)
+    columns: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in workloads]) for name in names}
     extras = {name: np.concatenate([one.extras[name] for one in workloads]) for name in workloads[-1].extras}
     return replace(workloads[-1], **columns, extras=extras)
 

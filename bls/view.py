@@ -297,9 +297,8 @@ class View:
         if row not in self._waiting:
             raise PluginError(f"kill_after() is for jobs that wait, and job {job.job_id} does not")
         if not self.rules.kill_at_walltime:
-            raise PluginError(
-                f"kill_after() is for runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
-            )
+            runs = f"runs in which jobs are killed at their walltime ({KILL_AT_WALLTIME})"
+            raise PluginError(f"kill_after() is for {runs}")
         self._run.state.jobs.walltime_ns[row] = _whole("kill_after", span_ns, 1, MAX_NS - self._now_ns)
 
     def trial(self) -> Trial:
@@ -432,16 +431,13 @@ class View:
         """
         self._of_a_policy("resize")
         if self._run.state.settings.resizing != b.AS_DECIDED:
-            raise PluginError(
-                f"resize() is for a batch policy whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
-            )
+            needs = f"whose directs has 'widths', with {MALLEABLE} and {RESIZE:decide}"
+            raise PluginError(f"resize() is for a batch policy {needs}")
         one = self._directable("resize", job)
-        least, most = self._run.width_range(one.row)
+        where, (least, most) = f"resize() of job {one.job_id}", self._run.width_range(one.row)
         if least == most:
-            raise PluginError(
-                f"resize() of job {one.job_id}, which is not malleable; allowed: jobs whose width may change"
-            )
-        self._directions.resize(one, _whole(f"resize() of job {one.job_id}: cores", cores, least, most))
+            raise PluginError(f"{where}, which is not malleable; allowed: jobs whose width may change")
+        self._directions.resize(one, _whole(f"{where}: cores", cores, least, most))
 
     def hint(self, job: SeenJob, cores: Iterable[int] = (), waiting: SeenJob | None = None) -> None:
         """For a policy while it decides, whose ``directs`` names ``"hints"``, with ``coordination hint``: send a running
@@ -491,10 +487,11 @@ class View:
 
     def _directable(self, what: str, job: object) -> SeenJob:
         if not isinstance(job, SeenJob) or (job.row not in self._running and self._waiting.get(job.row) is not job):
-            which = _which(job, "neither runs nor waits")
-            raise PluginError(
-                f"{what}() was given {which}; allowed: jobs of view.running, and jobs started in this pass"
+            which, allowed = (
+                _which(job, "neither runs nor waits"),
+                "jobs of view.running, and jobs started in this pass",
             )
+            raise PluginError(f"{what}() was given {which}; allowed: {allowed}")
         return job
 
     def go_on(self, run: RunningJobs, rows: Array, numbers: Array) -> None:
@@ -619,9 +616,8 @@ class View:
         state = self._run.state
         for row in rows:
             if held(state)[row]:
-                raise AnswerError(
-                    f"gave job {self._waiting[row].job_id}, which it holds; allowed: release_hold() before"
-                )
+                job_id = self._waiting[row].job_id
+                raise AnswerError(f"gave job {job_id}, which it holds; allowed: release_hold() before")
             if text := hold_text(state, row):
                 self._because[row] = "; ".join(filter(None, (text, self._because.get(row))))
 

@@ -27,10 +27,8 @@ KINDS = ("maintenance", "reservation")  #: kinds of windows
 
 _NUMBERS = re.compile(r"[0-9,\s-]*")
 
-_KEYS = {
-    "maintenance": ("name", "begin", "end", "hosts"),
-    "reservation": ("name", "begin", "end", "cores", "hosts", "jobs"),
-}
+_ALWAYS = ("name", "begin", "end")
+_KEYS = {"maintenance": (*_ALWAYS, "hosts"), "reservation": (*_ALWAYS, "cores", "hosts", "jobs")}
 
 
 @dataclass(frozen=True)
@@ -121,15 +119,12 @@ def _check_job(workload: Workload, row: int, window: Window, width: int) -> None
         raise InputError(f"{window}: job {job} requests {cores} cores; the reservation has {width}")
     if estimate > window.end_ns - window.begin_ns:
         length = format_ns(window.end_ns - window.begin_ns)
-        raise InputError(
-            f"{window}: job {job} is estimated to run {format_ns(estimate)}; the reservation lasts {length}"
-        )
+        runs = format_ns(estimate)
+        raise InputError(f"{window}: job {job} is estimated to run {runs}; the reservation lasts {length}")
     if earliest + estimate > window.end_ns:
-        since = "not to start before" if workload.held[row] else "submitted at"
-        raise InputError(
-            f"{window}: job {job}, {since} {format_ns(earliest)} with an estimate of {format_ns(estimate)}, "
-            f"cannot end before {format_ns(window.end_ns)}"
-        )
+        since = f"{'not to start before' if workload.held[row] else 'submitted at'} {format_ns(earliest)}"
+        late = f"cannot end before {format_ns(window.end_ns)}"
+        raise InputError(f"{window}: job {job}, {since} with an estimate of {format_ns(estimate)}, {late}")
 
 
 def windows(given: Sequence[Window], platform: Platform) -> Windows:
@@ -190,7 +185,7 @@ def parse_windows(text: str, platform: Platform, source: str = "windows") -> Win
 
 def _window(kind: str, values: Mapping[str, Any], where: str) -> Window:
     check_keys(values, _KEYS[kind], where)
-    for key in ("name", "begin", "end"):
+    for key in _ALWAYS:
         if key not in values:
             raise InputError(f"{where}{key}: missing")
     times = {f"{key}_ns": given_instant_ns(values[key], f"{where}{key}") for key in ("begin", "end")}

@@ -178,9 +178,8 @@ def unaware_of(policy: object) -> frozenset[str]:
     names = frozenset(said) if isinstance(said, Collection) and not isinstance(said, str) else None
     if names is None or not names <= UNAWARE.keys():
         name = getattr(policy, "name", type(policy).__name__)
-        raise PluginError(
-            f"batch policy {name}: unaware_of: {shown(said)}; allowed: a collection of {', '.join(UNAWARE)}"
-        )
+        allowed = f"a collection of {', '.join(UNAWARE)}"
+        raise PluginError(f"batch policy {name}: unaware_of: {shown(said)}; allowed: {allowed}")
     return names
 
 
@@ -213,13 +212,9 @@ def constrain(
             raise InputError(f"{SWITCHES}: the platform names no switches; give it [[switches]]")
         limit, _ = switch_limit(said.switches)
     if limit or said.memory != MEMORY.default or said.requests is not None:
+        memory, path = said.memory, said.requests
         asked = requests(
-            *(workload, platform),
-            memory=said.memory,
-            path=said.requests,
-            known=known_jobs,
-            switches=limit,
-            partition=partition,
+            workload, platform, memory=memory, path=path, known=known_jobs, switches=limit, partition=partition
         )
         if asked.begin_ns is not None:
             begin_ns = np.where(asked.begin_ns >= 0, asked.begin_ns, workload.begin_ns)

@@ -41,9 +41,8 @@ def switch_limit(text: str) -> tuple[int, int | None]:
     """``1@2h`` as a number of switches and the longest wait for them, ns (None: no limit). Raises InputError otherwise."""
     number, at, wait = str(text).partition("@")
     if not re.fullmatch("[0-9]{1,18}", number) or not 0 < int(number) < 2**24 or bool(at) != bool(wait):
-        raise InputError(
-            f"{o.SWITCHES}: {shown(text)}; allowed: a number of switches from 1, as 1, or with a time, as 1@2h"
-        )
+        allowed = "a number of switches from 1, as 1, or with a time, as 1@2h"
+        raise InputError(f"{o.SWITCHES}: {shown(text)}; allowed: {allowed}")
     from traces.base.time import parse_duration_ns
 
     return int(number), parse_duration_ns(wait, str(o.SWITCHES)) if at else None

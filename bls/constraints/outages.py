@@ -53,9 +53,8 @@ class OutageModel:
         drawn = stream.standard_exponential(2 * count, method="inv")
         means = np.tile([float(self.mtbf_ns), float(self.mttr_ns)], count)
         lasting = np.maximum(np.rint(np.minimum(drawn * means, 2.0**62)), 1.0).astype(np.int64)
-        instants = np.array(
-            [*itertools.accumulate(lasting.tolist(), lambda now, more: min(now + more, NEVER))], np.int64
-        )
+        ends = itertools.accumulate(lasting.tolist(), lambda now, more: min(now + more, NEVER))
+        instants = np.array([*ends], np.int64)
         return instants[::2], instants[1::2]
 
 
@@ -122,9 +121,8 @@ def outages(spec: str, platform: Platform, *, seed: int = SEED.default) -> Outag
             raise InputError(f"{where}: {shown(spec)}: allowed: mtbf:LENGTH,mttr:LENGTH,seed:N, each once")
         values[key.strip()] = value.strip()
     if "mttr" not in values:
-        raise InputError(
-            f"{where}: {shown(spec)} lacks mttr; allowed: mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
-        )
+        allowed = "mtbf:LENGTH,mttr:LENGTH[,seed:N], e.g. mtbf:30d,mttr:4h"
+        raise InputError(f"{where}: {shown(spec)} lacks mttr; allowed: {allowed}")
     chosen = values.get("seed", str(seed))
     if not re.fullmatch(r"[0-9]{1,20}", chosen) or int(chosen) > SEED.highest:
         raise InputError(f"{where}: seed: {shown(chosen)} is out of range; allowed: 0 to {SEED.highest}")

@@ -159,18 +159,16 @@ def requests(
     where = str(MEMORY_SOURCE)
     n, names = len(workload), platform.resource_names
     if MEMORY_SOURCE.check(memory, where) == "swf" and MEMORY not in names:
-        raise InputError(
-            f"{where}: no host of the platform has memory; give resources = {{ memory_gb = … }} to [[hosts]]"
-        )
+        give = "give resources = { memory_gb = … } to [[hosts]]"
+        raise InputError(f"{where}: no host of the platform has memory; {give}")
     given: dict[str, Array] = {}
     if path is not None:
         columns = ["unit_cores", "begin_s", *(["switches"] if platform.switches else []), *platform.licence_names]
         columns += [name for name in names if name != MEMORY]
         columns += MEMORY_UNITS_KB if MEMORY in names else ()
         jobs = workload.job_id if known is None else known
-        given = read_request_file(
-            path, workload, columns, jobs, {"begin_s": lambda where, text: parse_instant_ns(text, where)}
-        )
+        readers = {"begin_s": lambda where, text: parse_instant_ns(text, where)}
+        given = read_request_file(path, workload, columns, jobs, readers)
     nothing = np.zeros(n, np.int64)
     unit_cores = _first(given.get("unit_cores"), nothing + 1)
     per_unit, licences = (
@@ -180,10 +178,8 @@ def requests(
     if MEMORY in names:
         per_core = np.clip(workload.memory_kb, 0, _TOO_MUCH) if memory == "swf" else nothing
         logged = np.minimum(per_core * np.minimum(unit_cores, 2**24), _TOO_MUCH)
-        unit_kb = {name: unit for name, unit in MEMORY_UNITS_KB.items() if name in given}
-        asked_kb = [
-            np.where(given[name] >= 0, np.minimum(given[name], _TOO_MUCH) * unit, -1) for name, unit in unit_kb.items()
-        ]
+        in_kb = [(given[name], unit) for name, unit in MEMORY_UNITS_KB.items() if name in given]
+        asked_kb = [np.where(amount >= 0, np.minimum(amount, _TOO_MUCH) * unit, -1) for amount, unit in in_kb]
         per_unit[:, names.index(MEMORY)] = _first(asked_kb[0] if asked_kb else None, logged)
     begin_ns = given.get("begin_s")
     asked = Requests(names, platform.licence_names, unit_cores, per_unit, licences, nothing, begin_ns)

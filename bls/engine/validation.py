@@ -215,10 +215,8 @@ class _Batch(BatchChecks):
             given = jobs.cores  # the intervals follow the latest change of width
         more = (given > jobs.cores) & (settings.whole_hosts == 0)
         wrong = self.holds & ((left != jobs.held_cores) | (given < jobs.cores) | more)
-        counted = jobs.held_cores
-        self.none(
-            wrong, lambda k: f"{self.name(k)} asks for {jobs.cores[k]} cores, holds {left[k]}, and counts {counted[k]}"
-        )
+        asks, counts = jobs.cores, jobs.held_cores
+        self.none(wrong, lambda k: f"{self.name(k)} asks for {asks[k]} cores, holds {left[k]}, and counts {counts[k]}")
         for core in np.flatnonzero(np.bincount(cores, minlength=self.n_cores) > 1).tolist():
             self.fault(f"core {core} is held by {' and '.join(map(self.name, owner[cores == core]))}")
         self.owner, self.held_cores = owner, cores

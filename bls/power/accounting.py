@@ -354,9 +354,8 @@ def working_cores(ledger: Ledger) -> tuple[Array, ...]:
     InputError if there are no records of tasks."""
     tasks, scales = ledger.tasks, ledger.scales
     if tasks is None:
-        raise InputError(
-            f"{POWER_OF:working}: there are no records of tasks; allowed: with applications, and with records of tasks"
-        )
+        allowed = "with applications, and with records of tasks"
+        raise InputError(f"{POWER_OF:working}: there are no records of tasks; allowed: {allowed}")
     ran = np.flatnonzero(tasks.core >= 0)
     job = np.repeat(np.arange(len(ledger.jobs)), np.diff(tasks.first))[ran]
     core = tasks.core[ran].astype(np.int64)

@@ -181,10 +181,8 @@ def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClas
     """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than
     :data:`bls.power.table.MOST_MW`."""
     _check_most(table, jobs, job_id)
-    plain = np.array([[WHOLE], [0]])
-    pairs, kind = np.unique(
-        np.concatenate([plain, np.stack([jobs.power, jobs.memory_bound])], axis=1), axis=1, return_inverse=True
-    )
+    plain, given = np.array([[WHOLE], [0]]), np.stack([jobs.power, jobs.memory_bound])
+    pairs, kind = np.unique(np.concatenate([plain, given], axis=1), axis=1, return_inverse=True)
     kind = kind.reshape(-1)
     # Class 0 is that of the platform, which is there whether any job is of it or not.
     order = np.append(kind[0], np.delete(np.arange(pairs.shape[1]), kind[0]))

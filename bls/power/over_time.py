@@ -106,11 +106,8 @@ def slowed_over_time(run: a.PowerRun) -> tuple[a.PowerSeries, a.PowerSeries]:
     for at in range(1, table.n_states):
         some = state >= at
         level[a.covered(every, start[some], end[some]) > 0] = at
-    first, last = _of_jobs(job, start, end)
-    return (
-        a.PowerSeries.of_steps(every, level, until_ns),
-        a.PowerSeries.of_steps(every, a.covered(every, first, last), until_ns),
-    )
+    slowed = a.covered(every, *_of_jobs(job, start, end))
+    return a.PowerSeries.of_steps(every, level, until_ns), a.PowerSeries.of_steps(every, slowed, until_ns)
 
 
 def _of_jobs(job: Array, start: Array, end: Array) -> tuple[Array, Array]:

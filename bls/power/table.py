@@ -119,10 +119,8 @@ def power_table(platform: Platform, option: str) -> PowerTable:
         return np.array([power.passage(name)[part] for power in known], np.int64)
 
     idle = column("idle_w")
-    waiting = [
-        idle[k] if power.waiting_w is None else milliwatts("waiting_w", power.waiting_w)
-        for k, power in enumerate(known)
-    ]
+    as_idle = [power.idle_w if power.waiting_w is None else power.waiting_w for power in known]
+    waiting = [milliwatts("waiting_w", watts) for watts in as_idle]
     return PowerTable(
         first_host=np.concatenate([[0], np.cumsum(count)]),
         first_core=np.concatenate([[0], np.cumsum(count * cores)]),
@@ -145,9 +143,8 @@ def _check_most(platform: Platform, powers: Sequence[HostPower], option: str) ->
         rest = (milliwatts("off_w", power.off_w), power.passage("shutdown")[1], power.passage("boot")[1])
         total += group.count * max(cores, *rest)
     if total > MOST_MW:
-        raise InputError(
-            f"{option}: the platform's hosts draw up to {total / 1000:.4g} W; allowed: {MOST_MW / 1000:.4g} W"
-        )
+        draw = f"the platform's hosts draw up to {total / 1000:.4g} W"
+        raise InputError(f"{option}: {draw}; allowed: {MOST_MW / 1000:.4g} W")
 
 
 def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:

@@ -196,9 +196,8 @@ class Directions:
             if of_all.setdefault(job.row, 0):
                 raise PluginError(f"scale() of job {job.job_id}: all of its cores twice in one pass")
             if job.row in self._of_some:
-                raise PluginError(
-                    f"scale() of job {job.job_id}: all of its cores after some of them in one pass; allowed: all first"
-                )
+                did = "all of its cores after some of them in one pass"
+                raise PluginError(f"scale() of job {job.job_id}: {did}; allowed: all first")
             job_ids[job.row], of_all[job.row] = job.job_id, scale
 
     def end(self, job: SeenJob, state: int) -> None:
@@ -218,9 +217,8 @@ class Directions:
         where = f"hint() of job {job.job_id}"
         named = _numbered(where, cores)
         if len(set(named)) < len(named):
-            raise PluginError(
-                f"{where}: core {next(core for core in named if named.count(core) > 1)} twice; allowed: once"
-            )
+            twice = next(core for core in named if named.count(core) > 1)
+            raise PluginError(f"{where}: core {twice} twice; allowed: once")
         if strange := [core for core in named if core not in held]:
             raise PluginError(f"{where}: core {strange[0]}; allowed: cores that it holds and computes on")
         if named and waiting is None:

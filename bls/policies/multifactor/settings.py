@@ -162,9 +162,8 @@ class Multifactor:
         others = settings.pop("others", None)
         try:
             tree = AccountTree(made["accounts"], made["users"], others)
-            return cls(
-                tree=tree, partitions=made["partitions"], qos_levels=made["qos_levels"], source=source, **settings
-            )
+            partitions, levels = made["partitions"], made["qos_levels"]
+            return cls(tree=tree, partitions=partitions, qos_levels=levels, source=source, **settings)
         except InputError as error:
             key = error.text.partition(":")[0]
             raise InputError(f"{where if key in words else source}: {error.text}") from None

@@ -87,9 +87,8 @@ class SlurmCycle:
             if self.priority == "basic" and getattr(self, name):
                 raise InputError(f"batch policy slurm: {name}: not with priority=basic; allowed: priority=multifactor")
         if self.phase_ns >= 0 and not self.phase_ns < self.bf_interval * NS_PER_S:
-            raise InputError(
-                f"batch policy slurm: phase: {format_ns(self.phase_ns)}; allowed: 0 up to below bf_interval"
-            )
+            phase = format_ns(self.phase_ns)
+            raise InputError(f"batch policy slurm: phase: {phase}; allowed: 0 up to below bf_interval")
 
     @property
     def lead_ns(self) -> int:

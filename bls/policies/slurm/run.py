@@ -63,9 +63,8 @@ class SlurmRun:
         cores = [stop - first for first, stop in zip(self._first[:-1], self._first[1:], strict=True)]
         linear = max(cores) == 1 if how.select == "auto" else how.select == "linear"
         if linear and max(cores) > 1:
-            raise InputError(
-                f"batch policy {how.name}: select=linear: hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
-            )
+            hosts = f"hosts of {max(cores)} cores; allowed: hosts of one core, or cons_tres"
+            raise InputError(f"batch policy {how.name}: select=linear: {hosts}")
         places, up_ns = Linear(cores) if linear else ConsTres(cores), view.now_ns - how.lead_ns
         self._threads = Threads(how, places, (1 << len(cores)) - 1, up_ns, view.date_ns, self._note_start)
         return self._threads
@@ -76,9 +75,8 @@ class SlurmRun:
     def _slurm_job(self, seen: SeenJob) -> SlurmJob:
         request = seen.request
         if request.unit_cores > 1 or any(request.resources.values()):
-            raise InputError(
-                f"{BLS:{self.name}}: job {seen.job_id} asks for more than cores; allowed: jobs of single cores"
-            )
+            asks = f"job {seen.job_id} asks for more than cores"
+            raise InputError(f"{BLS:{self.name}}: {asks}; allowed: jobs of single cores")
         unit_ns = self._how.minute * NS_PER_S
         limit_s = max(1, -(-seen.walltime_ns // unit_ns)) * self._how.minute
         self._submitted += 1
@@ -95,9 +93,8 @@ class SlurmRun:
                 case JobEligible() | JobSubmitted() if news.job.eligible_ns >= 0:
                     came.append(news.job)
                 case JobStarted() if news.job.row not in self._jobs:
-                    raise InputError(
-                        f"{BLS:{self.name}}: job {news.job.job_id} runs from the start; allowed: {PRESET:False}"
-                    )
+                    runs = f"job {news.job.job_id} runs from the start"
+                    raise InputError(f"{BLS:{self.name}}: {runs}; allowed: {PRESET:False}")
         for news in sorted(ended, key=lambda news: news.job.row):
             job = self._jobs.pop(news.job.row, None)
             if job is None:

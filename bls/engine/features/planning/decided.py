@@ -38,10 +38,8 @@ def _powered(state: b.BatchState, job: int, count: int) -> int:
         room, more = room_mw(state, domain), least_mw(state, job)  # on any cores
         fits = domain != MACHINE or more <= room
         if count > 0:
-            more, fits = (
-                cores_mw(state, job, domain, lo, hi, count),
-                fits_within(state, job, domain, lo, hi, count, room),
-            )
+            more = cores_mw(state, job, domain, lo, hi, count)
+            fits = fits_within(state, job, domain, lo, hi, count, room)
         if not fits:
             state.refused_where = domain
             refuse(state, b.NO_POWER, more, room)

@@ -257,17 +257,14 @@ def report_loss(state: b.BatchState, job: int, end_ns: int, core: int) -> bool:
 @compiled(HOOK)
 def make_width_request(state: b.BatchState, job: int, _now: int, _stop: int, _sign: int) -> int:
     """Make the request that is first in the heap."""
-    requested_widths = state.requested_widths
+    of_job, requests = state.requested_widths, state.width_requests
     drop_top(state.releasing)
-    k = requested_widths.first[job]
-    requested_widths.width[job], requested_widths.n_made[job] = (
-        state.width_requests.cores[k],
-        state.width_requests.place[k] + 1,
-    )
-    requested_widths.first[job] += 1
-    requested_widths.count[job] -= 1
-    if requested_widths.count[job] > 0:
-        push(state.releasing, state.width_requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
+    k = of_job.first[job]
+    of_job.width[job], of_job.n_made[job] = requests.cores[k], requests.place[k] + 1
+    of_job.first[job] += 1
+    of_job.count[job] -= 1
+    if of_job.count[job] > 0:
+        push(state.releasing, requests.at_ns[k + 1], b.WIDTH_REQUEST_KEY + job)
     state.changed = 1
     return 0
 
