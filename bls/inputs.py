@@ -206,11 +206,6 @@ def given_for(
         countable = countable and (limits.stops or (run.counts_power and not limits.domains and asleep is None))
     run = replace(run, countable=countable)
     check(RUN, run)
-    sleep: dict[str, int] = {}
-    if asleep is not None:
-        from bls.power.plan import sleep_rules, sleep_settings  # not needed by most runs
-
-        sleep = sleep_settings(asleep)
     given = RunColumns(
         jobs=Jobs.new(
             {"rows": len(workload)},
@@ -238,7 +233,7 @@ def given_for(
                 **{f"switch_{name}": own(getattr(platform.topology, name), np.int64) for name in _SWITCHES},
             ),
         },
-        settings=_settings(run, scored, table, order) | ({} if limits is None else limits.settings()) | sleep,
+        settings=_settings(run, scored, table, order) | ({} if power is None else power.settings()),
         keep_decisions=rules.keep_decisions,
     )
     names = ("wanted_first", "wanted_lo", "wanted_hi", "outage_first", "outage_down", "outage_up")
@@ -254,7 +249,7 @@ def given_for(
     _add_history(given, workload, rules, constraints)
     _add_constraints(given, workload, platform, constraints)
     if asleep is not None:
-        given.others["sleep"] = sleep_rules(asleep)
+        given.others["sleep"] = asleep.sleep_rules()
     if limits is not None:
         _add_limits(given, limits, platform.n_hosts, table)
     return given

@@ -292,10 +292,8 @@ class RunningJobs:
     def allocations(self) -> tuple[Array, Array, Array]:
         """All allocations, by rows: ``JobRecords.allocation_first, allocation_lo, allocation_hi``."""
         at, count = self._given_at_start()
-        first = np.zeros(len(count) + 1, np.int64)
-        np.cumsum(count, out=first[1:])
         source = intervals_of(at, count)
-        return first, self.state.pool.lo[source], self.state.pool.hi[source]
+        return np.append(0, np.cumsum(count)), self.state.pool.lo[source], self.state.pool.hi[source]
 
     def _given_at_start(self) -> tuple[Array, Array]:
         # The place in the pool of the cores with which each row started.
@@ -308,8 +306,7 @@ class RunningJobs:
 
 
 class Counts:
-    """A few numbers of a run, valid at any time and in any thread; they do not keep its columns alive.
-    ``state``: at the start."""
+    """A few numbers of a run, given its first state: valid at any time and in any thread, and not keeping its columns alive."""
 
     def __init__(self, state: b.BatchState) -> None:
         self._state, self._running = state.only_numbers(), state.running.only_numbers()

@@ -111,7 +111,7 @@ class BatchSimulator(RunningJobs):
             policy = contract.by_prediction(policy)
         self._scoring: Scoring | None = None
         self._outages: Outages | None = self.constraints.outages
-        self._looks = Observers(observers) if observers else None
+        self._looks = Observers(observers)
         #: The policy's reasons of rejections, by row; and of starts, if it has given any.
         self.rejections: dict[int, str] = {}
         self._because: dict[int, str] = {}
@@ -126,9 +126,8 @@ class BatchSimulator(RunningJobs):
         given.settings |= {"logs": int(self.is_seen), "more_outages": int(self._may_go_on()), "loses": int(loses)}
         self.state = new_state(given)
         self._pause_ns = b.NEVER
-        self.state.observe_after_ns = self._next_look_ns
-        if self._looks is not None:
-            self._looks.so_far = self._so_far()
+        self.state.observe_after_ns = self._looks.next_ns
+        self._looks.so_far = self._so_far()
         self.place = placing(self.allocator)
         self.score = self._scoring.score if self._scoring else as_value(no_score, SCORE)
         self.account = self._scoring.account if self._scoring else as_value(no_account, ACCOUNT)
@@ -160,9 +159,8 @@ class BatchSimulator(RunningJobs):
     @cached_property
     def view(self) -> View:
         """The view of Python policies and observers; made on demand because it and the run keep each other alive."""
-        data = {} if self._looks is None else self._looks.data
         follows = isinstance(self.policy, contract.FollowingPolicy)
-        return View(self, data, contract.columns_declared(self.policy), follows)
+        return View(self, self._looks.data, contract.columns_declared(self.policy), follows)
 
     @property
     def outages(self) -> Outages | None:
@@ -213,8 +211,7 @@ class BatchSimulator(RunningJobs):
             self.validate()
 
     def validate(self) -> None:
-        """Raise InvariantError, naming the job or core, if the engine's state violates an invariant
-        (``bls.engine.validation``)."""
+        """Raise InvariantError, naming the job or core, if the state violates an invariant (``bls.engine.validation``)."""
         from bls.engine.validation import validate  # only for checked runs
 
         validate(self.state)
@@ -226,8 +223,8 @@ class BatchSimulator(RunningJobs):
         ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
-            if status == BatchStatus.DONE and self._looks is not None and self._looks.observers:
-                self._look(self._looks, last=True)
+            if status == BatchStatus.DONE and self._looks.observers:
+                self._look(last=True)
             if status == BatchStatus.DONE and isinstance(self.policy, contract.FollowingPolicy):
                 self._finish(self.policy)
             return True
@@ -353,28 +350,24 @@ class BatchSimulator(RunningJobs):
     def pause_after(self, instant_ns: int | None) -> None:
         """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: do not pause."""
         self._pause_ns = b.NEVER if instant_ns is None else instant_ns
-        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
-
-    @property
-    def _next_look_ns(self) -> int:
-        return b.NEVER if self._looks is None else self._looks.next_ns
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
 
     def _look_or_pause(self) -> bool:
         # Call the observers before the first event after ``observe_after_ns``; returns whether to pause there.
         event_ns = int(self.state.observe_after_ns)
-        if self._looks is not None and self._looks.next_ns < event_ns:
-            self._look(self._looks)
+        if self._looks.next_ns < event_ns:
+            self._look()
         if self._pause_ns < event_ns:
             return True
-        self.state.observe_after_ns = min(self._next_look_ns, self._pause_ns)
+        self.state.observe_after_ns = min(self._looks.next_ns, self._pause_ns)
         return False
 
-    def _look(self, looks: Observers, *, last: bool = False) -> None:
+    def _look(self, *, last: bool = False) -> None:
         # Call the observers before the first event after ``observe_after_ns`` (its instant), or after the last event.
         view = self.view
         until_ns = self.now_ns if last else int(self.state.observe_after_ns) - 1
         view._refresh()
-        looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
+        self._looks.look(view, happened_ns=self.now_ns, until_ns=until_ns, so_far=self._so_far())
 
     def _so_far(self) -> tuple[int, ...]:
         # A fingerprint of progress: it changes whenever anything has happened.
@@ -385,12 +378,12 @@ class BatchSimulator(RunningJobs):
     @property
     def observations(self) -> list[dict[str, float | int | str]]:
         """The notes of the observers, one row per note."""
-        return [] if self._looks is None else self._looks.noted
+        return self._looks.noted
 
     @property
     def is_seen(self) -> bool:
         """Whether a Python policy or an observer uses :attr:`view`."""
-        return self._decides or (self._looks is not None and bool(self._looks.observers))
+        return self._decides or bool(self._looks.observers)
 
     def _may_go_on(self) -> bool:
         # Whether an unbounded model generates the outages.

@@ -52,8 +52,7 @@ def dependencies(workload: Workload) -> Dependencies:
     waits_for = np.bincount(child, minlength=n)
     depends_on = np.full(n, -1)
     depends_on[child[::-1]] = parent[::-1]  # the first of several
-    child_first = np.zeros(n + 1, np.int64)
-    np.cumsum(np.bincount(parent, minlength=n), out=child_first[1:])
+    child_first = np.append(0, np.cumsum(np.bincount(parent, minlength=n)))
     child_row = child[np.lexsort((child, parent))]
     _refuse_circles(workload, child, parent)
     return Dependencies(

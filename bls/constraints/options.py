@@ -1,5 +1,4 @@
-"""Options about the jobs and hosts of a run besides the workload and the platform; without heavy imports, since help is made of
-them."""
+"""Options about the jobs and hosts of a run; without heavy imports, since help is made of them."""
 
 import os
 import re

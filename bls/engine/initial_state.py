@@ -66,21 +66,19 @@ def _size(run: FeatureRun, features: list[Feature], columns: dict[str, Any], bou
     by_counts = not any(h.HOLD_POOL in feature.plays for feature in features)
     running = min(n, run.cores) + 1  # at most one job per core runs at once
     run.sizes.update(
-        {
-            "jobs": n,
-            "hosts": run.hosts,
-            "boundaries": bounds,
-            "partitions": len(given.partitions["tier"]),
-            "running": running,
-            "queue_words": len(new_tree(n)[0]),
-            "free_words": len(new_free(run.cores)[0]),
-            "pool": 4 * n + run.cores + 2 * settings.widest + 2,
-            "slices": 4 * running + 64 if by_counts else 0,
-            "expected": n if settings.plans else 0,
-            "log": 3 * n + 16 if settings.logs else 0,
-            "decisions": 2 * n + 16 if given.keep_decisions else 0,
-            "host_log": 2 * settings.host_log_room,
-        }
+        jobs=n,
+        hosts=run.hosts,
+        boundaries=bounds,
+        partitions=len(given.partitions["tier"]),
+        running=running,
+        queue_words=len(new_tree(n)[0]),
+        free_words=len(new_free(run.cores)[0]),
+        pool=4 * n + run.cores + 2 * settings.widest + 2,
+        slices=4 * running + 64 if by_counts else 0,
+        expected=n if settings.plans else 0,
+        log=3 * n + 16 if settings.logs else 0,
+        decisions=2 * n + 16 if given.keep_decisions else 0,
+        host_log=2 * settings.host_log_room,
     )
     for feature in features:
         for dim, long in feature.sizes(run).items():

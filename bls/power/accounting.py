@@ -22,6 +22,7 @@ from traces.base.errors import InputError
 from traces.base.scale import WHOLE
 from traces.compiled import Array
 from traces.holdings import core_spans, holdings
+from traces.intervals import intervals_of
 from traces.ledger import Ledger
 
 PJ_PER_J = 10**12  #: pJ in a joule, and in a megajoule, which is a billion billion of them
@@ -217,16 +218,14 @@ def cut_at(first: Array, lo: Array, hi: Array) -> tuple[Array, Array, Array]:
     is of, which part, and how many cores it has."""
     low = np.searchsorted(first, lo, side="right") - 1
     count = np.searchsorted(first, hi, side="left") - low
-    row = np.repeat(np.arange(len(lo)), count)
-    part = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + low[row]
+    row, part = np.repeat(np.arange(len(lo)), count), intervals_of(low, count)
     return row, part, np.minimum(hi[row], first[part + 1]) - np.maximum(lo[row], first[part])
 
 
 def away_hosts(
     table: PowerTable, down: Downtime, stopped: HostPassages | None, until_ns: int
 ) -> tuple[Array, Array, Array]:
-    """Hosts that are not in service: from when to when, and how much more than an idle one each draws; columns of start_ns,
-    end_ns and mW."""
+    """Hosts that are not in service: columns of start_ns, end_ns, and how much more than an idle one each draws, mW."""
     more = (table.off_mw - table.host_idle_mw)[table.group_of_host(down.host)]
     columns = [(down.down_ns, down.up_ns, more)]
     if stopped is not None:
@@ -337,7 +336,7 @@ def _scaled(
     stop = np.maximum(first, np.searchsorted(key, unit * many + rank[n + k :], side="left"))
     count = stop - first + 1
     row = np.repeat(np.arange(k), count)
-    place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count) + first[row]
+    place = intervals_of(first, count)
     begins, ends = place == first[row], place == stop[row]
     before = place - 1
     known = (before >= 0) & (command_unit[before] == unit[row]) if n else np.zeros(len(row), np.bool_)

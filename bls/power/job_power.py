@@ -75,16 +75,14 @@ class PowerClasses(Columns):
 
 
 def active_mw(table: PowerTable, classes: PowerClasses | None, row: Array, scale: Array, group: Array) -> Array:
-    """The power of working cores, as :meth:`PowerClasses.active`; ``classes`` by rows, or None if all jobs draw as the platform
-    says."""
+    """The power of working cores, as :meth:`PowerClasses.active`; ``classes``, by rows, None: that of the platform."""
     if classes is None:
         return np.asarray(table.active_mw[table.state_of(scale, group), group])
     return classes.active(row, scale, group)
 
 
 def part_of(where: str, column: str, value: object) -> int:
-    """A number in parts per billion. Raises InputError if it is none from 0 to :data:`HIGHEST`; the message begins with
-    ``where``."""
+    """A number in parts per billion. Raises InputError, beginning with ``where``, if it is none from 0 to :data:`HIGHEST`."""
     return round(real(where, value, 0, HIGHEST[column]) * WHOLE)
 
 
@@ -178,8 +176,7 @@ def job_power(
 
 
 def power_classes(table: PowerTable, jobs: JobPower, job_id: Array) -> PowerClasses:
-    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than
-    :data:`bls.power.table.MOST_MW`."""
+    """The classes of jobs that are equal in both. Raises InputError if the machine could draw more than ``MOST_MW``."""
     _check_most(table, jobs, job_id)
     plain, given = np.array([[WHOLE], [0]]), np.stack([jobs.power, jobs.memory_bound])
     pairs, kind = np.unique(np.concatenate([plain, given], axis=1), axis=1, return_inverse=True)
@@ -204,8 +201,7 @@ def factored(mw: Array, factor: int) -> Array:
 
 
 def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), rounded half up to parts per billion. A slower state is slower by one part at least, because a
-    # core's state is known by its speed.
+    # 1 / ((1 - m) / f + m), parts per billion, rounded half up; states differ by 1 at least, as a core's speed tells its state.
     found = np.empty_like(speed)
     for group in range(speed.shape[1]):
         for at, one in enumerate(speed[:, group].tolist()):

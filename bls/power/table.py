@@ -162,8 +162,7 @@ def core_mw(platform: Platform, n_jobs: int, plan: PowerPlan | None) -> Array:
 
 
 def idle_mw(platform: Platform) -> int:
-    """The mean power of an idle core over all cores of the machine, mW, rounded half up; 0 where the platform
-    does not say it of all."""
+    """The mean power of an idle core of the machine, mW, rounded half up; 0 if the power of some is unknown."""
     if any(group.power is None for group in platform.hosts):
         return 0
     cores = [group.count * group.cores for group in platform.hosts]

@@ -104,8 +104,7 @@ def placed(given: object, n_cores: int, whole_hosts: bool) -> tuple[SeenJob, Cor
 
 
 def check_apart(jobs: Mapping[int, SeenJob], rows: Sequence[int], named: Mapping[int, Cores]) -> None:
-    """Raise AnswerError if a core is named for two jobs. ``rows``: of all jobs that start; ``named``: cores by position in
-    it."""
+    """Raise AnswerError if a core is named for two jobs. ``rows``: jobs that start; ``named``: cores by position in it."""
     spans = sorted((lo, hi, place) for place, cores in named.items() for lo, hi in cores)
     for (_, end, one), (begin, _, other) in pairwise(spans):
         if begin < end:
@@ -187,8 +186,7 @@ class Directions:
         self._job_ids[job.row] = job.job_id
 
     def scale_all(self, jobs: Sequence[SeenJob], factor: Any) -> None:
-        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or a core is scaled twice in
-        this pass."""
+        """Scale the speeds of all cores of jobs. Raises PluginError if the factor is invalid, or a core is scaled again."""
         if not jobs:
             return
         job_ids, of_all, scale = self._job_ids, self._of_all, _scale(jobs[0], factor)

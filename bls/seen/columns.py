@@ -156,8 +156,7 @@ class RunningColumns(_Columns):
         order = np.argsort(self._rows, kind="stable")
         place = order[np.searchsorted(self._rows, row, sorter=order)]
         by_job = np.argsort(place, kind="stable")
-        first = np.zeros(self._n + 1, np.int64)
-        np.cumsum(np.bincount(place, minlength=self._n), out=first[1:])
+        first = np.append(0, np.cumsum(np.bincount(place, minlength=self._n)))
         return read_only(first), read_only(host[by_job]), read_only(cores[by_job])
 
     @property

@@ -190,8 +190,7 @@ class SeenJob(NamedTuple):
 
     @property
     def expected_end_ns(self) -> int:
-        """The expected end of a running job by its corrected estimate: later than now, unless it has run for its whole
-        request."""
+        """The end of a running job by its corrected estimate: later than now, unless it has run for its whole request."""
         return self.start_ns + self.estimate_ns
 
     @property
@@ -257,8 +256,7 @@ class SeenJob(NamedTuple):
 
     @property
     def extras(self) -> Mapping[str, int]:
-        """The workload's further columns (``Workload.extras``), by name; some may contain facts that are unknown at its
-        submit."""
+        """The workload's further columns (``Workload.extras``) by name; some may be unknown at its submit."""
         return self.facts.extras(self.origin)
 
     def __repr__(self) -> str:

@@ -73,8 +73,7 @@ class Nodes:
     shares: Array  # float64 (n,): raw shares; 1 for the root
     n_accounts: int  # with the root; the users are the nodes from here on
     users: Array  # int64 (n - n_accounts,): user numbers
-    # float64 (n - n_accounts,): association factors of the users: priority / highest priority of all associations; 0 if
-    # that is 0
+    # float64 (n - n_accounts,): association factors of the users: priority / highest priority (at least 1) of all
     priority: Array
     extra: Array  # float64 (n - n_accounts,): site - nice of the users
 

@@ -43,8 +43,7 @@ class SlurmCycle:
     """Slurm's cycle; ``bls slurm:bf_interval=60`` changes it as ``SchedulerParameters`` of slurm.conf do."""
 
     scheduler: str = "backfill"  # {"backfill", "builtin"}: ``SchedulerType``
-    # {"auto", "linear", "cons_tres"}: ``SelectType``: whole hosts of one core each, or cores; auto: as a replay, linear
-    # where all hosts have one core
+    # {"auto", "linear", "cons_tres"}: ``SelectType``: hosts of one core, or cores; auto: linear if all hosts have one core
     select: str = "auto"
     # {"basic", "multifactor"}: ``PriorityType``: by submit; or by size, as ``priority/multifactor`` without slurmdbd
     priority: str = "basic"
@@ -67,8 +66,7 @@ class SlurmCycle:
     # seconds between two looks for jobs beyond their limit; Slurm's is 30 always; 0: they are killed at it
     kill_interval: int = 30
     message: int = 1  # microseconds that slurmctld waits before it answers a message; Slurm's is 1 always
-    # so long after the first submit a cycle of backfilling falls, as ``replay phase``; default, -1: slurmctld comes up
-    # 75.5 s before
+    # time from the first submit to a cycle of backfilling, as ``replay phase``; -1: slurmctld comes up 75.5 s before
     phase_ns: int = -1
     name: str = "slurm"
 

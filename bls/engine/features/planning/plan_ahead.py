@@ -140,8 +140,7 @@ def plan(state: b.BatchState, _job: int, n_order: int, _stop: int, _sign: int) -
     is_copied = not keep and depth > 0 and not by_cores
     overdue = state.overdue_cores > 0
     _begin(state, is_copied)
-    # The next kept slot triggers a pass. The cores of overdue jobs are always expected in the next ns: that must not
-    # trigger a pass every ns.
+    # The next kept slot triggers a pass. The expected end of overdue jobs in the next ns must not, or there is one every ns.
     awake = now + 1 if overdue else now
     hull, moved, wake = state.hull_ns, 0, b.NEVER
     status, place, n_blocked, blocked = BatchStatus.RUNNING, -1, 0, False
