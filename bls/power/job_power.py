@@ -201,7 +201,7 @@ def factored(mw: Array, factor: int) -> Array:
 
 
 def _speeds(speed: Array, memory: int) -> Array:
-    # 1 / ((1 - m) / f + m), parts per billion, rounded half up; states differ by 1 at least, as a core's speed tells its state.
+    # 1 / ((1 - m) / f + m), parts per billion, rounded half up; states differ by 1 at least, as a core's speed shows its state.
     found = np.empty_like(speed)
     for group in range(speed.shape[1]):
         for at, one in enumerate(speed[:, group].tolist()):
