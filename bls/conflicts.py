@@ -23,25 +23,16 @@ def _policy(one: Any) -> str:
     return f"batch policy {one.policy.name}"
 
 
-def _bls(one: Any) -> str:
-    return f"{o.BLS:{one.policy.name}}"
+def _said(option: Option[Any], value: Callable[[Any], object]) -> Callable[[Any], str]:
+    # The text of an option with its chosen value.
+    return lambda chosen: f"{option:{value(chosen)}}"
 
 
-def _resize(one: Any) -> str:
-    return f"{o.RESIZE:{one.rules.resized}}"
-
-
-def _coordination(one: Any) -> str:
-    return f"{o.COORDINATION:{one.rules.coordination}}"
-
-
-def _allocator(run: Any) -> str:
-    return f"{o.ALLOCATOR:{run.allocator.name}}"
-
-
-def _fallback(run: Any) -> str:
-    return f"{o.FALLBACK:{run.limits.options.fallback}}"
-
+_bls: Final = _said(o.BLS, lambda one: one.policy.name)
+_resize: Final = _said(o.RESIZE, lambda one: one.rules.resized)
+_coordination: Final = _said(o.COORDINATION, lambda one: one.rules.coordination)
+_allocator: Final = _said(o.ALLOCATOR, lambda run: run.allocator.name)
+_fallback: Final = _said(o.FALLBACK, lambda run: run.limits.options.fallback)
 
 # Options of :class:`bls.power.options.Power`.
 
@@ -82,9 +73,8 @@ _BACKFILLS: Final = has(
     backfill="easy"
 )
 _REJECTS: Final = has(f"{o.BLS:reject}", lambda one: one.rejects, _policy, bls="reject")
-_DECIDES: Final = has(
-    f"a {o.BLS} that decides itself which jobs start", lambda one: one.decides, _policy, bls="DECIDES"
-)
+_STARTS: Final = f"a {o.BLS} that decides itself which jobs start"
+_DECIDES: Final = has(_STARTS, lambda one: one.decides, _policy, bls="DECIDES")
 _DIRECTS: Final = has(f"a {o.BLS} that directs running jobs", lambda one: one.directs, _policy, bls="DIRECTS")
 _CHANGES: Final = has(
     f"a {o.RESIZE} that changes the width of running jobs", lambda one: one.rules.resizing, _resize, **_MALLEABLE,
@@ -108,10 +98,8 @@ _NO_HEAD: Final = "{second} decides itself which jobs start, and its queue has n
 
 def _headless(directs: str, further: str) -> ChosenFeature:
     # A policy whose queue has no head that could be started, and which does not say itself what is asked here.
-    return has(
-        f"a {o.BLS} that decides itself which jobs start, or starts none{further}",
-        lambda one: (one.decides or one.rejects) and directs not in one.may_direct, _policy, bls="reject"
-    )
+    name = f"{_STARTS}, or starts none{further}"
+    return has(name, lambda one: (one.decides or one.rejects) and directs not in one.may_direct, _policy, bls="reject")
 
 
 _EXPANDS: Final = has(
@@ -163,10 +151,8 @@ _WINDOWS: Final = has(str(o.WINDOWS), lambda run: run.windows, windows="windows.
 _LICENCES: Final = has(
     f"{o.REQUESTS} of licences", lambda run: run.asks("licences"), "licences", requests="licences.csv"
 )
-_DVFS: Final = has(
-    f"{o.FALLBACK:dvfs}", lambda run: run.limits and run.limits.fallback == "dvfs", _fallback, **_LIMITED,
-    fallback="dvfs"
-)
+_BY_DVFS: Final = {**_LIMITED, "fallback": "dvfs"}
+_DVFS: Final = has(f"{o.FALLBACK:dvfs}", lambda run: run.limits and run.limits.fallback == "dvfs", _fallback, **_BY_DVFS)
 _NOTICED: Final = has(
     f"a notice of {o.LIMITS}, with a {o.FALLBACK}", lambda run: run.limits and run.limits.limits.noticed,
     lambda run: f"{_fallback(run)} with a notice of limits", limits=_NOTICED_LIMIT, fallback="hold"
@@ -178,12 +164,9 @@ _BESIDE: Final = "hosts cannot be drained with {second}"
 def _unaware(
     what: str, allowed: str, name: str, found: Callable[[Any], object], given: str | Callable[[Any], str], **example: Any
 ) -> tuple[str, Conflict]:
-    def is_unaware(run: Any) -> bool:
-        return what in run.unaware
-
-    first = has(f"a {o.BLS} that is unaware of {what}", is_unaware, _bls, bls=f"UNAWARE:{what}")
-    other = has(name, found, given, **example)
-    return what, Conflict(first, other, reason="{second}: the policy does not support it", allowed=allowed)
+    first = has(f"a {o.BLS} that is unaware of {what}", lambda run: what in run.unaware, _bls, bls=f"UNAWARE:{what}")
+    reason = "{second}: the policy does not support it"
+    return what, Conflict(first, has(name, found, given, **example), reason=reason, allowed=allowed)
 
 
 def _unaware_requests(what: str, words: str, **example: Any) -> tuple[str, Conflict]:
@@ -232,6 +215,7 @@ UNAWARE: Final[Mapping[str, Conflict]] = dict((
 ))
 
 
+_UNIT_WORDS: Final = "units of several cores, or amounts of their hosts"
 _COUNTED: Final = "as widths at the start are chosen by numbers of free cores"
 
 
@@ -295,7 +279,7 @@ RUN: Final[tuple[Conflict, ...]] = (
     Conflict(
         has(
             f"{o.FALLBACK:submit} or dvfs, where a job may be slowed", lambda run: run.limits and run.limits.slows,
-            _fallback, **_LIMITED, fallback="dvfs",
+            _fallback, **_BY_DVFS,
         ),
         has(f"a {o.BLS} that directs speeds", lambda run: "speeds" in run.directs, _policy, bls="DIRECTS"),
         "which scales the speeds of running jobs itself",
@@ -368,11 +352,7 @@ RUN: Final[tuple[Conflict, ...]] = (
         has(
             f"{o.ALLOCATOR} of whole hosts, or {o.REQUESTS} of units of several cores or of amounts of their hosts",
             lambda run: run.allocator.whole_hosts or run.asks("per_unit") or run.asks("unit_cores", 1),
-            lambda run: (
-                "hosts that are not shared"
-                if run.allocator.whole_hosts
-                else "units of several cores, or amounts of their hosts"
-            ),
+            lambda run: "hosts that are not shared" if run.allocator.whole_hosts else _UNIT_WORDS,
             allocator="whole-host",
         ),
         "which cannot be released core by core", "none, release:host, hint:host",
@@ -410,9 +390,7 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
         "policies of keys or scores"
     ),
     _again(_REJECTS, "{second} starts no job", "policies that do"),
-    _again(
-        _RESIZES, "with {second} the widths of jobs at other instants are unknown", f"{o.RESIZE:none}"
-    ),
+    _again(_RESIZES, "with {second} the widths of jobs at other instants are unknown", f"{o.RESIZE:none}"),
     _again(
         _RELEASES, "with {second} the cores that jobs would release at other instants are unknown",
         f"{o.COORDINATION:none}"

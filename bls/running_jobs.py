@@ -338,16 +338,14 @@ class Moment:
 
     now_ns: int
     waiting: int  # number of waiting jobs
-    # int64 (r,): running jobs by row: row, row of the workload, number, start, number of cores
-    rows: Array
-    origin: Array
-    job_id: Array
-    start_ns: Array
-    cores: Array
-    # int64 (k,): the row ``holder`` holds the cores [lo, hi), which are disjoint
-    lo: Array
-    hi: Array
-    holder: Array
+    rows: Array  # int64 (r,): running jobs, ascending
+    origin: Array  # int64 (r,): their rows of the workload
+    job_id: Array  # int64 (r,): their numbers
+    start_ns: Array  # int64 (r,)
+    cores: Array  # int64 (r,): numbers of their cores
+    lo: Array  # int64 (k,): first cores of disjoint intervals
+    hi: Array  # int64 (k,): one past their last cores
+    holder: Array  # int64 (k,): the rows that hold them
     down: Array  # int64 (d,): hosts that are down, ascending
     ends: tuple[int, ...]  # number of attempts in each of ``traces.ledger.STATES``
 

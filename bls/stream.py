@@ -176,9 +176,8 @@ class Stretch:
     """The events in [begin, end)."""
 
     simulator: BatchSimulator  # its rows are those of ``number``
-    # from the first submit, and to the last end
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # from the first submit on
+    end_ns: int  # to the last end
     # int64 (n,): the place of each row among all rows: jobs from 0, later attempts from :data:`LATER` on; the last job may be
     # submitted after the section
     number: Array

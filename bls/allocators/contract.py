@@ -43,9 +43,8 @@ class PlacementRequest(State):
     switch_level: Ints
     # int64 (H,): all hosts, so that the hosts below a switch are neighbours; those of a leaf ascend. Empty without switches.
     switch_hosts: Ints
-    # the cores that the job asks for by number, ascending intervals; empty for nearly every workload
-    wanted_lo: Ints
-    wanted_hi: Ints
+    wanted_lo: Ints  # first cores of the ascending intervals that the job asks for by number; mostly empty
+    wanted_hi: Ints  # one past their last cores
     parameters: Ints  # the allocator's own numbers, :attr:`Allocator.parameters`
     # the answer: ascending, disjoint, half-open intervals of offered cores, together ``n_cores`` (with ``whole_hosts``: all
     # cores of the necessary hosts). There is room for 2 × ``n_cores`` intervals, and for all wanted ones.

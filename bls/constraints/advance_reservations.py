@@ -37,9 +37,8 @@ class Window:
 
     kind: str  # {"maintenance", "reservation"}
     name: str  # 1 to 100 printable characters
-    # instants
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # instant from 0
+    end_ns: int  # instant after it
     hosts: str = ""  # host numbers, as ``0-3``
     cores: str = ""  # core numbers; a reservation has either hosts or cores, a maintenance has hosts
     jobs: str = ""  # job numbers of a reservation, as ``17 20-25``
@@ -71,15 +70,12 @@ class Windows(Columns):
     """The windows on a platform as arrays, by (begin, kind in the order of ``KINDS``, place). Arrays are read-only."""
 
     windows: tuple[Window, ...]  # in the given order
-    # (W,): instants
-    begin_ns: Array
-    end_ns: Array
+    begin_ns: Array  # (W,)
+    end_ns: Array  # (W,)
     is_reservation: Array  # (W,): 1 for a reservation, 0 for a maintenance
-    # (W + 1,): window ``w`` has the intervals ``core_first[w]:core_first[w + 1]`` of ``core_lo`` and ``core_hi``
-    core_first: Array
-    # ndarray of int64: half-open intervals of cores, ascending and disjoint within a window
-    core_lo: Array
-    core_hi: Array
+    core_first: Array  # (W + 1,): window ``w`` has the intervals ``core_first[w]:core_first[w + 1]``
+    core_lo: Array  # int64: first cores of intervals, ascending and disjoint within a window
+    core_hi: Array  # int64: one past their last cores
     # ndarray of int64: the same for the hosts of a maintenance; a reservation has none here
     host_first: Array
     host_lo: Array

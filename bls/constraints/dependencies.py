@@ -23,8 +23,7 @@ class Dependencies(Columns):
     depends_on: Array  # (n,): row of the preceding job, of several the first one in the workload; -1 for none
     think_ns: Array  # (n,): time from that job's end to the submit; 0 for none
     waits_for: Array  # (n,): number of jobs for which each job waits
-    # (n + 1,): the jobs that depend on row ``r`` are ``child_row[child_first[r]:child_first[r + 1]]``
-    child_first: Array
+    child_first: Array  # (n + 1,): on row ``r`` depend ``child_row[child_first[r]:child_first[r + 1]]``
     child_row: Array  # (m,): rows, ascending within a parent
     missing: int  # number of jobs with a preceding job outside the workload, for which they do not wait
 

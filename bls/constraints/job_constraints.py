@@ -90,8 +90,7 @@ _WORD = 32
 class JobConstraints:
     """Constraints of n jobs outside the workload. None: there are no such constraints."""
 
-    # int64 (n,) or None: each job's partition of the platform; None if the platform names none
-    partition: Array | None = None
+    partition: Array | None = None  # int64 (n,): each job's partition; None if the platform names none
     requests: Requests | None = None  # request of a unit of each job; None: one core
     dependencies: Dependencies | None = None
     windows: Windows | None = None  # reservations and maintenance

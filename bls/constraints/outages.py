@@ -36,9 +36,8 @@ _FIRST_DRAW = 4
 class OutageModel:
     """Exponentially distributed times up and down."""
 
-    # mean time up to a failure, and from it to the repair; 1 to 2**62
-    mtbf_ns: int
-    mttr_ns: int
+    mtbf_ns: int  # mean time up to a failure, 1 to 2**62
+    mttr_ns: int  # mean time from it to the repair, 1 to 2**62
     seed: int  # 0 to 2**64 - 1
 
     def __post_init__(self) -> None:

@@ -107,15 +107,13 @@ _TOO_MUCH = MAX_AMOUNT + 1
 class Requests:
     """Requests of the jobs of a workload, by row. Arrays are read-only int64."""
 
-    # names from the platform, R and L of them
-    resource_names: tuple[str, ...]
-    licence_names: tuple[str, ...]
+    resource_names: tuple[str, ...]  # R names from the platform
+    licence_names: tuple[str, ...]  # L names from the platform
     unit_cores: Array  # (n,): cores of a unit, from 1; divides the job's cores
     per_unit: Array  # (n, R): request of each unit on its host; memory in KB
     licences: Array  # (n, L): requested licences
     switches: Array  # (n,): largest accepted number of leaf switches; 0 for any
-    # (n,): instants from a file from which jobs may join the queue; -1 for none
-    begin_ns: Array | None = None
+    begin_ns: Array | None = None  # (n,): instants of a file from which jobs may join the queue; -1 for none
 
     def __post_init__(self) -> None:
         for name in ("unit_cores", "per_unit", "licences", "switches"):

@@ -27,9 +27,8 @@ _HIGHEST = 1e6  #: a factor larger than that of any machine
 class Widths(Columns):
     """Smallest and largest width of each job; both equal the request if the width may not change."""
 
-    # (n,)
-    min_cores: Array
-    max_cores: Array
+    min_cores: Array  # (n,)
+    max_cores: Array  # (n,)
 
     @property
     def malleable(self) -> Array:

@@ -79,9 +79,8 @@ class Energy(Columns):
 class PowerSeries(Columns):
     """A step function of power."""
 
-    # int64 (k,): from each instant on, so much; neighbours differ. The first is the begin.
-    instant_ns: Array
-    power_mw: Array
+    instant_ns: Array  # int64 (k,): the first is the begin
+    power_mw: Array  # int64 (k,): from each instant on; neighbours differ
     until_ns: int  # the end
 
     @classmethod
@@ -164,11 +163,9 @@ class PowerRun(NamedTuple):
     downtime: Downtime  # when hosts were down: they draw as if they were off
     stopped: HostPassages | None  # when hosts were out of service, as power was limited, or asleep
     of: str  # {"held", "working"}: whether a core that is held is active, or one that is in a task
-    # from when to when
-    begin_ns: int
-    until_ns: int
-    # what jobs draw, by the rows of the table of jobs; None where all draw as the platform says
-    classes: PowerClasses | None = None
+    begin_ns: int  # begin of the accounts
+    until_ns: int  # their end
+    classes: PowerClasses | None = None  # power by the rows of the table of jobs; None: all as the platform says
 
 
 def account(run: PowerRun) -> PowerAccounts:

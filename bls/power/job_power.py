@@ -53,9 +53,8 @@ class PowerClasses(Columns):
     """The power of a core of G groups in S states, and its speed there, for jobs of K classes: all int64."""
 
     kind: Array  # (n,): the class of each job, or of each row of a table of jobs; class 0 is as the platform says
-    # (K, S, G): as of ``PowerTable``
-    speed: Array
-    active_mw: Array
+    speed: Array  # (K, S, G): as of ``PowerTable``
+    active_mw: Array  # (K, S, G): the same
 
     @property
     def most_mw(self) -> Array:

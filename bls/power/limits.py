@@ -42,9 +42,8 @@ class Limit:
     end_ns: int
     power_mw: int
     where: str = ""
-    # when it is known: after, or before its begin; at most one is not 0
-    reaction_ns: int = 0
-    notice_ns: int = 0
+    reaction_ns: int = 0  # it is known this long after its begin
+    notice_ns: int = 0  # or before; at most one is not 0
 
     @property
     def known_ns(self) -> int:
@@ -271,9 +270,8 @@ class Domain(Columns):
     host_hi: Array
     core_lo: Array
     core_hi: Array
-    # what they draw if all of their cores are idle, and if all work at full speed
-    idle_mw: int
-    full_mw: int
+    idle_mw: int  # power if all cores are idle
+    full_mw: int  # power if all work at full speed
     limits: Limits  # those of this domain
 
     def clipped(self, lo: Array, hi: Array) -> tuple[Array, Array, Array]:

@@ -40,9 +40,8 @@ class PowerPlan:
     planned: Array  # int64 (n,): the state that each job is planned with
     signals: Signals | None = None  # what energy costs and emits
     domains: tuple[Domain, ...] = ()  # parts of the machine that have limits of their own
-    # the given power of jobs, if any; and the classes that follow from it and the platform
-    job_power: JobPower | None = None
-    classes: PowerClasses | None = None
+    job_power: JobPower | None = None  # the given power of jobs, if any
+    classes: PowerClasses | None = None  # the classes that follow from it and the platform
     # int64 (n,): which jobs are of one user, -1 for an unknown one; None where nothing is predicted from ended jobs
     of_user: Array | None = None
 

@@ -37,9 +37,8 @@ class PowerReport:
     plan: PowerPlan
     downtime: Downtime  # when hosts were down
     stopped: a.HostPassages | None  # when hosts were out of service, as power was limited, or asleep
-    # from when to when: the first submit, and the last end
-    begin_ns: int
-    until_ns: int
+    begin_ns: int  # the first submit
+    until_ns: int  # the last end
     # int64 (rows,), by rows of the table of jobs: the predicted power, relative to the platform's, parts per billion; and
     # the wait for hosts to boot, -1 if the job has not started, None where no host sleeps
     predicted: Array | None = None

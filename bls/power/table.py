@@ -30,23 +30,19 @@ class PowerTable(Columns):
     A group with fewer states than another has its last one once more.
     """
 
-    # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``, and likewise cores
-    first_host: Array
-    first_core: Array
+    first_host: Array  # (G + 1,): group ``g`` has the hosts ``first_host[g]:first_host[g + 1]``
+    first_core: Array  # (G + 1,): the same of its cores
     cores: Array  # (G,): of one host
     speed: Array  # (S, G): of each state, in parts per billion of the core's own; fastest first
     active_mw: Array  # (S, G): of a core that works, in each state
-    # (G,): of a core that no job holds, and of a held core without a task
-    idle_mw: Array
-    waiting_mw: Array
-    # (G,): of a host that is up, without its cores, and of a host that is off
-    base_mw: Array
-    off_mw: Array
-    # (G,): how long that takes, and what a host draws meanwhile
-    shutdown_ns: Array
-    shutdown_mw: Array
-    boot_ns: Array
-    boot_mw: Array
+    idle_mw: Array  # (G,): of a core that no job holds
+    waiting_mw: Array  # (G,): of a held core without a task
+    base_mw: Array  # (G,): of a host that is up, without its cores
+    off_mw: Array  # (G,): of a host that is off
+    shutdown_ns: Array  # (G,): duration
+    shutdown_mw: Array  # (G,): of a host meanwhile
+    boot_ns: Array  # (G,): duration
+    boot_mw: Array  # (G,): of a host meanwhile
 
     @property
     def n_states(self) -> int:

@@ -20,9 +20,8 @@ from traces.compiled import Array
 class JobRequest:
     """A job's request: equal units, each on one host."""
 
-    # number of units, and cores per unit; their product is ``SeenJob.cores``
-    units: int
-    unit_cores: int
+    units: int  # number of units
+    unit_cores: int  # cores per unit; the product is ``SeenJob.cores``
     # request per unit for resources of its host besides cores, by all of the platform's names; memory is ``memory``, in KB
     resources: Mapping[str, int]
     licences: Mapping[str, int]  # requested licences, by all of the platform's names
@@ -32,9 +31,8 @@ class JobRequest:
 class JobWidth(NamedTuple):
     """Allowed and present numbers of cores of a job."""
 
-    # both equal the request if the width does not change
-    least: int
-    most: int
+    least: int  # the request if the width does not change
+    most: int  # the same
     cores: int  # cores held now; 0 while it waits
     asked: int  # cores of these that it was asked to return and has not yet returned
 

@@ -101,8 +101,7 @@ class SeenHost:
     number: int  # from 0
     cores: range  # the numbers of its cores
     speed_gflops: float  # of the whole host, in GFLOP/s, shared equally by its cores
-    # its resources besides cores, by all of the platform's names; memory is ``memory``, in KB
-    resources: Mapping[str, int]
+    resources: Mapping[str, int]  # besides cores, by all of the platform's names; memory is ``memory``, in KB
     partitions: tuple[str, ...]  # the platform's partitions that have it
     _now: Callable[[], Present]
 
@@ -202,9 +201,8 @@ class SeenWindow:
 
     kind: str  # {"maintenance", "reservation"}
     name: str
-    # it ends before ``end_ns``
-    begin_ns: int
-    end_ns: int
+    begin_ns: int  # begin
+    end_ns: int  # it ends before
     cores: tuple[tuple[int, int], ...]  # half-open intervals of core numbers, ascending and disjoint
     # numbers of a reservation's jobs, as ``17 20-25``, which run inside it only. See ``SeenJob.reservation``.
     jobs: str

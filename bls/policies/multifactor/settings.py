@@ -81,17 +81,13 @@ class Multifactor:
     reset_ns: int = 0
     algorithm: str = "fair-tree"  # ``fair-tree`` or ``classic`` (NO_FAIR_TREE)
     dampening: float = 1.0  # FairShareDampeningFactor, of the classic algorithm: 1 to 65533
-    # PriorityFavorSmall, and the flag of this name
-    favor_small: bool = False
-    small_relative_to_time: bool = False
-    # what makes nodes of cores: a job has cores / cores_per_node nodes, rounded up, and so has the machine
-    cores_per_node: int = 1
+    favor_small: bool = False  # PriorityFavorSmall
+    small_relative_to_time: bool = False  # the flag of this name
+    cores_per_node: int = 1  # a job, or the machine, has cores / cores_per_node nodes, rounded up
     tree: AccountTree = field(default_factory=AccountTree)  # the associations
-    # what is not in them has factor 0
-    partitions: tuple[PartitionPart, ...] = ()
-    qos_levels: tuple[Qos, ...] = ()
-    # where the settings come from, for messages about the workload
-    source: str = field(default="multifactor", repr=False)
+    partitions: tuple[PartitionPart, ...] = ()  # others have factor 0
+    qos_levels: tuple[Qos, ...] = ()  # others have factor 0
+    source: str = field(default="multifactor", repr=False)  # their origin, for messages
 
     def __post_init__(self) -> None:
         for name in WEIGHTS:
