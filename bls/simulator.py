@@ -57,16 +57,33 @@ class BatchSimulator(RunningJobs):
     Call :meth:`advance` until it returns ``DONE``. On ``STARTED``, answer for every row of :meth:`started` with
     :meth:`outcome` or :meth:`promise`; on ``DUE``, answer for :attr:`due`.
 
-    - ``workload``: no job is wider than the platform
-    - ``policy``: the order of the queue, or all decisions
-    - ``slack``: deadlines are submit + slack × estimate
-    - ``recorded``: whether jobs have their recorded run times, so that they need no answers
-    - ``requested``: cores by job number, for the allocator ``given``
-    - ``seed``: for random allocators and estimates
-    - ``loses``: whether running jobs may lose all their cores (:meth:`loss`)
-    - ``power``: power limits of the machine, and their effects
+    Parameters
+    ----------
+    workload, platform : Workload, Platform
+        The jobs, each at most as wide as the machine, and the machine.
+    policy, allocator : AnyPolicy, Allocator
+        The order of the queue, or all decisions; and the choice of cores.
+    rules, constraints : Rules, JobConstraints, optional
+        Default: the rules of the two-level paper, and no constraints.
+    slack : float
+        Deadlines are submit + slack × estimate.
+    recorded : bool
+        Whether jobs have their recorded run times, so that they need no answers.
+    requested : mapping of int to str, optional
+        Cores by job number, for the allocator ``given``.
+    observers : sequence of AnyObserver
+        Plug-ins that watch the run or compute additional data.
+    seed : int
+        For random allocators and estimates.
+    loses : bool
+        Whether running jobs may lose all their cores (:meth:`loss`).
+    power : PowerPlan, optional
+        Power limits of the machine, and their effects.
 
-    Raises InputError or PluginError if the options or the policy's keys cannot be used.
+    Raises
+    ------
+    InputError, PluginError
+        If the options, or the policy's keys, cannot be used.
     """
 
     #: Number of calls of the engine between two checks of its state (:meth:`validate`); 0: no checks.
@@ -144,8 +161,12 @@ class BatchSimulator(RunningJobs):
         """Return an independent copy that continues from this instant.
 
         Both give the same results as a simulation that was never forked. They share constants such as the workload; about
-        350 bytes per job are copied. Raises InputError if the policy decides in Python, or the run has observers: they may
-        have their own state.
+        350 bytes per job are copied.
+
+        Raises
+        ------
+        InputError
+            If the policy decides in Python, or the run has observers: they may have their own state.
         """
         if self.is_seen:
             who = f"batch policy {self.policy.name} decides in Python" if self._decides else "the run has observers"
@@ -188,8 +209,20 @@ class BatchSimulator(RunningJobs):
         return int(self.state.due_job)
 
     def advance(self, max_ends: int) -> BatchStatus:
-        """Run the engine; returns ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``. Raises RuntimeError if a
-        job that has started has neither an outcome nor a promise; PluginError and InputError as :meth:`settle`."""
+        """Run the engine until it needs an answer, is done, or ``max_ends`` jobs have ended.
+
+        Returns
+        -------
+        BatchStatus
+            ``DONE``, ``STARTED``, ``DUE``, ``INTERRUPTED`` or ``PAUSED``; ``LOOK`` after :meth:`pause_after`.
+
+        Raises
+        ------
+        RuntimeError
+            If a job that has started has neither an outcome nor a promise.
+        InputError, PluginError
+            As :meth:`settle`.
+        """
         if unanswered := self.started():
             raise RuntimeError(f"rows {unanswered} have started and await an outcome or a promise")
         while True:
@@ -217,9 +250,15 @@ class BatchSimulator(RunningJobs):
         validate(self.state)
 
     def settle(self, status: int) -> bool:
-        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again. Raises
-        PluginError or InputError, which names the job, if the status is a fault; KeyboardInterrupt if one arrived in
-        compiled code."""
+        """Handle a status of :func:`bls.engine.loop.advance`; returns False if the engine should be called again.
+
+        Raises
+        ------
+        InputError, PluginError, PeerError
+            If the status is a fault of the input, of a plug-in or of another program; the message names the job.
+        KeyboardInterrupt
+            If one arrived in compiled code.
+        """
         ROLES.check()
         INTERRUPTS.raise_noted()
         if status in _SUSPENSIONS:
@@ -402,10 +441,16 @@ class BatchSimulator(RunningJobs):
         self.state.settings.more_outages = int(self._may_go_on())
 
     def drain(self, hosts: Array, from_ns: int, until_ns: int | None) -> None:
-        """Drain hosts from an instant after the last event: their running jobs continue, and no other job starts there.
+        """Drain hosts: their running jobs continue, and no other job starts there.
 
-        ``hosts``, int64: their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
-        ``until_ns``: their return; None: never.
+        Parameters
+        ----------
+        hosts : ndarray of int64
+            Their outages must contain a drain at no instant (``bls.constraints.outages.drainable``).
+        from_ns : int
+            An instant after the last event.
+        until_ns : int or None
+            Their return; None: never.
         """
         assert self._outages is not None
         drained = self._outages.drained

@@ -205,9 +205,26 @@ def goes_by_estimates(policy: AnyPolicy) -> bool:
 def ranks(policy: Policy, jobs: KnownJobs, tier: Array | None = None) -> Array:
     """The place of every job in a static policy's total order: tier, then key, then submit, then workload order.
 
-    ``tier``, int64 (n,): the highest first, as of the jobs' partitions. Returns int64 (n,): a permutation of 0 … n-1.
-    Raises PluginError if the policy's keys have another shape, are no numbers or contain NaN; InputError if the policy
-    blames the user.
+    Parameters
+    ----------
+    policy : Policy
+        Gives the keys.
+    jobs : KnownJobs
+        The n jobs of the workload.
+    tier : ndarray of int64, shape (n,), optional
+        The highest first, as of the jobs' partitions.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        A permutation of 0 … n-1.
+
+    Raises
+    ------
+    PluginError
+        If the policy's keys have another shape, are no numbers or contain NaN.
+    InputError
+        If the policy blames the user.
     """
     n = len(jobs.submit_ns)
     with blamed_on(f"batch policy {policy.name}: keys() failed"):
