@@ -110,14 +110,10 @@ _EXPANDS: Final = has(
 POLICY: Final[tuple[Conflict, ...]] = (
     Conflict(_BACKFILLS, _REJECTS, reason="{second} starts no job", allowed="none"),
     Conflict(_BACKFILLS, _DECIDES, reason="{second} decides itself which jobs start", allowed="none"),
-    Conflict(
-        _CHANGES,
-        has(
-            f"{o.COORDINATION:release:host} or hint:host", lambda one: one.rules.by_hosts, _coordination,
-            coordination="release:host",
-        ),
-        "as widths change core by core", "none, release, release:core, hint, hint:core"
-    ),
+    Conflict(_CHANGES, has(
+        f"{o.COORDINATION:release:host} or hint:host", lambda one: one.rules.by_hosts, _coordination,
+        coordination="release:host",
+    ), "as widths change core by core", "none, release, release:core, hint, hint:core"),
     Conflict(_CHANGES, _PROMISED, "as a change of width invalidates what the job has promised", "other estimates"),
     Conflict(
         has(f"{o.RESIZE:decide}", lambda one: one.rules.resized == "decide", _resize, **_MALLEABLE, resize="decide"),
@@ -126,14 +122,10 @@ POLICY: Final[tuple[Conflict, ...]] = (
         allowed="a policy in Python whose directs has 'widths', or a scheduler whose hello's directs has it"
     ),
     Conflict(_EXPANDS, _headless("widths", ""), reason=_NO_HEAD, allowed="none"),
-    Conflict(
-        _EXPANDS,
-        has(
-            f"a {o.BLS} that directs widths", lambda one: one.decides and "widths" in one.may_direct, _policy,
-            bls="WIDTHS",
-        ),
-        reason=_NO_HEAD, allowed="decide, none"
-    ),
+    Conflict(_EXPANDS, has(
+        f"a {o.BLS} that directs widths", lambda one: one.decides and "widths" in one.may_direct, _policy,
+        bls="WIDTHS",
+    ), reason=_NO_HEAD, allowed="decide, none"),
     Conflict(_HINTS, _PROMISED, "as a hint invalidates what the job has promised", _NO_RELEASES),
     Conflict(
         _HINTS, _headless("hints", ", and directs no hints"), reason=_NO_HEAD,
@@ -225,26 +217,18 @@ def _no_widths(other: ChosenFeature, why: str, *, first: ChosenFeature = _RESIZE
 
 
 RUN: Final[tuple[Conflict, ...]] = (
-    Conflict(
-        _DRAINS,
-        has(
-            f"{o.LIMITS} with a {o.FALLBACK}, or {o.SLEEP_AFTER}", lambda run: run.limits is not None or run.sleeps,
-            "limits to power, or hosts that sleep", sleep_after_ns=5,
-        ),
-        reason=_BESIDE, allowed="state down"
-    ),
+    Conflict(_DRAINS, has(
+        f"{o.LIMITS} with a {o.FALLBACK}, or {o.SLEEP_AFTER}", lambda run: run.limits is not None or run.sleeps,
+        "limits to power, or hosts that sleep", sleep_after_ns=5,
+    ), reason=_BESIDE, allowed="state down"),
     # A job that outlasts its estimate, and has no core but on such a host, would be planned to give them back.
     Conflict(_DRAINS, _LICENCES, reason=_BESIDE, allowed="state down"),
     Conflict(_SLEEPS, _WINDOWS, "as a job that waits for its hosts to boot would be late for one", f"no {o.WINDOWS}"),
-    Conflict(
-        _SLEEPS,
-        has(
-            f"{o.RESIZE:mold} and {o.LIMITS} with a {o.FALLBACK}",
-            lambda run: run.limits is not None and run.rules.molds, lambda run: f"{_resize(run)} and {o.LIMITS}",
-            **_LIMITED, **_MALLEABLE, fallback="hold", resize="mold",
-        ),
-        "as no width is found on sleeping hosts under a limit", f"one of them, or {o.FALLBACK:none}"
-    ),
+    Conflict(_SLEEPS, has(
+        f"{o.RESIZE:mold} and {o.LIMITS} with a {o.FALLBACK}",
+        lambda run: run.limits is not None and run.rules.molds, lambda run: f"{_resize(run)} and {o.LIMITS}",
+        **_LIMITED, **_MALLEABLE, fallback="hold", resize="mold",
+    ), "as no width is found on sleeping hosts under a limit", f"one of them, or {o.FALLBACK:none}"),
     Conflict(
         _SLEEPS, _CHANGES, "as running jobs get cores at once, which a sleeping host cannot give",
         f"{o.RESIZE:none} or mold"
@@ -253,14 +237,11 @@ RUN: Final[tuple[Conflict, ...]] = (
         _DVFS, _CHARGES, "as levels are set after passes, and the scheduler makes none while it decides",
         f"{o.FALLBACK:none}, hold, submit:state=1, stop:idle or stop:off"
     ),
-    Conflict(
-        has(
-            f"{o.LIMITS} to parts of the machine, with a {o.FALLBACK}", lambda run: run.limits and run.limits.domains,
-            lambda run: f"{_fallback(run)} with limits to parts of the machine ({run.limits.domains[0].name})",
-            limits=[(0, None, 500, "hosts:0")], fallback="hold",
-        ),
-        _RESIZES, "as widths are chosen by the machine's limit only", _NO_FALLBACK
-    ),
+    Conflict(has(
+        f"{o.LIMITS} to parts of the machine, with a {o.FALLBACK}", lambda run: run.limits and run.limits.domains,
+        lambda run: f"{_fallback(run)} with limits to parts of the machine ({run.limits.domains[0].name})",
+        limits=[(0, None, 500, "hosts:0")], fallback="hold",
+    ), _RESIZES, "as widths are chosen by the machine's limit only", _NO_FALLBACK),
     Conflict(
         has(
             f"{o.FALLBACK:hold}, submit or dvfs", lambda run: run.limits and not run.limits.stops, _fallback,
@@ -309,44 +290,28 @@ RUN: Final[tuple[Conflict, ...]] = (
         has(f"{o.ALLOCATOR:given}", lambda run: run.allocator.name == "given", allocator="given", requested={1: "0-1"}),
         "as jobs ask for cores by number"
     ),
-    _no_widths(
-        has(
-            f"{o.REQUESTS} of units of several cores", lambda run: run.asks("unit_cores", 1),
-            "jobs of units of several cores", requests="units.csv",
-        ),
-        "as one could leave without the others"
-    ),
-    _no_widths(
-        has(
-            f"{o.SWITCHES}, or {o.REQUESTS} of few switches", lambda run: run.asks("switches"),
-            "jobs that ask for few switches", switches="1", allocator="topology",
-        ),
-        "as the number of switches for other widths is not specified"
-    ),
-    _no_widths(
-        has(
-            f"{o.REQUESTS} of more than cores",
-            lambda run: run.constraints.requests is not None and not run.constraints.requests.plain,
-            "jobs that ask for more than cores", requests="licences.csv",
-        ),
-        _COUNTED, first=_MOLDS
-    ),
+    _no_widths(has(
+        f"{o.REQUESTS} of units of several cores", lambda run: run.asks("unit_cores", 1),
+        "jobs of units of several cores", requests="units.csv",
+    ), "as one could leave without the others"),
+    _no_widths(has(
+        f"{o.SWITCHES}, or {o.REQUESTS} of few switches", lambda run: run.asks("switches"),
+        "jobs that ask for few switches", switches="1", allocator="topology",
+    ), "as the number of switches for other widths is not specified"),
+    _no_widths(has(
+        f"{o.REQUESTS} of more than cores",
+        lambda run: run.constraints.requests is not None and not run.constraints.requests.plain,
+        "jobs that ask for more than cores", requests="licences.csv",
+    ), _COUNTED, first=_MOLDS),
     _no_widths(_WINDOWS, _COUNTED, first=_MOLDS),
-    _no_widths(
-        has(
-            f"{o.ALLOCATOR} or partitions to which cores are not all alike", lambda run: not run.countable,
-            lambda run: f"{_allocator(run)} and these partitions", allocator="contiguous",
-        ),
-        _COUNTED, first=_MOLDS
-    ),
-    Conflict(
-        _DRAINS,
-        has(
-            f"{_CHANGES.name}, or {o.COORDINATION} but none", lambda run: run.rules.resizing or run.rules.releases,
-            lambda run: _resize(run) if run.rules.resizing else _coordination(run), coordination="release",
-        ),
-        reason=_BESIDE, allowed="state down"
-    ),
+    _no_widths(has(
+        f"{o.ALLOCATOR} or partitions to which cores are not all alike", lambda run: not run.countable,
+        lambda run: f"{_allocator(run)} and these partitions", allocator="contiguous",
+    ), _COUNTED, first=_MOLDS),
+    Conflict(_DRAINS, has(
+        f"{_CHANGES.name}, or {o.COORDINATION} but none", lambda run: run.rules.resizing or run.rules.releases,
+        lambda run: _resize(run) if run.rules.resizing else _coordination(run), coordination="release",
+    ), reason=_BESIDE, allowed="state down"),
     Conflict(
         has(f"{o.COORDINATION} of cores", lambda run: run.releases_cores, _coordination, coordination="release"),
         has(
@@ -362,14 +327,10 @@ RUN: Final[tuple[Conflict, ...]] = (
 # What a plan of power has; of ``bls.power.plan.PlannedLimits``.
 
 PLAN: Final[tuple[Conflict, ...]] = (
-    Conflict(
-        _STOPPING,
-        has(
-            f"{o.LIMITS} to parts of the machine", lambda plan: plan.domains,
-            lambda plan: f"limits to parts of the machine ({plan.domains[0].name})", limits=[(0, None, 500, "hosts:0")],
-        ),
-        "as hosts are stopped by what the machine draws", _UNSTOPPED
-    ),
+    Conflict(_STOPPING, has(
+        f"{o.LIMITS} to parts of the machine", lambda plan: plan.domains,
+        lambda plan: f"limits to parts of the machine ({plan.domains[0].name})", limits=[(0, None, 500, "hosts:0")],
+    ), "as hosts are stopped by what the machine draws", _UNSTOPPED),
     Conflict(
         has(f"a notice of {o.LIMITS}", lambda plan: plan.noticed, limits=_NOTICED_LIMIT), _STOPPING,
         "as hosts leave the service when a limit begins", _UNSTOPPED, example={"limits": _NOTICED_LIMIT}
@@ -395,13 +356,10 @@ FAIR_START: Final[tuple[Conflict, ...]] = (
         _RELEASES, "with {second} the cores that jobs would release at other instants are unknown",
         f"{o.COORDINATION:none}"
     ),
-    _again(
-        has(
-            f"{o.DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured",
-            decision_cost_ns="measured",
-        ),
-        f"with {{second}} no run can be repeated; give a time, as {o.DECISION_COST:50ms}"
-    ),
+    _again(has(
+        f"{o.DECISION_COST:measured}", lambda one: one.rules.decision_cost_ns == "measured",
+        decision_cost_ns="measured",
+    ), f"with {{second}} no run can be repeated; give a time, as {o.DECISION_COST:50ms}"),
 )
 
 STREAMED: Final = has(str(o.STREAM), lambda _: True)
