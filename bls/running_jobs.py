@@ -100,13 +100,11 @@ class RunningJobs:
 
     def column(self, name: str) -> Array:
         """A column of ``bls.engine.jobs.Jobs``, all rows; it changes during the simulation."""
-        column: Array = getattr(self.state.jobs, name)
-        return column[: self.rows]
+        return np.asarray(getattr(self.state.jobs, name))[: self.rows]
 
     def started(self) -> list[int]:
         """The rows that await an answer."""
-        rows: list[int] = self.state.started[self.state.n_answered : self.state.n_started].tolist()
-        return rows
+        return [*self.state.started[self.state.n_answered : self.state.n_started].tolist()]
 
     def running(self) -> Array:
         """The rows of the running jobs."""
@@ -149,8 +147,7 @@ class RunningJobs:
     def up_again_ns(self) -> Array:
         """The known ends of outages: int64 (H,), ns; 0: the host is up, ``NEVER``: unknown."""
         n_hosts = len(self.state.host_first) - 1
-        until = self.state.host_status.down_until_ns
-        return np.asarray(until.reshape(-1, n_hosts).max(axis=0) if len(until) else np.zeros(n_hosts, np.int64))
+        return np.asarray(self.state.host_status.down_until_ns.reshape(-1, n_hosts).max(axis=0, initial=0))
 
     def release(self, row: int, core_number: Array, released_ns: Array, end_ns: int) -> bool:
         """Report the releases of a job that has started, before its outcome; False if they are not possible

@@ -13,7 +13,6 @@ import numpy as np
 
 from bls.allocators import Allocator, placing, with_parameters
 from bls.constraints.job_constraints import JobConstraints, outage_columns
-from bls.constraints.outages import NEVER as NO_MORE
 from bls.constraints.outages import Outages
 from bls.engine import loop as engine
 from bls.engine import state as b
@@ -362,15 +361,11 @@ class BatchSimulator(RunningJobs):
     def _still_awake(self) -> None:
         # Stop a policy that asks for wake-ups forever without starting jobs.
         state = self.state
-        if state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size:
-            self._idle_wakes += 1
-            if self._idle_wakes > _MAX_IDLE_WAKES:
-                raise self._wrong(
-                    f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing; "
-                    f"nothing runs or arrives any more, and {_waiting(self.state)}"
-                )
-        else:
-            self._idle_wakes = 0
+        idle = state.running.n == state.arriving.n == 0 and state.next_arrival == state.arrivals.size
+        self._idle_wakes = self._idle_wakes + 1 if idle else 0
+        if self._idle_wakes > _MAX_IDLE_WAKES:
+            woken = f"was woken {_MAX_IDLE_WAKES} times in a row, and started nothing"
+            raise self._wrong(f"{woken}; nothing runs or arrives any more, and {_waiting(state)}")
 
     def _awake_soon(self, wake_ns: int) -> None:
         # Also stop a policy that confuses seconds with nanoseconds: it would not finish in any useful time.
@@ -381,10 +376,9 @@ class BatchSimulator(RunningJobs):
         self._soon_wakes = self._soon_wakes + 1 if so_far == self._soon_so_far else 0
         self._soon_so_far = so_far
         if self._soon_wakes > _MAX_SOON_WAKES:
-            raise self._wrong(
-                f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened; it asks to be "
-                f"woken again {wake_ns - self.now_ns} ns later: wake-ups are in ns, and a second is 10**9"
-            )
+            woken = f"was woken {_MAX_SOON_WAKES} times in a row, and started nothing, and nothing else happened"
+            asks = f"it asks to be woken again {wake_ns - self.now_ns} ns later"
+            raise self._wrong(f"{woken}; {asks}: wake-ups are in ns, and a second is 10**9")
 
     def pause_after(self, instant_ns: int | None) -> None:
         """Let :meth:`advance` return ``LOOK`` before the first event after an instant; None: do not pause."""
@@ -457,7 +451,7 @@ class BatchSimulator(RunningJobs):
         assert drained is not None
         state, lists = self.state, 2 * self.platform.n_hosts + hosts
         down, up = drained.down_ns.copy(), drained.up_ns.copy()
-        down[hosts], up[hosts] = from_ns, NO_MORE if until_ns is None else until_ns
+        down[hosts], up[hosts] = from_ns, MAX_NS if until_ns is None else until_ns
         self._outages = replace(self._outages, drained=replace(drained, down_ns=down, up_ns=up))
         windows, n_hosts = self.constraints.windows, self.platform.n_hosts
         _, state.outage_down, state.outage_up = outage_columns(self._outages, windows, n_hosts)
@@ -472,9 +466,9 @@ class BatchSimulator(RunningJobs):
         row = self.due
         job = int(self.state.jobs.number[row]) if row >= 0 else -1
         if status == BatchStatus.ALLOCATOR_FAULT:
+            needs = f"{self.state.jobs.cores[row]} free cores, each once and in ascending intervals"
             return errors.PluginError(
-                f"allocator {self.allocator.name}: job {job} needs {self.state.jobs.cores[row]} free cores, "
-                "each once and in ascending intervals; it suggested something else"
+                f"allocator {self.allocator.name}: job {job} needs {needs}; it suggested something else"
             )
         if status == BatchStatus.STUCK:
             if row >= 0 and isinstance(self.policy, contract.OtherProgram):
@@ -499,10 +493,8 @@ class BatchSimulator(RunningJobs):
                 reason += f", but its partition, a window{power} or another requested resource does not allow it now"
             return self._wrong(f"gave job {job}, which does not fit: {reason}")
         if status == BatchStatus.ATTEMPTS:
-            return errors.InputError(
-                f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end; "
-                f"allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}"
-            )
+            cut = f"job {job} was cut by the failure of a host {self.rules.max_attempts} times: it would never end"
+            return errors.InputError(f"{cut}; allowed: fewer failures, {ON_FAILURE:lose}, or more {MAX_ATTEMPTS}")
         raise AssertionError(f"batch engine: {BatchStatus(status)!r}")
 
     def _why_stuck(self, row: int) -> str:
@@ -532,10 +524,8 @@ class BatchSimulator(RunningJobs):
             )
         else:
             reason = f"allocator {self.allocator.name} does not place it on the empty machine"
-        return (
-            f"the simulation is stuck at job {job}, at {at}: nothing runs or arrives any more, and {reason}; "
-            f"{_waiting(self.state)}"
-        )
+        stuck_at = f"the simulation is stuck at job {job}, at {at}"
+        return f"{stuck_at}: nothing runs or arrives any more, and {reason}; {_waiting(self.state)}"
 
     def downtime(self, until_ns: int | None = None) -> Downtime:
         """The outages of hosts, by failure or maintenance, from 0 to the present or another instant before the next event."""

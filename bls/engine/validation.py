@@ -59,8 +59,7 @@ class BatchChecks(Checks):
 
     def bits(self, words: Array) -> Array:
         """The bits of words, lowest first."""
-        found: Array = ((words[:, None] >> np.arange(32)) & 1).ravel() != 0
-        return found
+        return np.asarray(((words[:, None] >> np.arange(32)) & 1).ravel() != 0)
 
     def numbers_in(self, words: Array, starts: Array, what: str) -> Array:
         """The numbers in a tree of bits, after a check that its upper levels agree with the lowest."""
@@ -111,9 +110,7 @@ class BatchChecks(Checks):
     def down_until(self) -> Array:
         """The known end of each host's outage, ns; 0 if it is up."""
         status, stops = self.state.host_status, self.state.stops.host
-        until: Array = np.zeros(self.n_hosts, np.int64)
-        if status.next_outage.size:
-            until = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0)
+        until: Array = status.down_until_ns.reshape(-1, self.n_hosts).max(axis=0, initial=0)
         return np.maximum(until, stops.until_ns) if stops.state.size else until
 
 

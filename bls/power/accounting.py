@@ -245,8 +245,8 @@ def ascending(*columns: Array) -> Array:
 
 def covered(at: Array, start: Array, end: Array) -> Array:
     """How many of the spans [start, end) contain each instant."""
-    found: Array = np.searchsorted(np.sort(start), at, side="right") - np.searchsorted(np.sort(end), at, side="right")
-    return found
+    begun, over = (np.searchsorted(np.sort(instants), at, side="right") for instants in (start, end))
+    return np.asarray(begun - over)
 
 
 def step_series(

@@ -290,8 +290,7 @@ def _drawn(workload: Workload, seed: int) -> Array:
     # A number from 0 to 1 for each job, of its own number: it does not depend on which others there are.
     with np.errstate(over="ignore"):
         start = _mix(np.array([seed % 2**64], np.uint64) ^ np.uint64(_STREAM))
-        found: Array = (_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53
-    return found
+        return np.asarray((_mix(start ^ workload.job_id.astype(np.uint64)) >> np.uint64(11)) * 2.0**-53)
 
 
 def _mix(z: Array) -> Array:

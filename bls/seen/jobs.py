@@ -55,8 +55,10 @@ class JobFacts:
 
     def _hold(self, run: RunningJobs, numbers: list[int] | None) -> None:
         self._workload, self._constraints, self.platform = run.workload, run.constraints, run.platform
-        #: Columns of all jobs.
-        self.deadlines_ns, self.more_mw = run.deadline_ns, run.more_mw
+        #: The number of jobs of the workload (later rows are later attempts), and columns of all jobs.
+        self.n_jobs, self.deadlines_ns, self.more_mw = len(run.workload), run.deadline_ns, run.more_mw
+        #: Whether a job may have requests besides cores.
+        self.asks = run.constraints.requests is not None
         self._numbers = numbers  # of the rows, ascending; None: a row is its own number
 
     def number(self, row: int) -> int:
@@ -81,11 +83,6 @@ class JobFacts:
             raise PluginError(f"{STREAM} keeps nothing of a job that has ended but the fields of SeenJob")
         return row
 
-    @property
-    def asks(self) -> bool:
-        """Whether a job may have requests besides cores."""
-        return self._constraints.requests is not None
-
     @cached_property
     def waits_for(self) -> Array:
         """Rows of jobs that join the queue after their submit, because they depend on another job or begin later; ascending."""
@@ -96,11 +93,6 @@ class JobFacts:
     def _window_of(self) -> Array:
         windows = self._constraints.windows
         return np.full(len(self._workload), -1) if windows is None else windows.of_jobs(self._workload)
-
-    @property
-    def n_jobs(self) -> int:
-        """Number of jobs of the workload; later rows are later attempts."""
-        return len(self._workload)
 
     def columns(self, name: str) -> Array:
         """A column of the workload; not for run times, which no scheduler knows."""

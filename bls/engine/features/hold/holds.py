@@ -11,8 +11,7 @@ from traces.compiled import Array, compiled
 
 def held(state: BatchState) -> Array:
     """A mask of the held rows."""
-    found: Array = (state.holds.since_ns >= 0) & (state.holds.until_ns < 0)
-    return found
+    return np.asarray((state.holds.since_ns >= 0) & (state.holds.until_ns < 0))
 
 
 def set_hold(state: BatchState, row: int, on: bool) -> bool:

@@ -165,8 +165,7 @@ def planned_more_mw(state: b.BatchState, row: int) -> Array:
         factor = int(power.predicted[row])
         return np.array([(2 * mw * factor + WHOLE) // (2 * WHOLE) for mw in power.more_mw[at].tolist()], np.int64)
     kind = int(power.kind[origin]) if len(power.kind) else 0
-    found: Array = power.more_mw[at + kind * power.states]
-    return found
+    return np.asarray(power.more_mw[at + kind * power.states])
 
 
 @compiled(inner=True)
